@@ -51,9 +51,10 @@ if TYPE_CHECKING:
     from mrdsl.families.joint.plan import JointPlan
     from mrdsl.families.makespan.plan import MakespanPlan
     from mrdsl.families.schedule.plan import SchedulePlan
+    from mrdsl.families.timetable.plan import TimetablePlan
     from mrdsl.spec.spec import Constraint, Goal, Let, Method, Spec
 
-_PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule")
+_PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule", "timetable")
 _HOMES = {
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
     "PluginError": "mrdsl.core.plugins",
@@ -87,6 +88,7 @@ __all__ = [
     "SolutionStatus",
     "Spec",
     "Termination",
+    "TimetablePlan",
     "__version__",
     "asolve",
     "check",

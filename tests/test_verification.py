@@ -35,7 +35,7 @@ def _read_by(entry: str, known: dict[str, Path]) -> Iterator[tuple[str, str]]:
                 waiting.append(wanted)
 
 
-REWRITTEN = ("bounds", "capacity", "deadline", "energy", "joint", "makespan", "hybrid", "schedule")
+REWRITTEN = ("bounds", "capacity", "deadline", "energy", "joint", "makespan", "hybrid", "schedule", "timetable")
 
 
 @pytest.mark.parametrize("family", REWRITTEN)

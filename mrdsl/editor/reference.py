@@ -21,6 +21,8 @@ _FORMS = {
     "path": "file",
     "name": "name",
     "names": "list of names",
+    "moment": "clock time `22:00`, or an offset `90 min`",
+    "moments": "list of clock times or offsets, `[22:00, 23:30]`",
 }
 
 

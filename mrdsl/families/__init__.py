@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mrdsl.core.plugins import Plugin
 
-SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "schedule", "hybrid")
+SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "schedule", "hybrid", "timetable")
 ENTRY_POINTS = "mrdsl.families"
 KITS = {
     "family": "a problem of one's own, with facts, a model and rules",

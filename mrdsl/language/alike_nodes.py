@@ -22,7 +22,9 @@ from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.declared import within
 from mrdsl.spec.schema import Block, Item, Node, Range
 
-_CONSTANT_FORMS = frozenset({"quantity", "range", "distribution", "choice", "text", "name", "names", "list"})
+_CONSTANT_FORMS = frozenset(
+    {"quantity", "range", "distribution", "choice", "text", "name", "names", "list", "moment", "moments"}
+)
 
 
 class _UnplannedError(Exception):

@@ -113,7 +113,7 @@ def _list_words(words: list[str]) -> str:
 def _taken(item: Item, currency: str) -> str:
     if item.form == "choice":
         return f", one of {', '.join(item.listed)}"
-    if item.form in ("text", "path", "name", "names"):
+    if item.form in ("text", "path", "name", "names", "moment", "moments"):
         return ""
     return f", {advice(item, currency).removeprefix('write ')}"
 

@@ -50,6 +50,10 @@ def evaluate(node: Any, scope: Scope) -> Value:
             return _call(node, scope)
         case tree.List():
             raise scope.mistake("wrong-value", "a list cannot stand here", node, "write a single value")
+        case tree.Clock(token):
+            raise scope.mistake(
+                "wrong-value", f"the clock time {token} cannot stand here", node, "write a number with its unit"
+            )
         case tree.Text(token):
             raise scope.mistake(
                 "wrong-value", f"the text {token} cannot stand here", node, "write a number with its unit"

@@ -233,7 +233,7 @@ def value_text(node: Any) -> str:
     match node:
         case tree.Number(token, unit):
             return str(token) if unit is None else f"{token}%" if unit == "%" else f"{token} {unit}"
-        case tree.Name(token) | tree.Text(token):
+        case tree.Name(token) | tree.Text(token) | tree.Clock(token):
             return str(token)
         case tree.Call(function, arguments, _):
             return f"{function}({', '.join(map(value_text, arguments))})"

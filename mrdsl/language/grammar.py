@@ -32,6 +32,9 @@ class TreeBuilder(Transformer):  # type: ignore[type-arg]
     def name(self, children: list[Any]) -> Any:
         return tree.Name(children[0])
 
+    def clock(self, children: list[Any]) -> Any:
+        return tree.Clock(children[0])
+
     def string(self, children: list[Any]) -> Any:
         return tree.Text(children[0])
 

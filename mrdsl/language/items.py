@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import units
+from mrdsl.core.clock import EXAMPLES, parse_clock
 from mrdsl.core.diagnostics import Related
 from mrdsl.core.printable import shortened
 from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
@@ -44,6 +45,8 @@ def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None =
             return _word(key, node, scope)
         case "names":
             return _words(key, node, scope)
+        case "moment":
+            return _moment(key, item, node, scope)
         case _:
             return _list(key, item, node, scope)
 
@@ -323,4 +326,15 @@ def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
             node,
             f"write `{key} = [...]`: {advice(item, scope.report.currency).removeprefix('write ')} each",
         )
-    return tuple(quantity_value(key, item, part, scope) for part in node.items)
+    read = _moment if item.form == "moments" else quantity_value
+    return tuple(read(key, item, part, scope) for part in node.items)
+
+
+def _moment(key: str, item: Item, node: Any, scope: Scope) -> Any:
+    """Return a clock time as its text, or an offset in seconds."""
+    if not isinstance(node, tree.Clock):
+        return quantity_value(key, item, node, scope)
+    if parse_clock(node.token) is None:
+        message = f"`{key}` is {node.token}, which is not a clock time"
+        raise scope.mistake("wrong-value", message, node, f"write a time between 00:00 and 23:59:59, {EXAMPLES}")
+    return str(node.token)

@@ -87,11 +87,19 @@ def _value(item: Item, value: Any, currency: str) -> str:
             return f"[{', '.join(map(name_text, value))}]"
         case "list":
             return f"[{', '.join(_number(part, item.kind, currency) for part in value)}]"
+        case "moments":
+            return f"[{', '.join(_moment(part) for part in value)}]"
+        case "moment":
+            return _moment(value)
     if isinstance(value, Range):
         return f"{_number(value.low, item.kind, currency)} .. {_number(value.high, item.kind, currency)}"
     if isinstance(value, Distribution):
         return distribution_text(value, item.kind, currency)
     return _number(value, item.kind, currency)
+
+
+def _moment(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{float_text(float(value))} s"
 
 
 def distribution_text(value: Distribution, kind: str, currency: str) -> str:

@@ -20,13 +20,14 @@ from mrdsl.language.grammar import MAX_NESTING, grammar
 from mrdsl.language.habits import comma_in_number, money_sign, words_between
 
 MAX_SYNTAX_ERRORS = 50
-_ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")
+_ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER", "CLOCK")
 
-_VALUE = frozenset({"NAME", "NUMBER", "STRING", "LPAREN", "LBRACKET", "SUM_SIGN"})
+_VALUE = frozenset({"NAME", "NUMBER", "CLOCK", "STRING", "LPAREN", "LBRACKET", "SUM_SIGN"})
 _WORDS = {
     "value": "a value",
     "NAME": "a name",
     "NUMBER": "a number",
+    "CLOCK": "a clock time",
     "STRING": "a quoted text",
     "LBRACE": "`{`",
     "RBRACE": "`}`",

@@ -330,7 +330,9 @@ def _words(
     import numpy as np
 
     cells = reader.texts(column.index)
-    if item.form == "names":
+    if item.form == "moment":
+        return _objects([cell.strip() or None for cell in cells])
+    if item.form in ("names", "moments"):
         return _objects([tuple(re.split(r"[\s;]+", cell.strip())) if cell.strip() else () for cell in cells])
     if item.form == "choice":
         for row, cell in enumerate(cells):

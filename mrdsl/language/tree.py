@@ -29,6 +29,12 @@ class Name(NamedTuple):
     token: Token
 
 
+class Clock(NamedTuple):
+    """``22:00``: a time of day, with or without a date."""
+
+    token: Token
+
+
 class Text(NamedTuple):
     """A quoted string."""
 

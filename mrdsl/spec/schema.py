@@ -118,9 +118,10 @@ class Item:
     """The declaration of one ``name = value``.
 
     ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``,
-    ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.core.units.KINDS``. An ``automatic``
-    quantity, whose default is None, may be written as the word ``auto``: mrdsl works it out. A path may be written as
-    the value of another item too: ``called`` is that item, and the path's own word is what the file is wrapped in.
+    ``distribution``, ``list``, ``moment``, ``moments``; ``kind`` is the quantity's kind in
+    ``mrdsl.core.units.KINDS``. An ``automatic`` quantity, whose default is None, may be written as the word ``auto``:
+    mrdsl works it out. A path may be written as the value of another item too: ``called`` is that item, and the path's
+    own word is what the file is wrapped in.
     ``names`` are those of blocks ``of``, where that is said, or one of ``choices`` alone.
     A choice with ``percentiles`` may be any of p1 to p99 too.
     """
@@ -253,6 +254,16 @@ def quantities(
 ) -> Any:
     """A list of numbers of one kind, as a tuple of floats."""
     return _item(Item("list", doc, kind, symbol, default, above, at_least))
+
+
+def moment(doc: str, *, default: Any = REQUIRED) -> Any:
+    """A point in time: a clock time as its text, ``"22:00"``, or an offset in seconds as a float."""
+    return _item(Item("moment", doc, "time", default=default, at_least=0.0))
+
+
+def moments(doc: str, *, default: Any = REQUIRED) -> Any:
+    """A list of points in time, as a tuple."""
+    return _item(Item("moments", doc, "time", default=default, at_least=0.0))
 
 
 def distribution(

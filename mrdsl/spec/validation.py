@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from mrdsl.core import units
+from mrdsl.core.clock import EXAMPLES, parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.printable import is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
@@ -173,6 +174,8 @@ def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT
                     "wrong-value", f"`{key}` is a Source, not {described(value)}", "give mrdsl.spec.schema.Source"
                 )
             )
+        case "moment":
+            return _moment_mistake(key, item, value, currency)
         case "text":
             return None if isinstance(value, str) else name_mistake(key, value)
         case "name":
@@ -215,12 +218,21 @@ def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake 
     return Mistake("wrong-arguments", f"`{key}`: `{value.name}`: {problem}", hint) if problem else None
 
 
+def _moment_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | None:
+    if not isinstance(value, str):
+        return python_number_mistake(key, item, value, currency)
+    if parse_clock(value) is not None:
+        return None
+    return Mistake("wrong-value", f"`{key}` is {described(value)}, not a clock time", f"give a clock time, {EXAMPLES}")
+
+
 def _many_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | None:
     if not isinstance(value, tuple | list):
         return Mistake("wrong-value", f"`{key}` is a tuple, not {described(value)}", "give a tuple")
     if item.form == "names" and all(type(one) is str for one in value) and is_printable("".join(value)):
         return None
-    check = name_mistake if item.form == "names" else lambda k, one: python_number_mistake(k, item, one, currency)
+    read = _moment_mistake if item.form == "moments" else python_number_mistake
+    check = name_mistake if item.form == "names" else lambda k, one: read(k, item, one, currency)
     return next((mistake for one in value if (mistake := check(key, one)) is not None), None)
 
 

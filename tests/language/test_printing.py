@@ -59,6 +59,10 @@ def values(item: Item) -> st.SearchStrategy[Any]:
             return st.lists(NAMES, max_size=3).map(tuple)
         case "list":
             return st.lists(number, max_size=3).map(tuple)
+        case "moment":
+            return number.map(float) | st.sampled_from(["22:00", "2026-11-23T06:00:30"])
+        case "moments":
+            return st.lists(number.map(float) | st.just("9:30"), max_size=3).map(tuple)
         case "range":
             return st.tuples(number, number).map(lambda pair: Range(float(min(pair)), float(max(pair))))
         case "distribution":

@@ -25,9 +25,14 @@ MODELS = Path(__file__).parents[2] / "models"
 NOT_IN_A_TABLE = {("energy", "jobs"): "a job holds `on` blocks", ("deadline", "dags"): "a dag holds tasks"}
 
 OWN = {
+    ("timetable", "classes"): "problem timetable\nvm m { on_demand { price = 1 USD/h } }\n"
+    "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, "
+    "runs { from = 22:00, every = 1 h, times = 3 }, due = 06:00 }\n"
+    "class b { map { tasks = 9, avg = 20 s, max = 40 s }, slots { map = 2 }, "
+    "runs { from = 23:30:10, every = 2 h, times = 2 }, due = 07:00 }\nminimize cost\n",
     ("makespan", "classes"): "problem makespan\ncluster { slots { map = 4, reduce = 2 } }\n"
     "class a { map { tasks = 4, time = 30 s }, reduce { tasks = 2, time = 8 s }, jobs = 2 }\n"
-    "class b { map { tasks = 9, time = 20 s }, reduce { tasks = 3, time = 4 s } }\nminimize makespan\n"
+    "class b { map { tasks = 9, time = 20 s }, reduce { tasks = 3, time = 4 s } }\nminimize makespan\n",
 }
 
 

@@ -1,0 +1,44 @@
+"""Clock times as a spec writes them: `22:00`, `22:00:30`, `2026-11-23T22:00`."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import NamedTuple
+
+DAY = 86_400
+EXAMPLES = "such as `22:00`, `22:00:30` or `2026-11-23T22:00`"
+_FORM = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})T)?(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+
+
+class Clock(NamedTuple):
+    """A time of day [s], and the day's ordinal, or None without a date."""
+
+    day: int | None
+    seconds: int
+
+
+def parse_clock(text: str) -> Clock | None:
+    """Read a clock time; return None if the text is not one."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (None if part is None else int(part) for part in match.groups())
+    if hour is None or minute is None or hour > 23 or minute > 59 or (second or 0) > 59:
+        return None
+    try:
+        ordinal = None if year is None or month is None or day is None else date(year, month, day).toordinal()
+    except ValueError:
+        return None
+    return Clock(ordinal, hour * 3600 + minute * 60 + (second or 0))
+
+
+def clock_text(seconds: float, day: int | None = None) -> str:
+    """Write seconds after a midnight as a clock time; later days as `+1 06:00`, or with a date if `day` is known."""
+    whole = int(seconds // 1)
+    days, rest = divmod(whole, DAY)
+    hour, minute, second = rest // 3600, rest // 60 % 60, rest % 60
+    shown = f"{hour:02d}:{minute:02d}" + (f":{second:02d}" if second else "")
+    if day is not None:
+        return f"{date.fromordinal(day + days).isoformat()}T{shown}"
+    return f"+{days} {shown}" if days else shown

@@ -1,0 +1,27 @@
+"""Timetable: jobs that start at given times, and the cheapest machines that keep every deadline."""
+
+from __future__ import annotations
+
+from mrdsl.contracts.family import Family, GoalKind, Promise
+from mrdsl.core.lazy import lazily
+from mrdsl.families.timetable.checks import check, find_impossible
+from mrdsl.families.timetable.facts import TimetableFacts
+
+hook = lazily(__name__)
+FAMILY = Family(
+    name="timetable",
+    summary="Jobs that start at given times: which machines to rent from when to when, and when each job runs",
+    paper="none",
+    facts=TimetableFacts,
+    goals=(GoalKind("minimize", "cost", "currency", "what the machines cost from their first boot to their last end"),),
+    method="timetable",
+    promises=(Promise("classes.deadline", 1),),
+    check=check,
+    impossible=find_impossible,
+    report=hook("report", "report"),
+    verify=hook("verify", "verify"),
+    measure=hook("verify", "measure"),
+    why=hook("why", "why"),
+    plans=hook("plan", "plans"),
+    operated=hook("plan", "operated"),
+)

@@ -1,0 +1,249 @@
+"""What can be wrong with a timetable spec beyond its schema, and runs that no cluster ends in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.core.clock import EXAMPLES, clock_text, parse_clock
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible
+from mrdsl.core.units import show
+from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts, VmType
+from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of
+from mrdsl.formulas.profiles import check_profiles
+from mrdsl.formulas.stage_checks import check_stages
+from mrdsl.spec.spec import Spec
+
+MOST_RUNS = 200_000
+"""Runs of a spec at most."""
+EXAMPLE = "runs { from = 22:00, every = 2 min, times = 200 }"
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes beyond single items."""
+    facts: TimetableFacts = spec.facts
+    if not facts.vms or not facts.classes:
+        return
+    found = [
+        *_vms(spec),
+        *_described(facts),
+        *check_profiles(facts.classes),
+        *check_stages(facts.classes),
+        *_times(facts),
+    ]
+    yield from found
+    if not has_errors(found):
+        yield from _hosted(facts)
+        yield from _windows(facts)
+
+
+def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
+    """Runs that take longer than their window with a slot for each task."""
+    from mrdsl.families.timetable.night import TICK, night_of
+
+    facts: TimetableFacts = spec.facts
+    if not facts.vms or not facts.classes:
+        return
+    night = night_of(facts)
+    least = [job.path(1 << 40) for job in night.jobs]
+    calendar = calendar_of(facts)
+    told: set[int] = set()
+    for run in night.runs:
+        end = run.ready + least[run.job]
+        if end <= run.due or run.job in told:
+            continue
+        told.add(run.job)
+        node = facts.classes[run.job]
+        takes, window = (show((time - run.release) / TICK, "time") for time in (end, run.due))
+        item = "deadline" if node.due is None else "due"
+        yield impossible(
+            "impossible-deadline",
+            f"run {run.number + 1} of class {node.name} is due {window} after its release and takes "
+            f"{takes} with a slot for every task: it ends at {_shown(calendar, end / TICK)} at the earliest",
+            node.span_of(item),
+            f"write deadline = {takes} or more" if item == "deadline" else "write a later `due`",
+        )
+
+
+def _shown(calendar: Calendar, seconds: float) -> str:
+    return clock_text(seconds, calendar.first_day) if calendar.clock else show(seconds, "time")
+
+
+def _vms(spec: Spec) -> Iterator[Diagnostic]:
+    facts: TimetableFacts = spec.facts
+    for extra in facts.vms[1:]:
+        yield error(
+            "one-vm-type", f"a timetable rents one VM type, {extra.name} is one more", extra.span, "keep one vm block"
+        )
+
+
+def _described(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    for node in facts.classes:
+        if node.map is None and not node.stages:
+            yield error(
+                "missing-block",
+                f"class {node.name} has neither stages nor a map phase",
+                node.span,
+                "add `stage scan { tasks = 32, avg = 5 s, max = 8 s }`",
+            )
+        if (node.slots is None) == (node.container is None):
+            lacks = node.slots is None
+            yield error(
+                "missing-block" if lacks else "duplicate",
+                f"class {node.name} needs one of `slots` and `container`, and has {'neither' if lacks else 'both'}",
+                node.span,
+                f"write slots {{ {'task = 8' if node.stages else 'map = 8, reduce = 8'} }}",
+            )
+
+
+def _times(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Runs that are not described, deadlines that are missing, and times of two kinds."""
+    total = 0
+    for node in facts.classes:
+        yield from _one_form(node, node.runs)
+        if (node.deadline is None) == (node.due is None):
+            yield error(
+                "missing-item",
+                f"class {node.name} needs one of `deadline` and `due`, and has {'both' if node.due else 'neither'}",
+                node.span_of("deadline"),
+                "write deadline = 280 s, after the release of each run, or due = 06:00",
+            )
+        total += len(node.runs.at) or node.runs.times or 1
+    if total > MOST_RUNS:
+        yield error(
+            "out-of-range",
+            f"the classes have {total:,} runs, more than the {MOST_RUNS:,} that are planned",
+            facts.classes[0].runs.span,
+            "plan one day, or one week, at a time",
+        )
+    yield from _mixed(facts)
+
+
+def _one_form(node: JobClass, runs: Runs) -> Iterator[Diagnostic]:
+    values = (node.due, runs.from_, *runs.at)
+    broken = next((each for each in values if isinstance(each, str) and parse_clock(each) is None), None)
+    if broken is not None:
+        yield error(
+            "wrong-value",
+            f"`{broken}` of class {node.name} is not a clock time",
+            runs.span or node.span,
+            f"write a time between 00:00 and 23:59:59, {EXAMPLES}",
+        )
+    if (runs.from_ is None) == (not runs.at):
+        yield error(
+            "missing-item",
+            f"the runs of class {node.name} need either `from` or `at`",
+            runs.span or node.span,
+            f"write {EXAMPLE}, or runs {{ at = [22:00, 23:30] }}",
+        )
+    elif (runs.every is None) != (runs.times is None) or (runs.at and runs.every is not None):
+        yield error(
+            "missing-item",
+            f"the runs of class {node.name} need `every` and `times` together, beside `from`",
+            runs.span or node.span,
+            f"write {EXAMPLE}",
+        )
+
+
+def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Clock times beside offsets, and times without a date beside some that have one."""
+    written = [
+        (node.runs if node is not None and item in ("from", "at") else node or facts, item, value)
+        for node, item, value in moments_of(facts)
+    ]
+    clocks = [each for each in written if isinstance(each[2], str)]
+    offsets = [each for each in written if not isinstance(each[2], str)]
+    if clocks and offsets:
+        first, other = clocks[0], offsets[0]
+        yield error(
+            "mixed-times",
+            f"`{other[1]}` is an offset, and `{first[1]}` a clock time",
+            other[0].span_of("from_" if other[1] == "from" else other[1]),
+            "write all times of the spec as clock times, or all as offsets",
+            Related(f"{first[2]} is a clock time", first[0].span_of("from_" if first[1] == "from" else first[1])),
+        )
+        return
+    dated = any(isinstance(value, str) and "T" in value for *_, value in clocks)
+    for node in facts.classes if dated else ():
+        first_time = node.runs.from_ if not node.runs.at else node.runs.at[0]
+        clock = parse_clock(first_time) if isinstance(first_time, str) else None
+        if clock is not None and clock.day is None:
+            yield error(
+                "mixed-times",
+                f"the runs of class {node.name} begin at {first_time} of no date, and other times have a date",
+                node.runs.span_of("from_" if not node.runs.at else "at"),
+                f"write the date too: 2026-11-23T{first_time}",
+            )
+
+
+def _hosted(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Classes that do not fit on the VM type, or take other parts of it than the first class."""
+    from mrdsl.families.timetable.night import slots_on
+
+    vm: VmType = facts.vms[0]
+    first = slots_on(vm, facts.classes[0])
+    for node in facts.classes:
+        slots = _each_kind(vm, node)
+        if not slots or min(slots) < 1:
+            yield error(
+                "missing-item" if not slots or node.slots is not None else "out-of-range",
+                f"vm {vm.name} hosts no task of class {node.name}",
+                node.span_of("container") if node.container is not None else node.span_of("slots"),
+                "write cores and memory of the vm, and what a task takes of them, or `slots`",
+            )
+            return
+        if set(slots) != {first}:
+            yield error(
+                "out-of-range",
+                f"vm {vm.name} hosts {' or '.join(f'{each}' for each in slots)} tasks of class {node.name}, and "
+                f"{first} of class {facts.classes[0].name}: a timetable needs the same number for all tasks",
+                node.span_of("container") if node.container is not None else node.span_of("slots"),
+                f"write the smallest for all, such as slots {{ task = {min(first, *slots)} }}",
+            )
+            return
+
+
+def _each_kind(vm: VmType, node: JobClass) -> list[int]:
+    from dataclasses import replace
+
+    from mrdsl.families.timetable.night import slots_on
+
+    if node.stages or node.reduce is None:
+        return [slots_on(vm, node)]
+    one = replace(node, reduce=None)
+    both = slots_on(vm, node)
+    return [slots_on(vm, one), both]
+
+
+def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Runs that are due before their release, or behind the horizon."""
+    calendar = calendar_of(facts)
+    releases = [(node, releases_of(node, calendar)) for node in facts.classes]
+    horizon = horizon_of(facts, calendar, max(each for _, times in releases for each in times))
+    for node, times in releases:
+        ordered = sorted(times)
+        if list(times) != ordered:
+            yield error(
+                "out-of-range",
+                f"the runs of class {node.name} are not in the order of their times",
+                node.runs.span_of("at"),
+                "write the earliest first",
+            )
+        for number, release in enumerate(times):
+            due = due_of(node, release, calendar)
+            called = f"run {number + 1} of class {node.name}"
+            if due <= release:
+                yield error(
+                    "out-of-range",
+                    f"{called} is due at {_shown(calendar, due)}, not after its release at {_shown(calendar, release)}",
+                    node.span_of("due"),
+                    "write a later `due`, or a `deadline` after each release",
+                )
+                break
+            if horizon is not None and due > horizon:
+                yield error(
+                    "out-of-range",
+                    f"{called} is due at {_shown(calendar, due)}, after the horizon at {_shown(calendar, horizon)}",
+                    facts.span_of("horizon"),
+                    f"write horizon = {_shown(calendar, due)} or later, or leave it out",
+                )
+                break

@@ -1,0 +1,91 @@
+"""The blocks of a timetable spec: VM types, classes of runs, and how machines are rented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.blocks import MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.machines import Container
+from mrdsl.spec.schema import Node, block, blocks, choice, moment, moments, quantity
+from mrdsl.spec.stages import Stage, stage_blocks
+
+RENTS = ("constant",)
+"""How machines may be rented."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Billing(Node):
+    """How the time of a rental is paid."""
+
+    period: float = quantity("time", "billing period: each rental is rounded up to whole ones", default=1.0, above=0.0)
+    minimum: float = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class VmType(Node):
+    """The VM type that is rented."""
+
+    on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
+    fee: float = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
+    boot: float = quantity("time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0)
+    billing: Billing | None = block(Billing, "how its time is paid; default: as at the top level", short="period")
+    available: int | None = quantity(
+        "vms", "how many there are at once; default: any number", default=None, at_least=0, whole=True
+    )
+    cores: float | None = quantity("number", "cores that tasks may use", default=None, above=0.0)
+    memory: float | None = quantity("data", "memory that tasks may use", default=None, above=0.0)
+    masters: int = quantity(
+        "vms", "VMs that hold no slots and are paid all the same", default=0, at_least=0, whole=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Runs(Node):
+    """When the runs of a class are released: from a time on at a distance, or at listed times."""
+
+    from_: float | str | None = moment("the release of the first run", default=None)
+    every: float | None = quantity("time", "time between two releases", default=None, above=0.0)
+    times: int | None = quantity("number", "number of runs", default=None, at_least=1, whole=True)
+    at: tuple[float | str, ...] = moments("the release of each run, in order", default=())
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class JobClass(Node):
+    """Runs of one job: its tasks, its start times and its deadline."""
+
+    map: MapPhase | None = block(MapPhase, "the map phase of one run")
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one run; not for map-only classes")
+    reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one run; left out for map-only classes")
+    stages: Sequence[Stage] = stage_blocks()
+    slots: Slots | None = block(Slots, "how many tasks one VM hosts")
+    container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
+    runs: Runs = block(Runs, "when the runs are released", required=True, short="at")
+    deadline: float | None = quantity("time", "by when each run ends, from its release", default=None, above=0.0)
+    due: float | str | None = moment(
+        "when each run is due, in place of `deadline`: the first such clock time after its release", default=None
+    )
+    startup: float = quantity(
+        "time", "time from the start of a run until its first task; it takes no slot", default=0.0, at_least=0.0
+    )
+    start_within: float | None = quantity(
+        "time", "a run starts at most this long after its release; default: any time", default=None, at_least=0.0
+    )
+    guarantee: str = choice(
+        ("average", "upper"),
+        "which task times are planned with: `average` takes `avg`, `upper` takes `max`",
+        default="average",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class TimetableFacts(Node):
+    """Classes of runs with start times, the VM type that they run on, and how it is rented."""
+
+    rent: str = choice(
+        RENTS, "how machines are rented: `constant`, as many from the first to the last", default=RENTS[0]
+    )
+    billing: Billing | None = block(Billing, "how rentals of all VM types are paid", short="period")
+    vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type", required=True)
+    classes: Sequence[JobClass] = blocks(JobClass, "class", "the classes of runs", plural="classes", required=True)
+    horizon: float | str | None = moment("when the plan ends; no run may be due later", default=None)

@@ -1,0 +1,1 @@
+"""Methods that plan a night: insertion into a timetable of slots, and bounds."""

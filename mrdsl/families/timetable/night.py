@@ -1,0 +1,235 @@
+"""A timetable spec as what is planned: runs with windows, their stages in whole ticks, and the machine's slots.
+
+Times are whole numbers of ticks (nanoseconds), so that sums of them are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import Any
+
+from mrdsl.core.kept_values import kept
+from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
+from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
+from mrdsl.formulas.stages import parents_of
+
+TICK = 10**9
+"""Ticks of a second."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Alike tasks of a run: how many, how long each takes, and the stages that must have ended before."""
+
+    name: str
+    tasks: int
+    ticks: int
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the runs of a class consist of; ``order`` lists its stages so that each can be inserted in turn."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    order: tuple[int, ...]
+    tail: tuple[int, ...]
+
+    def path(self, slots: int) -> int:
+        """The least ticks from the first task to the last on so many slots."""
+        ends = self.ends(slots)
+        return max(ends)
+
+    def ends(self, slots: int) -> list[int]:
+        """The least ticks until each stage ends, if no other run takes slots."""
+        ends = [0] * len(self.stages)
+        for index in self.order:
+            stage = self.stages[index]
+            begin = max((ends[before] for before in stage.after), default=0)
+            ends[index] = begin + -(-stage.tasks // slots) * stage.ticks
+        return ends
+
+    def tails(self, slots: int) -> list[int]:
+        """The least ticks from the end of each stage to the end of the run."""
+        tails = [0] * len(self.stages)
+        for index in reversed(self.order):
+            stage = self.stages[index]
+            for before in stage.after:
+                tails[before] = max(tails[before], tails[index] + -(-stage.tasks // slots) * stage.ticks)
+        return tails
+
+    @property
+    def work(self) -> int:
+        """Slot ticks of one run."""
+        return sum(stage.tasks * stage.ticks for stage in self.stages)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its job, its number within the class, and its window; ``ready`` is when its first task may start.
+
+    ``latest`` is the latest start of the run, ``start_by`` that of its first task, if it has one.
+    """
+
+    job: int
+    number: int
+    release: int
+    ready: int
+    due: int
+    start_by: int | None
+    latest: int | None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The VM type: slots, price [1/s], boot time, and how it is paid."""
+
+    name: str
+    slots: int
+    price: float
+    boot: int
+    period: int
+    minimum: int
+    available: int | None
+    masters: int
+
+    def billed(self, ticks: int) -> int:
+        """The ticks that a rental is paid for."""
+        return max(-(-ticks // self.period) * self.period, self.minimum)
+
+    def cost(self, machines: int, ticks: int) -> float:
+        """What so many machines and the masters cost, rented for so long."""
+        return (machines + self.masters) * self.price * self.billed(ticks) / TICK
+
+
+@dataclass(frozen=True)
+class Night:
+    """Everything that is planned."""
+
+    jobs: tuple[Job, ...]
+    runs: tuple[Run, ...]
+    machine: Machine
+    startups: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """When the first run is released."""
+        return min(run.release for run in self.runs)
+
+
+def night_of(facts: TimetableFacts) -> Night:
+    """The night of a spec; kept with it."""
+    return kept(facts, "night", lambda: _night(facts))
+
+
+def _night(facts: TimetableFacts) -> Night:
+    vm = facts.vms[0]
+    calendar = calendar_of(facts)
+    jobs, runs, startups = [], [], []
+    for index, node in enumerate(facts.classes):
+        jobs.append(job_of(node))
+        startups.append(ticks_of(node.startup))
+        for number, release in enumerate(releases_of(node, calendar)):
+            at, due = ticks_of(release), ticks_of(due_of(node, release, calendar))
+            latest = None if node.start_within is None else at + ticks_of(node.start_within)
+            start_by = None if node.startup else latest
+            runs.append(Run(index, number, at, at + startups[-1], due, start_by, latest))
+    return Night(tuple(jobs), tuple(runs), machine_of(facts, vm), tuple(startups))
+
+
+def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
+    """The VM type as what is rented."""
+    paid = vm.billing or facts.billing or Billing()
+    return Machine(
+        name=vm.name,
+        slots=min(slots_on(vm, node) for node in facts.classes),
+        price=vm.on_demand.price + vm.fee,
+        boot=ticks_of(vm.boot),
+        period=ticks_of(paid.period),
+        minimum=ticks_of(paid.minimum),
+        available=vm.available,
+        masters=vm.masters,
+    )
+
+
+def ticks_of(seconds: float) -> int:
+    """A time in whole ticks; what lies between two is rounded down."""
+    return floor(seconds * TICK + 0.01)
+
+
+def slots_on(vm: VmType, node: JobClass) -> int:
+    """How many tasks of a class a VM hosts; of map and reduce tasks the fewer. 0 if it is not known."""
+    kinds = ("task",) if node.stages else ("map", "reduce") if node.reduce is not None else ("map",)
+    if node.container is not None:
+        return min(_hosted(vm, getattr(node.container, kind)) for kind in kinds)
+    return min((getattr(node.slots, kind) or 0) for kind in kinds) if node.slots is not None else 0
+
+
+def _hosted(vm: VmType, taken: Any) -> int:
+    if taken is None:
+        return 0
+    fits = [
+        floor(there / each + 1e-9)
+        for there, each in ((vm.cores, taken.cores), (vm.memory, taken.memory))
+        if there is not None and each is not None
+    ]
+    return min(fits, default=0)
+
+
+def job_of(node: JobClass) -> Job:
+    """What one run of a class consists of, in the task times that are planned with."""
+    time = "max" if node.guarantee == "upper" else "avg"
+    if node.stages:
+        parents = parents_of(node.stages)
+        stages = [
+            Stage(each.name, each.tasks, ticks_of(getattr(each, time)), tuple(parents[index]))
+            for index, each in enumerate(node.stages)
+        ]
+        return _ordered(node.name, stages)
+    assert node.map is not None
+    stages = [Stage("map", node.map.tasks, ticks_of(getattr(node.map, time)), ())]
+    if node.reduce is not None and node.reduce.tasks:
+        each_task = getattr(node.reduce, time) + shuffle_of(node, time)
+        stages.append(Stage("reduce", node.reduce.tasks, ticks_of(each_task), (0,)))
+    return _ordered(node.name, stages)
+
+
+def shuffle_of(node: JobClass, time: str) -> float:
+    """How long a reduce task fetches its input: the longer of a first and of a typical shuffle."""
+    if node.shuffle is None:
+        return 0.0
+    first = getattr(node.shuffle, f"first_{time}")
+    return float(max(getattr(node.shuffle, time), node.shuffle.first_max if first is None else first))
+
+
+def _ordered(name: str, stages: Sequence[Stage]) -> Job:
+    """The job with its stages in order: each behind those before it, the longest path first."""
+    children: list[list[int]] = [[] for _ in stages]
+    for index, stage in enumerate(stages):
+        for before in stage.after:
+            children[before].append(index)
+    waiting = [len(children[index]) for index in range(len(stages))]
+    tail = [stage.ticks for stage in stages]
+    ready = [index for index, count in enumerate(waiting) if not count]
+    while ready:
+        index = ready.pop()
+        for before in stages[index].after:
+            tail[before] = max(tail[before], stages[before].ticks + tail[index])
+            waiting[before] -= 1
+            if not waiting[before]:
+                ready.append(before)
+    missing = [len(stage.after) for stage in stages]
+    free = [index for index, count in enumerate(missing) if not count]
+    order: list[int] = []
+    while free:
+        index = max(free, key=lambda each: (tail[each], -each))
+        free.remove(index)
+        order.append(index)
+        for child in children[index]:
+            missing[child] -= 1
+            if not missing[child]:
+                free.append(child)
+    return Job(name, tuple(stages), tuple(order), tuple(tail))

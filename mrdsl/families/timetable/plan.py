@@ -1,0 +1,203 @@
+"""The plan of a timetable: rentals of machines, and when each run and each of its tasks starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.operated import RENT, SET, Operated, Setting
+from mrdsl.core.clock import clock_text
+from mrdsl.core.result import MONEY, Plan, Table
+from mrdsl.spec.spec import Spec
+
+SHOWN = 20
+"""How many runs, and how many rentals, the terminal shows."""
+
+
+@dataclass(frozen=True)
+class Rental:
+    """One machine from its request to its release [s], ``billed`` is the time that is paid for [s]."""
+
+    vm: str
+    begin: float
+    end: float
+    billed: float
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """One run: its class, its number there from 1 on, and its times [s]; it has no start and end if it is rejected."""
+
+    job: str
+    run: int
+    release: float
+    start: float | None
+    end: float | None
+    deadline: float
+    admitted: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Which tasks start when, one element for tasks of one stage of one run that start together on one machine.
+
+    ``run`` is the place among the plan's runs, ``stage`` that among the stages of its class, ``machine`` that among the
+    rentals; -1 stands for any of them, where all are rented from the first to the last.
+    """
+
+    run: NDArray[np.int64]
+    stage: NDArray[np.int64]
+    machine: NDArray[np.int64]
+    start: NDArray[np.float64]
+    count: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TimetablePlan(Plan):
+    """Machines to rent, and when every run starts and ends; times count from midnight or from offset 0.
+
+    ``machines`` is the most that are rented at once. ``clock`` tells whether times are clock times, ``day`` the ordinal
+    of the first day if they have dates.
+    """
+
+    rent: str
+    machines: int
+    vm: str
+    rentals: tuple[Rental, ...]
+    runs: tuple[RunTimes, ...]
+    cost: float
+    slots: int
+    busy: float
+    clock: bool = False
+    day: int | None = None
+    tasks: Tasks | None = field(default=None, repr=False)
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        return {
+            "rent": self.rent,
+            "machines": self.machines,
+            "vms": {self.vm: {"on_demand": self.machines, "reserved": 0}},
+            "classes": dict(self._classes()),
+            "cost": {"vms": self.cost, "penalties": 0.0, "total": self.cost},
+            "rentals": [
+                {"vm": each.vm, "from": each.begin, "to": each.end, "billed": each.billed} for each in self.rentals
+            ],
+            "runs": [
+                {
+                    "class": each.job,
+                    "run": each.run,
+                    "release": each.release,
+                    "start": each.start,
+                    "end": each.end,
+                    "deadline": each.deadline,
+                    "admitted": each.admitted,
+                }
+                for each in self.runs
+            ],
+            "utilization": self.utilization,
+        }
+
+    @property
+    def utilization(self) -> float:
+        """The share of the rented slot time in which tasks run."""
+        rented = sum(each.end - each.begin for each in self.rentals) * self.slots
+        return self.busy / rented if rented else 0.0
+
+    def time(self, seconds: float) -> Any:
+        """A time as the spec writes it."""
+        return clock_text(seconds, self.day) if self.clock else seconds
+
+    def tables(self) -> tuple[Table, ...]:
+        """Machines, classes, cost, and the first rentals and runs."""
+        unit = "" if self.clock else " [s]"
+        rented = Table(
+            "Machines",
+            ("vm", "most at once", "rentals", "rented [h]", "paid [h]", "slots at work [%]"),
+            [
+                (
+                    self.vm,
+                    self.machines,
+                    len(self.rentals),
+                    sum(each.end - each.begin for each in self.rentals) / 3600.0,
+                    sum(each.billed for each in self.rentals) / 3600.0,
+                    100.0 * self.utilization,
+                )
+            ],
+        )
+        rows = [
+            (name, each["admitted"], each["rejected"], each["completion"]["average"], each["deadline"])
+            for name, each in self._classes()
+        ]
+        classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows)
+        cost = Table("Cost", (f"VMs {MONEY}", f"total {MONEY}"), [(self.cost, self.cost)])
+        rentals = Table(
+            "Rentals",
+            ("vm", f"from{unit}", f"to{unit}", "billed [s]"),
+            [(each.vm, self.time(each.begin), self.time(each.end), each.billed) for each in self.rentals[:SHOWN]]
+            + _more(len(self.rentals), 3),
+        )
+        runs = Table(
+            "Runs",
+            ("class", "run", f"release{unit}", f"start{unit}", f"end{unit}", "slack [s]"),
+            [tuple(self._row(each)) for each in self.runs[:SHOWN]] + _more(len(self.runs), 5),
+        )
+        return rented, classes, cost, rentals, runs
+
+    def _row(self, run: RunTimes) -> Iterator[Any]:
+        yield run.job
+        yield run.run
+        yield self.time(run.release)
+        if run.start is None or run.end is None:
+            yield from (None, None, None)
+            return
+        yield self.time(run.start)
+        yield self.time(run.end)
+        yield run.deadline - run.end
+
+    def _classes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        by_class: dict[str, list[RunTimes]] = {}
+        for each in self.runs:
+            by_class.setdefault(each.job, []).append(each)
+        for name, runs in by_class.items():
+            longest = max((each.end - each.release for each in runs if each.end is not None), default=None)
+            yield (
+                name,
+                {
+                    "admitted": sum(each.admitted for each in runs),
+                    "rejected": sum(not each.admitted for each in runs),
+                    "completion": {"lower": None, "average": longest, "upper": None},
+                    "deadline": min(each.deadline - each.release for each in runs),
+                },
+            )
+
+
+def _more(count: int, others: int) -> list[tuple[Any, ...]]:
+    return [(f"... and {count - SHOWN:,} more", *([None] * others))] if count > SHOWN else []
+
+
+def operated(_: Spec, plan: TimetablePlan) -> Operated:
+    """What is set to run a plan: how many machines, from when to when, and the start of each run."""
+    return Operated(tuple(_settings(plan)))
+
+
+def _settings(plan: TimetablePlan) -> Iterator[Setting]:
+    yield Setting(RENT, plan.vm, plan.machines, "VMs at once")
+    times: Mapping[str, float] = {
+        "the first machine's request": min((each.begin for each in plan.rentals), default=0.0),
+        "the last machine's release": max((each.end for each in plan.rentals), default=0.0),
+    }
+    for name, time in times.items():
+        yield Setting(SET, name, time, "s")
+    for run in plan.runs:
+        if run.start is not None:
+            yield Setting(SET, f"the start of {run.job} {run.run}", run.start, "s")
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (TimetablePlan,)

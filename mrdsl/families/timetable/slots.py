@@ -1,0 +1,124 @@
+"""A timetable of slots: how many are free from when to when, and the insertion of runs at the earliest fit."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mrdsl.families.timetable.night import Job, Night, Run
+
+FOREVER = 1 << 62
+Waves = list[tuple[int, int, int]]
+"""Tasks that start together: the stage, the start, how many."""
+
+
+class Slots:
+    """Free slots over time, as a step function: ``free[i]`` from ``times[i]`` to the next time."""
+
+    def __init__(self, count: int, begin: int) -> None:
+        self.times = [begin, FOREVER]
+        self.free = [count, 0]
+
+    def insert(self, tasks: int, ticks: int, ready: int) -> list[tuple[int, int]]:
+        """Reserve slots for alike tasks, each as early as there is a free slot for all of its time.
+
+        Returns when they start and how many; never raises, since the last step is free for ever.
+        """
+        times, free = self.times, self.free
+        placed: list[tuple[int, int]] = []
+        start = ready
+        index = bisect_right(times, start) - 1
+        while tasks:
+            end, last, least = start + ticks, index, free[index]
+            blocked = index if not least else -1
+            while times[last + 1] < end:
+                last += 1
+                if free[last] < least:
+                    least = free[last]
+                if not free[last]:
+                    blocked = last
+            if not least:
+                index = blocked + 1
+                start = times[index]
+                continue
+            count = least if least < tasks else tasks
+            placed.append((start, count))
+            tasks -= count
+            index = self._take(index, last, start, end, count)
+        return placed
+
+    def _take(self, index: int, last: int, start: int, end: int, count: int) -> int:
+        """Take slots from start to end, which begin in step ``index`` and end in ``last``; return the step of start."""
+        times, free = self.times, self.free
+        if times[last + 1] > end:
+            times.insert(last + 1, end)
+            free.insert(last + 1, free[last])
+        if times[index] < start:
+            index += 1
+            last += 1
+            times.insert(index, start)
+            free.insert(index, free[index - 1])
+        for each in range(index, last + 1):
+            free[each] -= count
+        if last + 1 < len(free) - 1 and free[last + 1] == free[last]:
+            del times[last + 1], free[last + 1]
+        if index and free[index] == free[index - 1]:
+            del times[index], free[index]
+            index -= 1
+        return index
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A run in the timetable: its waves, and when its first task starts and its last one ends."""
+
+    waves: Waves
+    first: int
+    end: int
+
+
+def place(slots: Slots, job: Job, run: Run) -> Placed:
+    """Insert a run: every stage at the earliest fit behind those before it."""
+    ends = [0] * len(job.stages)
+    waves: Waves = []
+    for index in job.order:
+        stage = job.stages[index]
+        ready = max((ends[before] for before in stage.after), default=run.ready)
+        placed = slots.insert(stage.tasks, stage.ticks, ready)
+        waves += [(index, start, count) for start, count in placed]
+        ends[index] = max(start for start, _ in placed) + stage.ticks
+    return Placed(waves, min(start for _, start, _ in waves), max(ends))
+
+
+def insert_all(night: Night, count: int, order: Iterable[int]) -> tuple[list[Placed], list[int]]:
+    """All runs on so many slots, inserted in order, and which of them are late."""
+    slots = Slots(count, night.first - night.machine.boot)
+    placed: list[Placed | None] = [None] * len(night.runs)
+    late: list[int] = []
+    for index in order:
+        run = night.runs[index]
+        found = placed[index] = place(slots, night.jobs[run.job], run)
+        if found.end > run.due or (run.start_by is not None and found.first > run.start_by):
+            late.append(index)
+    return [each for each in placed if each is not None], late
+
+
+def in_time(night: Night, count: int, orders: Sequence[Sequence[int]], repairs: int) -> list[Placed] | None:
+    """All runs in time on so many slots, by the first order that gives that; late runs are moved to the front."""
+    for each in orders:
+        order, before = list(each), len(night.runs) + 1
+        front: dict[int, None] = {}
+        for _ in range(repairs):
+            placed, late = insert_all(night, count, order)
+            if not late:
+                return placed
+            if len(late) > before and len(late) > 8:
+                break
+            before = len(late)
+            known = len(front)
+            front |= dict.fromkeys(late)
+            if len(front) == known:
+                front = dict.fromkeys([*late, *(one for one in front if one not in set(late))])
+            order = [*front, *(one for one in each if one not in front)]
+    return None
