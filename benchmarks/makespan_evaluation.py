@@ -16,9 +16,8 @@ from time import process_time
 import numpy as np
 
 import mrdsl
-from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
-from mrdsl.families.makespan.schedule import simulate, whole_cluster
+from mrdsl.families.makespan.schedule import Batch, batch_of, simulate, whole_cluster
 from mrdsl.simulation.slots import makespans
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import MapReduceSlots

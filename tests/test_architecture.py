@@ -72,7 +72,9 @@ def test_a_solver_is_reached_through_its_backend_only() -> None:
         if wanted.split(".")[0] in solvers
     }
     home = "mrdsl.solving.backends."
-    assert {name for name in users if not name.startswith(home)} == {"mrdsl.families.makespan.methods.cp_model"}
+    assert {name for name in users if not name.startswith(home)} == {
+        "mrdsl.families.makespan.methods.constraint_programming"
+    }
 
 
 def test_every_folder_of_tests_mirrors_a_package() -> None:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.lazy import lazy
 from mrdsl.core.units import KINDS
 from mrdsl.spec.schema import Item, Node, declarations
 from mrdsl.spec.spec import Spec
@@ -229,6 +231,34 @@ class Family:
     plans: Callable[[], tuple[type[Plan], ...]] | None = None
     operated: Callable[[Spec, Any], Operated] | None = None
     paid_for: Callable[[Spec], float] | None = None
+
+
+HOOKS_OF_FILES = {
+    "plan": ("plans",),
+    "verify": ("verify", "measure"),
+    "explain": ("report", "operated"),
+    "deployment": ("targets", "deployments"),
+}
+"""The hooks that every family with a file of that name defines in it."""
+
+
+def hooks_in(package: str, **modules: str) -> dict[str, Any]:
+    """Name the hooks of a family by the files in its folder, without importing them.
+
+    Args:
+        package: Dotted name of the family's package.
+        modules: Modules of further hooks, or of hooks that are defined elsewhere: `why="explain"`.
+
+    Returns:
+        Hooks by name, each imported when it is called. A hook of `HOOKS_OF_FILES` is absent only if its file is.
+    """
+    usual = {
+        hook: module
+        for module, hooks in HOOKS_OF_FILES.items()
+        if find_spec(f"{package}.{module}") is not None
+        for hook in hooks
+    }
+    return {hook: lazy(f"{package}.{module}", hook) for hook, module in {**usual, **modules}.items()}
 
 
 def missing_in(declared: Family) -> Iterator[str]:

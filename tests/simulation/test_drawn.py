@@ -14,7 +14,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Outcome, Result
-from mrdsl.families.makespan.batch import batch_of
+from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.families.makespan.simulate import _Sequence
 from mrdsl.simulation.drawn import Factors, drawing
 from mrdsl.simulation.engine.draws import TaskTimes

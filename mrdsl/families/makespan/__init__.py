@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.makespan.checks import check
 from mrdsl.families.makespan.facts import MakespanFacts
@@ -11,6 +11,11 @@ from mrdsl.spec.spec import Spec
 
 def _needs(_spec: Spec, relax: bool) -> Needs:
     return Needs("LP" if relax else "MILP")
+
+
+def choose(spec: Spec, relax: bool = False, formulation: str | None = None) -> str:
+    """The portfolio, which ends in a proof where the batch is small; HiGHS for a formulation that was asked for."""
+    return "portfolio" if formulation is None else "highs"
 
 
 hook = lazily(__name__)
@@ -25,8 +30,8 @@ FAMILY = Family(
             "time-indexed",
             "counts of tasks that start at each step of a common grid",
             _needs,
-            build=hook("models.formulations", "build"),
-            decode=hook("models.formulations", "decode"),
+            build=hook("models", "build"),
+            decode=hook("models", "decode"),
             other_goals="makespan",
         ),
     ),
@@ -35,13 +40,6 @@ FAMILY = Family(
         QuantityKind("finish", "time", "when a job finishes", over="jobs"),
     ),
     check=check,
-    choose=hook("choice", "choose"),
-    report=hook("report", "report"),
-    verify=hook("verify", "verify"),
-    measure=hook("verify", "measure"),
-    quantity=hook("verify", "quantity"),
-    why=hook("why", "why"),
-    simulate_plan=hook("simulate", "simulate_plan"),
-    plans=hook("plan", "plans"),
-    operated=hook("operated", "operated"),
+    choose=choose,
+    **hooks_in(__name__, quantity="verify", why="explain", simulate_plan="simulate"),
 )

@@ -1,12 +1,152 @@
-"""Schedules of a batch: pools of slots, an order in each, and the waves that follow."""
+"""Jobs of a batch as arrays, and the schedule of an order of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
+from math import gcd
 
-from mrdsl.families.makespan.batch import Batch
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.families.makespan.facts import Job, MakespanFacts
+from mrdsl.families.makespan.plan import JobTimes, MakespanPlan, Pool, TaskWave
 from mrdsl.simulation.waves import Tasks, Wave, run
+from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
+
+TICK = 1e-6
+LARGEST = 2.0**50
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """``n`` jobs and the cluster's slots.
+
+    ``map_tasks``, ``reduce_tasks``: shape (n,), whole numbers; ``map_time``, ``reduce_time``: shape (n,), ticks of
+    one task, at least 1 (1 also where a job has no reduce tasks). ``tick`` is the length of a tick in seconds.
+    """
+
+    names: tuple[str, ...]
+    map_tasks: Floats
+    map_time: Floats
+    reduce_tasks: Floats
+    reduce_time: Floats
+    map_slots: int
+    reduce_slots: int
+    tick: float = TICK
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def map_work(self) -> Floats:
+        """Slot-ticks of each job's map phase."""
+        return self.map_tasks * self.map_time
+
+    @property
+    def reduce_work(self) -> Floats:
+        """Slot-ticks of each job's reduce phase."""
+        return self.reduce_tasks * self.reduce_time
+
+    @cached_property
+    def unit(self) -> float:
+        """The greatest common divisor of all task times, in ticks.
+
+        The least makespan is a multiple of it: in some best schedule every task starts where others end, so at a sum
+        of task times.
+        """
+        return float(reduce(gcd, [int(t) for t in (*self.map_time, *self.reduce_time[self.reduce_tasks > 0])]))
+
+    def phases(self, map_slots: int, reduce_slots: int) -> tuple[Floats, Floats]:
+        """M_j and R_j (5.3): what each phase takes when it alone holds so many slots, in whole waves, in ticks."""
+        return (
+            np.ceil(self.map_tasks / map_slots) * self.map_time,
+            np.ceil(self.reduce_tasks / reduce_slots) * self.reduce_time,
+        )
+
+    def seconds(self, ticks: float) -> float:
+        """Ticks in seconds."""
+        return float(ticks) * self.tick
+
+
+def batch_of(spec: Spec) -> Batch:
+    """The batch that a spec states, jobs in spec order, then those of classes."""
+    facts: MakespanFacts = spec.facts
+    parts = [_columns(facts.jobs, facts), _columns(facts.classes, facts)]
+    repeat = np.concatenate([np.ones(len(facts.jobs)), column(facts.classes, "jobs", 1.0)]).astype(int)
+    stacked = [np.repeat(np.concatenate(pair), repeat) for pair in zip(*parts, strict=True)]
+    tick = _tick(stacked)
+    map_tasks, map_time, reduce_tasks, reduce_time = stacked
+    return Batch(
+        names=job_names(facts),
+        map_tasks=map_tasks,
+        map_time=np.maximum(np.rint(map_time / tick), 1.0),
+        reduce_tasks=reduce_tasks,
+        reduce_time=np.maximum(np.rint(reduce_time / tick), 1.0),
+        map_slots=facts.cluster.slots.map,
+        reduce_slots=facts.cluster.slots.reduce,
+        tick=tick,
+    )
+
+
+def job_names(facts: MakespanFacts) -> tuple[str, ...]:
+    """The names of all jobs: those of ``job`` blocks, then NAME-1 to NAME-k for a class of k jobs (NAME for one)."""
+    names = [str(name) for name in names_of(facts.jobs)]
+    counts = column(facts.classes, "jobs", 1.0)
+    for name, count in zip(names_of(facts.classes), counts, strict=True):
+        names += [str(name)] if count == 1 else [f"{name}-{i}" for i in range(1, int(count) + 1)]
+    return tuple(names)
+
+
+def _tick(stacked: Sequence[Floats]) -> float:
+    """A microsecond, or ten times as long until the whole batch on one slot stays exact."""
+    map_tasks, map_time, reduce_tasks, reduce_time = stacked
+    total = float(np.sum(map_tasks * map_time) + np.sum(reduce_tasks * reduce_time))
+    tick = TICK
+    while total / tick > LARGEST:
+        tick *= 10
+    return tick
+
+
+def _columns(jobs: Sequence[Job], facts: MakespanFacts) -> tuple[Floats, Floats, Floats, Floats]:
+    """Tasks and seconds per task of both phases of each job.
+
+    A profile's phase takes what the wave-based model says of it on the whole cluster (003, eq. 3.1-3.10), evenly
+    spread over its waves: a map task (min + max)/2, a reduce task the same of its own time plus the typical shuffle,
+    the first wave its own shuffle. ``min`` is 2 avg - max, not below 0, where the profile does not say.
+    """
+    map_tasks = column(jobs, "map.tasks")
+    reduce_tasks = column(jobs, "reduce.tasks", 0.0)
+    waves = np.maximum(np.ceil(reduce_tasks / facts.cluster.slots.reduce), 1.0)
+    first = _first_shuffle(jobs)
+    shuffle = ((waves - 1) * _middle(jobs, "shuffle.") + first) / waves
+    map_time = column(jobs, "map.time")
+    reduce_time = column(jobs, "reduce.time")
+    return (
+        map_tasks,
+        np.where(np.isnan(map_time), _middle(jobs, "map."), map_time),
+        reduce_tasks,
+        np.where(np.isnan(reduce_time), _middle(jobs, "reduce.") + shuffle, reduce_time),
+    )
+
+
+def _middle(jobs: Sequence[Job], prefix: str) -> Floats:
+    """(min + max)/2 of a profile's times, 0 where there is none."""
+    average = column(jobs, prefix + "avg", 0.0)
+    longest = column(jobs, prefix + "max", 0.0)
+    shortest = column(jobs, prefix + "min")
+    shortest = np.where(np.isnan(shortest), np.maximum(2 * average - longest, 0.0), shortest)
+    return (shortest + longest) / 2
+
+
+def _first_shuffle(jobs: Sequence[Job]) -> Floats:
+    """Shf_avg of (3.7): the profile's ``first_avg``, or ``first_max`` where only that is given."""
+    average = column(jobs, "shuffle.first_avg")
+    return np.where(np.isnan(average), column(jobs, "shuffle.first_max", 0.0), average)
 
 
 @dataclass(frozen=True)
@@ -87,3 +227,30 @@ def in_order_of_start(batch: Batch, waves: Sequence[Wave]) -> Schedule:
             first[wave.job] = min(first.get(wave.job, wave.start), wave.start)
     ordered = sorted(range(len(batch)), key=lambda j: (first[j], j))
     return Schedule(whole_cluster(batch, ordered), tuple(sorted(waves, key=lambda w: (w.start, w.job, w.phase))))
+
+
+def plan_of(batch: Batch, schedule: Schedule, lower_bound: float) -> MakespanPlan:
+    """The plan of a schedule; ``lower_bound`` in ticks."""
+    names, tick = batch.names, batch.tick
+    start: dict[int, float] = {}
+    map_end: dict[int, float] = {}
+    finish: dict[int, float] = {}
+    home: dict[int, int] = {}
+    for wave in schedule.waves:
+        home[wave.job] = wave.pool
+        finish[wave.job] = max(finish.get(wave.job, 0.0), wave.end)
+        if wave.phase == "map":
+            start[wave.job] = min(start.get(wave.job, wave.start), wave.start)
+            map_end[wave.job] = max(map_end.get(wave.job, 0.0), wave.end)
+    return MakespanPlan(
+        pools=tuple(
+            Pool(pool.map_slots, pool.reduce_slots, tuple(names[j] for j in pool.order)) for pool in schedule.pools
+        ),
+        jobs={
+            names[j]: JobTimes(home[j], start[j] * tick, map_end[j] * tick, finish[j] * tick) for j in range(len(batch))
+        },
+        lower_bound=lower_bound * tick,
+        waves=tuple(
+            TaskWave(names[w.job], w.phase, w.pool, w.start * tick, w.end * tick, w.count) for w in schedule.waves
+        ),
+    )

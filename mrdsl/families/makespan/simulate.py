@@ -10,9 +10,8 @@ from heapq import heapreplace
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.families.makespan.batch import Batch, Floats, batch_of
 from mrdsl.families.makespan.plan import MakespanPlan
-from mrdsl.families.makespan.schedule import PoolOrder, simulate
+from mrdsl.families.makespan.schedule import Batch, Floats, PoolOrder, batch_of, simulate
 from mrdsl.simulation.drawn import Factors, drawing
 from mrdsl.simulation.promises import Words, told_of
 from mrdsl.simulation.settings import Settings

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.families.makespan.batch import batch_of
-from mrdsl.families.makespan.schedule import PoolOrder, simulate
+from mrdsl.families.makespan.schedule import PoolOrder, batch_of, simulate
 from mrdsl.simulation import slots as fast
 
 from .batches import Row, spec

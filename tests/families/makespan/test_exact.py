@@ -18,13 +18,13 @@ from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.explaining.infeasibility import explain
-from mrdsl.families.makespan.batch import batch_of
 from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.methods import constraint_programming
 from mrdsl.families.makespan.methods import orders as steps
 from mrdsl.families.makespan.methods.constraint_programming import cp_sat
 from mrdsl.families.makespan.methods.proof import prove
-from mrdsl.families.makespan.models.time_indexed import grid_of, time_indexed
+from mrdsl.families.makespan.models import grid_of, time_indexed
+from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.families.makespan.verify import verify
 from mrdsl.planning.solve_spec import build_model
 from mrdsl.solving.checked_answer import solve_model
@@ -155,7 +155,7 @@ def test_a_proof_stops_in_time_and_keeps_its_schedule() -> None:
 def test_johnsons_rule_is_optimal_on_two_machines() -> None:
     from itertools import permutations
 
-    from mrdsl.families.makespan.methods.pool_rows import phase_makespans
+    from mrdsl.families.makespan.methods.orders import phase_makespans
 
     stream = np.random.RandomState(5)
     for _ in range(30):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrdsl.families.makespan.batch import batch_of
+from mrdsl.families.makespan.schedule import batch_of
 from studies.makespan_production import batch_of_hour, production
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.families.makespan.batch import batch_of
 from mrdsl.families.makespan.plan import BARS, MakespanPlan
+from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.families.makespan.verify import verify
 from mrdsl.formulas.waves import WaveProfile, map_time, reduce_time
 

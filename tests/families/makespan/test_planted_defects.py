@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.families.makespan import batch
+from mrdsl.families.makespan import schedule
 
 SPEC = """
 problem makespan "Batch"
@@ -30,7 +30,7 @@ def refused() -> bool:
 
 
 def columns(change: Callable[[list[Any]], list[Any]]) -> Callable[..., Any]:
-    original = batch._columns
+    original = schedule._columns
     return lambda *given: tuple(change(list(original(*given))))
 
 
@@ -48,14 +48,14 @@ def test_without_a_defect_plans_are_right() -> None:
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "_columns", DEFECTS[defect])
+    monkeypatch.setattr(schedule, "_columns", DEFECTS[defect])
     assert refused()
 
 
 def test_slots_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine = batch.batch_of
+    genuine = schedule.batch_of
 
-    def wider(spec: Any) -> batch.Batch:
+    def wider(spec: Any) -> schedule.Batch:
         return replace(genuine(spec), map_slots=8)
 
     from mrdsl.families.makespan.methods import orders

@@ -15,10 +15,17 @@ from math import factorial
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.families.makespan.batch import Batch, Floats
-from mrdsl.families.makespan.methods.orders import cut_short, late, offer, work_of
-from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, row_bounds
-from mrdsl.families.makespan.schedule import PoolOrder
+from mrdsl.families.makespan.methods.orders import (
+    Judge,
+    cut_short,
+    johnson_rows,
+    late,
+    makespans,
+    offer,
+    row_bounds,
+    work_of,
+)
+from mrdsl.families.makespan.schedule import Batch, Floats, PoolOrder
 from mrdsl.simulation.slots import Integers
 
 ELITE = 2

@@ -17,9 +17,8 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.makespan.batch import Batch
 from mrdsl.families.makespan.methods.orders import Progress, late, offer_schedule, work_of
-from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
+from mrdsl.families.makespan.schedule import Batch, Schedule, in_order_of_start
 from mrdsl.simulation.waves import Phase, Wave
 
 Free = list[tuple[float, int]]

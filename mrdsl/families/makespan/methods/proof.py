@@ -18,7 +18,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.makespan.methods.orders import Progress, offer_schedule, work_of
-from mrdsl.families.makespan.models.time_indexed import grid_of, time_indexed, waves_of
+from mrdsl.families.makespan.models import grid_of, time_indexed, waves_of
 from mrdsl.families.makespan.schedule import Schedule, earlier
 from mrdsl.solving.checked_answer import solve_model
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
-from mrdsl.families.makespan.batch import Batch
 from mrdsl.families.makespan.methods.orders import Progress, late, offer_schedule, work_of
-from mrdsl.families.makespan.schedule import Schedule, ends, in_order_of_start, reduce_sequence
+from mrdsl.families.makespan.schedule import Batch, Schedule, ends, in_order_of_start, reduce_sequence
 from mrdsl.simulation.slots import Floats, Lists, free_makespans
 from mrdsl.simulation.waves import Tasks, Wave, run
 

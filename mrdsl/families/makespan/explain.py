@@ -1,15 +1,60 @@
-"""Why a batch takes as long as it does: what bounds it, how busy the slots are, what more slots would be worth."""
+"""Report, explanation and settings of an order of jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from mrdsl.contracts.family import GIVE, PLACE, SET, Operated, Setting
+from mrdsl.core.charts import Interval, IntervalChart
 from mrdsl.core.result import Result, Table
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.makespan.batch import Batch, batch_of
+from mrdsl.core.units import show
 from mrdsl.families.makespan.lower_bounds import LowerBounds, lower_bounds
 from mrdsl.families.makespan.plan import MakespanPlan
+from mrdsl.families.makespan.schedule import Batch, batch_of
+from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
+
+NAMED, DRAWN = 8, 50
+"""How many jobs of a pool the decision names, and how many are drawn."""
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """In which order jobs run and when the last one ends; when the phases of each job end."""
+    plan = result.plan
+    assert isinstance(plan, MakespanPlan)
+    orders = [", ".join(pool.order[:NAMED]) + (", ..." if len(pool.order) > NAMED else "") for pool in plan.pools]
+    order = orders[0] if len(orders) == 1 else "; ".join(f"pool {i}: {one}" for i, one in enumerate(orders))
+    decision = (
+        f"Run the {len(plan.jobs)} jobs in this order ({order}): all have ended after {show(plan.makespan, 'time')}."
+    )
+    rows = tuple(
+        Interval(name, {"start": job.start, "map end": job.map_end, "finish": job.finish})
+        for name, job in list(plan.jobs.items())[:DRAWN]
+    )
+    return Shown(decision, (IntervalChart("When jobs start and end", "time [s]", rows),), _ASSUMPTIONS)
+
+
+_ASSUMPTIONS = (
+    "All jobs are there at the start; tasks of one phase of a job take the same time and run in waves.",
+    "A job's reduces start when its maps have ended and the slots before it in the order are free.",
+)
+
+
+def operated(_: Spec, plan: MakespanPlan) -> Operated:
+    """The settings of a plan."""
+    return Operated(tuple(_settings(plan)))
+
+
+def _settings(plan: MakespanPlan) -> Iterator[Setting]:
+    for number, pool in enumerate(plan.pools):
+        yield Setting(GIVE, f"pool {number}", pool.map_slots, "map slots")
+        yield Setting(GIVE, f"pool {number}", pool.reduce_slots, "reduce slots")
+        yield Setting(SET, f"the order of pool {number}", ", ".join(pool.order))
+    for name, times in plan.jobs.items():
+        yield Setting(PLACE, f"job {name}", f"pool {times.pool}")
+
 
 MEANING = {
     "work": "all work of one phase on all its slots, and the least before or after it",
