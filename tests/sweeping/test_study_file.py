@@ -53,10 +53,13 @@ MISTAKES = {
     "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'seconds'\nabove = 'bound'": "5:9",
     "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nabove = 'bound'\nshare_of = 'seconds'": "5:9",
     "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'valu'\nrows = 'plan.vms'": "4:9",
-    "[[runs]]\nspecs = 'a'\nname = 'x'\nparams.p = 1\n[[runs]]\nspecs = 'a'\nname = 'y'\nparams.q = 1\n[[tables]]\nvalue = 'value'\nrows = 'p'\nruns = 'x'\n[[tables]]\nvalue = 'value'\nrows = 'q'\nruns = 'x'": "15:8",
+    "[[runs]]\nspecs = 'a'\nname = 'x'\nparams.p = 1\n[[runs]]\nspecs = 'a'\nname = 'y'\nparams.q = 1\n"
+    "[[tables]]\nvalue = 'value'\nrows = 'p'\nruns = 'x'\n[[tables]]\nvalue = 'value'\nrows = 'q'\nruns = 'x'": "15:8",
     "[[runs]]\nspecs = 'a'\nmethods = ['highs', 'direct']\n[[tables]]\nvalue = 'value'\nabove = 'higs'": "6:9",
-    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nname = 'x'\n[[runs]]\nspecs = 'a'\nmethods = 'direct'\nname = 'y'\n[[tables]]\nvalue = 'value'\nabove = 'highs'\nruns = 'y'": "11:9",
-    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nlimits = [{ time = 1 }, {}]\n[[tables]]\nvalue = 'value'\nabove = 'highs'": "7:9",
+    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nname = 'x'\n[[runs]]\nspecs = 'a'\nmethods = 'direct'\nname = 'y'\n"
+    "[[tables]]\nvalue = 'value'\nabove = 'highs'\nruns = 'y'": "11:9",
+    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nlimits = [{ time = 1 }, {}]\n"
+    "[[tables]]\nvalue = 'value'\nabove = 'highs'": "7:9",
     "[[runs]]\nspecs = 'a'\nmethods = '../highs'\n[[tables]]\nvalue = 'value'\nabove = 'highs'": "3:11",
     "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'cpu_secnds'": "4:11",
     "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'value'\nwithin = -1": "5:10",
