@@ -84,6 +84,13 @@ def test_all_solvers_agree_with_the_second_program(seed: int, solver: str) -> No
     assert list(faults(known(drawn), told(drawn, solver))) == [], text_of(drawn)
 
 
+@pytest.mark.parametrize("seed", [30006, 60003, 60008, 60173, 60225])
+def test_direct_keeps_parts_on_spot_and_quotas_on_own_machines(seed: int) -> None:
+    """Classes on machines of their own: firm VMs beside those on spot, and both within the quota of one type."""
+    drawn = replace(draw(seed), whole="machines", rows=())
+    assert list(faults(known(drawn), told(drawn, "direct"))) == [], text_of(drawn)
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3, 41, 46, 63, 76, 104, 119, 245])
 def test_freer_slots_cost_no_more(seed: int) -> None:
     drawn = draw(seed)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
+from mrdsl.families.capacity.lanes import lacking
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, cheapest, dual_bound, wanted
 from mrdsl.families.capacity.methods.whole_placements import rounded
@@ -90,12 +91,15 @@ class Rents:
 
     def more(self, lanes: Places, vms: Floats) -> Floats:
         """What so many machines more of each of the lanes cost, each lane by itself; ``vms`` is (lanes, numbers)."""
-        before, market = self.total[lanes], self.task.market
-        types = market.vm_of_lane
-        left = self.task.available - summed(types, self.total, len(market.names))
-        over = np.maximum(vms - np.maximum(left[types[lanes]], 0.0)[:, None], 0.0)
+        over = np.maximum(vms - self._left()[self.task.market.vm_of_lane[lanes]][:, None], 0.0)
+        before = self.total[lanes]
         costs = self.tariff.cost(lanes, before[:, None] + vms) - self.tariff.cost(lanes, before)[:, None]
         return np.asarray(costs + self.lacking * over)
+
+    def _left(self) -> Floats:
+        """Compute the VMs of each type that its quota still leaves."""
+        market = self.task.market
+        return np.maximum(self.task.available - summed(market.vm_of_lane, self.total, len(market.names)), 0.0)
 
     def _vms(self, index: int, jobs: Floats) -> Floats:
         """The machines that jobs of a class by lane take, those for slots beyond the fewest among them."""
@@ -103,16 +107,24 @@ class Rents:
         return np.asarray(ceiling(self.gamma[:, index] * jobs + (0.0 if spare is None else spare)))
 
     def cost_of(self, index: int, jobs: Floats) -> float:
-        """What jobs of a class, by lane, cost in machines, without the penalties that they spare."""
-        lanes = np.flatnonzero(jobs)
-        vms = self._vms(index, jobs)[lanes]
-        return float(self.more(lanes, vms[:, None]).sum()) - float(self.task.mix.penalty[index] * jobs.sum())
+        """Compute the cost of a class's machines less the penalties that its jobs, by lane, spare.
+
+        Infinite if more of its VM time is on spot than its part allows, whatever slots its firm jobs hold.
+        """
+        if lacking(self.task.mix, index, jobs) > 0.0 and self.task.spare.vms(index, jobs) is None:
+            return np.inf
+        lanes, market = np.flatnonzero(jobs), self.task.market
+        vms, before = self._vms(index, jobs)[lanes], self.total[lanes]
+        taken = summed(market.vm_of_lane[lanes], vms, len(market.names))
+        cost = float((self.tariff.cost(lanes, before + vms) - self.tariff.cost(lanes, before)).sum())
+        cost += self.lacking * float(np.maximum(taken - self._left(), 0.0).sum())
+        return cost - float(self.task.mix.penalty[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
         """Gives a class these jobs in place of its own where they cost less."""
         without = self.without(index)
         before, after = without.cost_of(index, self.jobs[:, index]), without.cost_of(index, jobs)
-        if after >= before - ROUNDING * max(1.0, abs(before)):
+        if not after < before - ROUNDING * max(1.0, abs(after)):
             return
         self.total = without.total
         self.jobs[:, index] = jobs
