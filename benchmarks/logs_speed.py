@@ -21,11 +21,10 @@ from pathlib import Path
 import cramjam
 from backports import zstd
 
-from mrdsl.exchange.logs.finding import Log, find_logs
+from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.opening import chunks, open_log
-from mrdsl.exchange.logs.reading import read_logs
+from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
 from mrdsl.exchange.logs.spark_structs import decoder, mistakes
-from mrdsl.exchange.logs.telling import Telling
 
 ROUNDS = 9
 BLOCK = 2**16

@@ -261,7 +261,7 @@ def files_of_plan(writers: Iterable[PlanWriter], options: Mapping[str, Any]) -> 
 
 def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
     """Raises MrdslError ``nothing-to-write`` where the plan has no such form."""
-    from mrdsl.exchange.plan_files import NothingToWriteError
+    from mrdsl.exchange.result_files import NothingToWriteError
 
     try:
         return writer.load()(result, path)

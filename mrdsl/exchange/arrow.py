@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from mrdsl.core.csv_text import exact_text
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 
 
 @runtime_checkable

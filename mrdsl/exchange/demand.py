@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, warning
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
-from mrdsl.exchange.mistakes import Mistakes
+from mrdsl.exchange.text import Mistakes
 from mrdsl.spec.schema import Source
 
 FOR_THE_READER = frozenset({"hour", "time", "period", "date"})

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 
-from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.xml_text import parsed, written
+from mrdsl.exchange.markup import parsed, written
+from mrdsl.exchange.text import FormatError
 
 NAME = re.compile(r"[^\s.\u2000-\u200b]+")
 """A queue's name: no dot, which parts a path, and no white space at its ends; ours have none at all."""

@@ -1,42 +1,157 @@
-"""Every format that mrdsl reads or writes for other programs, once: commands, messages and docs take their lists here.
+"""Formats that mrdsl reads or writes for other programs: commands, messages and docs take their lists here.
 
 A new format is one module and one entry. Nothing is imported until an entry is used: ``load`` imports what it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 from mrdsl.core.lazy import named as named_in
-from mrdsl.exchange.entries import LogReader as LogReader
-from mrdsl.exchange.entries import Mistakes as Mistakes
-from mrdsl.exchange.entries import ModelWriter as ModelWriter
-from mrdsl.exchange.entries import Reader as Reader
-from mrdsl.exchange.entries import T as T
-from mrdsl.exchange.entries import Target as Target
-from mrdsl.exchange.entries import Writer as Writer
-from mrdsl.exchange.entries import by_ending as by_ending
-from mrdsl.exchange.entries import endings as endings
-from mrdsl.exchange.entries import listed as listed
-from mrdsl.exchange.entries import named as named
-from mrdsl.exchange.entries import names as names
-from mrdsl.exchange.entries import recognized as recognized
+from mrdsl.core.reading import problem_of, reason
+from mrdsl.exchange.text import EmptyFileError, FormatError
 
 if TYPE_CHECKING:
     from mrdsl.core.answer import Reply
+    from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Result
-    from mrdsl.exchange.catalogue import Catalogue
+    from mrdsl.exchange.capacity_scheduler import Queue
+    from mrdsl.exchange.catalogues import Catalogue
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.fair_scheduler import FairQueue
-    from mrdsl.exchange.jobs import TableJob
-    from mrdsl.exchange.queue_tree import Queue
+    from mrdsl.exchange.job_traces import SwimJob, TableJob
+    from mrdsl.exchange.logs.formats import LogFormat
+    from mrdsl.exchange.models.naming import Written
     from mrdsl.exchange.spot_history import SpotRecord
-    from mrdsl.exchange.swim import SwimJob
     from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes
-    from mrdsl.exchange.workflow import Workflow
+    from mrdsl.exchange.workflows import Workflow
+
+
+T = TypeVar("T")
+Mistakes = list["Diagnostic"]
+
+
+@dataclass(frozen=True)
+class Reader(Generic[T]):
+    """A format that is read. ``reads`` says what comes out of it; ``sign`` is the regular
+    expression of how its files begin, where that tells.
+
+    ``load()`` gives the function: of a path and a list for the mistakes that have a line of their own; it raises
+    FormatError where nothing can be read at all.
+    """
+
+    name: str
+    reads: str
+    doc: str
+    load: Callable[[], Callable[[str, Mistakes], T]]
+    endings: tuple[str, ...] = ()
+    sign: str = ""
+
+    def read(self, path: str | Path, mistakes: Mistakes) -> T:
+        """What the file holds; broken lines are left out and told in ``mistakes``.
+
+        Raises FormatError where there is no such file, it is a folder or a pipe, empty, or not of this format.
+        """
+        refused = problem_of(path)
+        if refused:
+            raise FormatError(refused, "check the name")
+        if not os.path.getsize(path):
+            raise EmptyFileError
+        try:
+            return self.load()(str(path), mistakes)
+        except OSError as failure:
+            raise FormatError(reason(failure), "check the name") from None
+
+
+@dataclass(frozen=True)
+class LogReader:
+    """A kind of log. Logs are told apart by how they begin, not by their names, and read one job at a time.
+
+    ``load()`` gives what tells them and what reads them.
+    """
+
+    name: str
+    reads: str
+    doc: str
+    load: Callable[[], LogFormat]
+    endings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Writer(Generic[T]):
+    """A format that is written. ``writes`` says what goes into it, ``needs`` the package that it takes, if any.
+
+    ``load()`` gives the function.
+    """
+
+    name: str
+    writes: str
+    doc: str
+    load: Callable[[], T]
+    endings: tuple[str, ...] = ()
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
+    """A format of model files: of the stream, the model and its title.
+
+    A ``linear`` one takes the pair of a LinearProgram and its Names, any other a Pyomo model. ``beside`` are the
+    endings of the files that lie beside the model's.
+    """
+
+    linear: bool = False
+    encoding: str = "ascii"
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target(Writer[Callable[["Deployment", "Wishes"], "Exported"]]):
+    """What plans are exported to: of one cluster, and what the user asks for besides.
+
+    ``wishes`` names what may be asked for; its function raises TargetError where the target cannot take the plan.
+    """
+
+    wishes: tuple[str, ...] = ()
+
+
+Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")
+
+
+def names(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> tuple[str, ...]:
+    """The names of formats, in order."""
+    return tuple(entry.name for entry in entries)
+
+
+def endings(entries: Iterable[Reader[Any] | Writer[Any]]) -> tuple[str, ...]:
+    """All endings of formats, in order."""
+    return tuple(ending for entry in entries for ending in entry.endings)
+
+
+def named(entries: Iterable[Entry], name: str | None) -> Entry | None:
+    """The format of that name."""
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def by_ending(entries: Iterable[Entry], ending: str) -> Entry | None:
+    """The format whose files end so."""
+    return next((entry for entry in entries if ending.lower() in entry.endings), None)
+
+
+def recognized(entries: Iterable[Reader[T]], text: str) -> Reader[T] | None:
+    """The format whose files begin like this text."""
+    return next((entry for entry in entries if entry.sign and re.match(entry.sign, text)), None)
+
+
+def listed(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> str:
+    """The names as messages give them: ``there are: cbc, glpk``."""
+    return "there are: " + ", ".join(names(entries))
 
 
 def _loads(module: str, name: str) -> Callable[[], Any]:
@@ -68,11 +183,15 @@ WORKFLOWS: tuple[Reader[Workflow], ...] = (
         "wfcommons",
         "a workflow",
         "WfFormat of wfcommons.org: a recorded execution",
-        _of_path("wfcommons", "read"),
+        _of_path("workflows", "read_wfcommons"),
         (".json",),
     ),
     Reader(
-        "dot", "a workflow", "Graphviz' digraphs whose nodes have durations", _of_path("dot", "read"), (".dot", ".gv")
+        "dot",
+        "a workflow",
+        "Graphviz' digraphs whose nodes have durations",
+        _of_path("workflows", "read_dot"),
+        (".dot", ".gv"),
     ),
 )
 BYTE_TRACES: tuple[Reader[Iterator[SwimJob]], ...] = (
@@ -80,7 +199,7 @@ BYTE_TRACES: tuple[Reader[Iterator[SwimJob]], ...] = (
         "swim",
         "jobs as bytes",
         "SWIM's traces: what each job reads, shuffles and writes",
-        _loads("swim", "read_swim"),
+        _loads("job_traces", "read_swim"),
         (".tsv",),
     ),
 )
@@ -89,7 +208,7 @@ JOB_TABLES: tuple[Reader[Iterator[TableJob]], ...] = (
         "table",
         "jobs as tasks",
         "tasks, times and deadlines below heads with units",
-        _loads("jobs", "read_jobs"),
+        _loads("job_traces", "read_jobs"),
         (".csv",),
     ),
 )
@@ -108,14 +227,14 @@ CATALOGUES: tuple[Reader[Catalogue], ...] = (
         "ec2",
         "VM types",
         "a region's EC2 types: sizes, prices, interruptions a month",
-        _loads("ec2_catalogue", "read_ec2_catalogue"),
+        _loads("catalogues", "read_ec2_catalogue"),
         (".csv",),
     ),
     Reader(
         "instance_types",
         "VM types",
         "what `aws ec2 describe-instance-types` prints",
-        _loads("instance_types", "read_instance_types"),
+        _loads("catalogues", "read_instance_types"),
         (".json",),
     ),
 )
@@ -149,7 +268,7 @@ QUEUES: tuple[Reader[Queue] | Reader[tuple[FairQueue, ...]], ...] = (
         "capacity",
         "queues",
         "YARN's capacity-scheduler.xml",
-        _of_text("capacity_scheduler_reader", "read_capacity_scheduler"),
+        _of_text("capacity_scheduler", "read_capacity_scheduler"),
         (".xml",),
     ),
     Reader("fair", "queues", "YARN's fair-scheduler.xml", _of_text("fair_scheduler", "read_fair_scheduler"), (".xml",)),
@@ -159,10 +278,10 @@ SETTINGS: tuple[Reader[dict[str, str]], ...] = (
         "spark",
         "settings",
         "Spark's spark-defaults.conf",
-        _of_text("spark_settings", "read_spark_settings"),
+        _of_text("markup", "read_spark_settings"),
         (".conf",),
     ),
-    Reader("hadoop", "settings", "Hadoop's *-site.xml", _of_text("xml_text", "settings_of"), (".xml",)),
+    Reader("hadoop", "settings", "Hadoop's *-site.xml", _of_text("markup", "settings_of"), (".xml",)),
 )
 LOGS: tuple[LogReader, ...] = (
     LogReader(
@@ -170,8 +289,8 @@ LOGS: tuple[LogReader, ...] = (
     ),
     LogReader("history", "runs of jobs", "job history of Hadoop 1", _loads("logs.hadoop_text_history", "FORMAT")),
     LogReader("spark", "runs of jobs", "Spark's event logs, rolled ones too", _loads("logs.spark_events", "FORMAT")),
-    LogReader("rumen", "runs of jobs", "traces of Rumen", _loads("logs.rumen", "FORMAT")),
-    LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _loads("logs.sls", "FORMAT")),
+    LogReader("rumen", "runs of jobs", "traces of Rumen", _loads("logs.traces", "RUMEN")),
+    LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _loads("logs.traces", "SLS")),
 )
 READERS: tuple[Reader[Any], ...] = (
     *(*WORKFLOWS, *JOBS, *SPOT_PRICES, *CATALOGUES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS),
@@ -193,30 +312,35 @@ MODELS: tuple[ModelWriter, ...] = (
         "mps", "a linear model", "free MPS, always minimized", _loads("models.linear", "as_mps"), (".mps",), linear=True
     ),
     ModelWriter(
-        "nl", "any model", "AMPL's nl, names beside it", _loads("models.nl", "as_nl"), (".nl",), beside=(".col", ".row")
+        "nl",
+        "any model",
+        "AMPL's nl, names beside it",
+        _loads("models.nonlinear", "as_nl"),
+        (".nl",),
+        beside=(".col", ".row"),
     ),
-    ModelWriter("gms", "any model", "GAMS", _loads("models.gams", "as_gams"), (".gms",), encoding="utf-8"),
+    ModelWriter("gms", "any model", "GAMS", _loads("models.nonlinear", "as_gams"), (".gms",), encoding="utf-8"),
 )
 TABLES: tuple[Writer[TableWriter], ...] = (
     Writer(
         "csv",
         "runs of a sweep or a study",
         "a line of heads, one row per run",
-        _loads("row_files", "as_csv"),
+        _loads("result_files", "as_csv"),
         (".csv",),
     ),
     Writer(
         "jsonl",
         "runs of a sweep or a study",
         "one JSON object per run",
-        _loads("row_files", "as_json_lines"),
+        _loads("result_files", "as_json_lines"),
         (".jsonl",),
     ),
     Writer(
         "parquet",
         "runs of a sweep or a study",
         "Parquet, by pyarrow",
-        _loads("row_files", "as_parquet"),
+        _loads("result_files", "as_parquet"),
         (".parquet",),
         needs="pyarrow",
     ),
@@ -276,19 +400,21 @@ GANTT = PlanWriter(
     "gantt",
     "a plan or a run",
     "the plan, or the first run, as a Gantt chart",
-    _loads("plan_files", "gantt_chart"),
+    _loads("result_files", "gantt_chart"),
     DRAWN,
     needs="altair",
 )
 OF_A_PLAN: tuple[PlanWriter, ...] = (
     GANTT,
     PlanWriter(
-        "graph", "a plan", "the plan's tasks and their order", _loads("plan_files", "graph"), DRAWN, needs="altair"
+        "graph", "a plan", "the plan's tasks and their order", _loads("result_files", "graph"), DRAWN, needs="altair"
     ),
 )
 """What `solve` writes besides the result, each by the option of its name; below, what `simulate` writes."""
 OF_A_RUN: tuple[PlanWriter, ...] = (
     GANTT,
-    PlanWriter("trace", "a run", "the first run, event by event, as a table", _loads("plan_files", "trace"), (".csv",)),
+    PlanWriter(
+        "trace", "a run", "the first run, event by event, as a table", _loads("result_files", "trace"), (".csv",)
+    ),
 )
 WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *TARGETS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))

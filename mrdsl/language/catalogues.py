@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Span, error
-from mrdsl.exchange.catalogue import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.catalogues import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
 from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named
 from mrdsl.exchange.spot_history import mean_prices
+from mrdsl.exchange.text import FormatError
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import note_currency

@@ -13,7 +13,7 @@ from mrdsl.core.csv_text import cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, has_errors
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.exchange.arrow import Arrow, as_csv, rows_of
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language import tree

@@ -16,8 +16,7 @@ from mrdsl.core.diagnostics import MrdslError, did_you_mean, error, nearest
 from mrdsl.core.result import Plan, plain
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
-from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes
-from mrdsl.exchange.targets.naming import file_words
+from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes, file_words
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.spec import Spec
 

@@ -18,10 +18,10 @@ from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.output_names import is_through
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.writer import Together
-from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.linear import column_and_row_names
-from mrdsl.exchange.models.written import Written
+from mrdsl.exchange.models.naming import Written
 from mrdsl.exchange.registry import MODELS, SOLUTIONS, ModelWriter, by_ending, endings, listed, named, recognized
+from mrdsl.exchange.text import FormatError
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import asked, formulation_named
 from mrdsl.planning.claims import compared, method_of, verified

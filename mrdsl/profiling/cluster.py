@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mrdsl.exchange.logs.attempts import AttemptEnd, Attempts, TaskKind
-from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
+from mrdsl.exchange.logs.records import AttemptEnd, Attempts, MapReduceJob, SparkApplication, TaskKind
 from mrdsl.profiling.concurrency import HOUR, counts_of
 from mrdsl.profiling.running import Moments, Running
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind, small
-from mrdsl.exchange.logs.records import MapReduceJob
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, small
 from mrdsl.profiling.overhead import Overhead
 from mrdsl.profiling.times import Times, believed
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error
-from mrdsl.exchange.logs.finding import find_logs
-from mrdsl.exchange.logs.reading import read_logs
+from mrdsl.exchange.logs.formats import Telling
+from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
-from mrdsl.exchange.logs.telling import Telling
 from mrdsl.profiling.classes import JobClass
 from mrdsl.profiling.cluster import Cluster
 from mrdsl.profiling.family_texts import schedule_text, spec_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mrdsl.exchange.logs.attempts import AttemptEnd, TaskKind
-from mrdsl.exchange.logs.records import MapReduceJob
+from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.spec_text import words_of
 from mrdsl.profiling.stage_classes import ran_stages

@@ -14,8 +14,7 @@ from statistics import median
 import numpy as np
 
 from mrdsl.core.result import Table
-from mrdsl.exchange.logs.attempts import TaskKind
-from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun
+from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun, TaskKind
 from mrdsl.profiling.classes import Profiled, with_sort
 from mrdsl.profiling.cluster import parallel_tasks
 from mrdsl.profiling.concurrency import counts_of

@@ -31,7 +31,7 @@ def test_a_command_loads_what_it_needs(words: list[str], unused: set[str]) -> No
     assert not (heavy | unused) & loaded
 
 
-DRAWN = {"mrdsl.core.charts", "mrdsl.exchange.plan_files", "mrdsl.reporting.charts", "mrdsl.reporting.page", "altair"}
+DRAWN = {"mrdsl.core.charts", "mrdsl.exchange.result_files", "mrdsl.reporting.charts", "mrdsl.reporting.page", "altair"}
 OTHER_COMMANDS = {
     *("mrdsl.explaining", "mrdsl.profiling", "mrdsl.sweeping", "mrdsl.editor", "mrdsl.exchange.logs"),
     *(
@@ -46,7 +46,7 @@ SOLVING = {
     *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "tomllib"),
     "mrdsl.cli.progress",
 }
-FORMATS = {"mrdsl.exchange.registry", "mrdsl.exchange.entries"}
+FORMATS = {"mrdsl.exchange.registry"}
 ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}
 MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker"}
 PYOMO = {"networkx", "pyomo"}

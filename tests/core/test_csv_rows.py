@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.exchange.demand import Wanted, read_demand
-from mrdsl.exchange.jobs import read_jobs
+from mrdsl.exchange.job_traces import read_jobs
 from mrdsl.language.loading import load_file
 from mrdsl.spec.schema import Source
 from mrdsl.sweeping.study.study import tables_in

@@ -14,11 +14,8 @@ from hypothesis import strategies as some
 
 from mrdsl import MrdslError
 from mrdsl.cli import cli
-from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
-from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
-from mrdsl.exchange.queue_tree import Queue, mistakes, percentages
-from mrdsl.exchange.targets.deployment import Wishes
-from mrdsl.exchange.targets.naming import queue_names
+from mrdsl.exchange.capacity_scheduler import Queue, capacity_scheduler, mistakes, percentages, read_capacity_scheduler
+from mrdsl.exchange.targets.deployment import Wishes, queue_names
 from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
 from studies.joint_instances import instance

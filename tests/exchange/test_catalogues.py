@@ -15,10 +15,10 @@ import pytest
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.units import HOUR
-from mrdsl.exchange.catalogue import INTERRUPTIONS, PRICE, SPOT_PRICE, Catalogue, rate_of_share
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.catalogues import INTERRUPTIONS, PRICE, SPOT_PRICE, Catalogue, rate_of_share
 from mrdsl.exchange.registry import CATALOGUES, Reader, named
 from mrdsl.exchange.spot_history import SpotRecord, mean_prices
+from mrdsl.exchange.text import FormatError
 
 DATA = Path(__file__).parents[1] / "language" / "data"
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data" / "cloud"

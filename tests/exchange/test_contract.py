@@ -18,10 +18,9 @@ from click.testing import CliRunner
 from mrdsl import load
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import Log, read_logs
-from mrdsl.exchange.logs.telling import Telling
-from mrdsl.exchange.mistakes import EmptyFileError, FormatError
-from mrdsl.exchange.models.written import Written
+from mrdsl.exchange.models.naming import Written
 from mrdsl.exchange.registry import (
     JOBS,
     LOGS,
@@ -45,6 +44,7 @@ from mrdsl.exchange.registry import (
     names,
     recognized,
 )
+from mrdsl.exchange.text import EmptyFileError, FormatError
 from mrdsl.families import SHIPPED, family
 from mrdsl.planning.solve_spec import build_model
 from mrdsl.solving.arrays import linear_program

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.exchange.jobs import TableJob, read_jobs
+from mrdsl.exchange.job_traces import SwimJob, TableJob, read_jobs, read_swim
 from mrdsl.exchange.spot_history import PriceSteps, price_steps, read_spot_history
-from mrdsl.exchange.swim import SwimJob, read_swim
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))

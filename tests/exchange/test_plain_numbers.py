@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.exchange.cells import CellReader, RawTable, read_raw
-from mrdsl.exchange.plain_numbers import LONGEST, cells_of
+from mrdsl.exchange.cells import LONGEST, CellReader, RawTable, cells_of, read_raw
 from mrdsl.spec.schema import Source
 
 ODD = (

@@ -9,9 +9,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from mrdsl.exchange import dot, wfcommons
-from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.workflow import Workflow
+from mrdsl.exchange.text import FormatError
+from mrdsl.exchange.workflows import Workflow, read_dot, read_wfcommons
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).parents[3] / "shared")) / "data/traces/wfinstances"
 INSTANCES = sorted(SHARED.glob("*.json"))
@@ -28,7 +27,7 @@ def test_seven_recorded_workflows_are_read_whole() -> None:
         workflow = json.loads(path.read_text())["workflow"]
         tasks = {task["id"]: task for task in workflow["specification"]["tasks"]}
         runtimes = {task["id"]: task["runtimeInSeconds"] for task in workflow["execution"]["tasks"]}
-        found = wfcommons.read(str(path))
+        found = read_wfcommons(str(path))
         assert dict(zip(found.names, found.durations, strict=True)) == {name: runtimes[name] for name in tasks}
         assert edges(found) == {(name, child) for name, task in tasks.items() for child in task["children"]}
         assert nx.is_directed_acyclic_graph(nx.DiGraph(edges(found)))
@@ -54,7 +53,7 @@ def test_what_is_no_workflow_is_refused(tmp_path: Path, document: str, message: 
     path = tmp_path / "w.json"
     path.write_text(document)
     with pytest.raises(FormatError) as caught:
-        wfcommons.read(str(path))
+        read_wfcommons(str(path))
     assert message in str(caught.value)
 
 
@@ -63,7 +62,7 @@ def test_the_older_form_has_run_times_beside_the_tasks(tmp_path: Path) -> None:
     path.write_text(
         '{"workflow": {"jobs": [{"name": "a", "runtime": 2}, {"name": "b", "runtime": 3, "parents": ["a"]}]}}'
     )
-    assert wfcommons.read(str(path)) == Workflow(("a", "b"), (2.0, 3.0), ((), (0,)))
+    assert read_wfcommons(str(path)) == Workflow(("a", "b"), (2.0, 3.0), ((), (0,)))
 
 
 def test_dot_chains_defaults_and_subgraphs(tmp_path: Path) -> None:
@@ -78,7 +77,7 @@ def test_dot_chains_defaults_and_subgraphs(tmp_path: Path) -> None:
           publish [duration="500 ms", label=<<b>out</b>>] /* the end */
           subgraph cluster_x { alone [duration=.5]; }
         }""")
-    found = dot.read(str(path))
+    found = read_dot(str(path))
     assert dict(zip(found.names, found.durations, strict=True)) == {
         "m1": 60,
         "m2": 90,
@@ -111,5 +110,5 @@ def test_what_is_no_graph_of_tasks_is_refused(tmp_path: Path, text: str, message
     path = tmp_path / "g.dot"
     path.write_text(text)
     with pytest.raises(FormatError) as caught:
-        dot.read(str(path))
+        read_dot(str(path))
     assert message in str(caught.value)

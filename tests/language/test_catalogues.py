@@ -9,7 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.api import fmt
 from mrdsl.core.units import HOUR
-from mrdsl.exchange.catalogue import rate_of_share
+from mrdsl.exchange.catalogues import rate_of_share
 from mrdsl.families.capacity.facts import VmType
 from mrdsl.language.loading import Loaded, load_text
 from tests.language.test_required_rows import DATA, SPEC

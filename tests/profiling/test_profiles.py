@@ -18,8 +18,7 @@ from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.resources import resource
-from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
-from mrdsl.exchange.logs.records import MapReduceJob
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.profiling.concurrency import counts_of
 from mrdsl.profiling.gathering import gather
 from mrdsl.profiling.grouping import clustered, grouper, normalised

@@ -4,7 +4,7 @@ import json
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 
 VERDICTS = {"done": Termination.OPTIMAL, "impossible": Termination.INFEASIBLE, "no end to it": Termination.UNBOUNDED}
 

@@ -1,13 +1,94 @@
-"""What a reader of logs is: how its logs begin, and the function from an opened log to jobs and applications."""
+"""Formats of logs: how their logs begin, the function that reads one, and the messages about what it could not use.
+
+Messages have file and line; each kind of mistake is shown a few times, then counted.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mrdsl.exchange.logs.expanding import Piece
+from mrdsl.core.diagnostics import Diagnostic, Severity, Span
+from mrdsl.exchange.logs.opening import Piece
 from mrdsl.exchange.logs.records import Run
-from mrdsl.exchange.logs.telling import Telling
+
+SHOWN = 3
+SHOWN_FILES = 20
+
+
+def place(path: str, line: int = 1, column: int = 1) -> Span:
+    """One place in a log."""
+    return Span(path, line, column, line, column + 1)
+
+
+@dataclass
+class _Unshown:
+    """What is not told in full any more: where it began, how many things in how many files."""
+
+    first: Span
+    path: str
+    files: int = 1
+    things: int = 0
+
+    def add(self, path: str) -> None:
+        self.things += 1
+        self.files += path != self.path
+        self.path = path
+
+
+@dataclass
+class Telling:
+    """Mistakes of one reading, file by file: three of a kind and file in full, of twenty files of a kind, then counts.
+
+    ``lost`` is how many there were, told in full or not.
+    """
+
+    found: list[Diagnostic] = field(default_factory=list)
+    lost: int = 0
+    _shown: dict[tuple[str, Severity], Counter[str]] = field(default_factory=dict)
+    _unshown: dict[tuple[str, Severity], _Unshown] = field(default_factory=dict)
+    _failed: set[str] = field(default_factory=set)
+
+    def warn(self, code: str, message: str, path: str, line: int = 1, hint: str = "") -> None:
+        """Something was left out; the rest is used."""
+        self._tell(Diagnostic(code, Severity.WARNING, message, place(path, line), hint), path)
+
+    def fail(self, code: str, message: str, path: str, line: int = 1, hint: str = "") -> None:
+        """Nothing of this file can be used."""
+        self._failed.add(path)
+        self._tell(Diagnostic(code, Severity.ERROR, message, place(path, line), hint), path)
+
+    def failed(self, path: str) -> bool:
+        """Whether something was told for which nothing of this file can be used."""
+        return path in self._failed
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All of it, with what was not shown as counts."""
+        rest = []
+        for (code, severity), shown in self._shown.items():
+            for path, count in shown.items():
+                if count > SHOWN:
+                    message = f"and {count - SHOWN} more of this kind in this file"
+                    rest.append(Diagnostic(code, Severity.WARNING, message, place(path)))
+            if (more := self._unshown.get((code, severity))) is not None:
+                files = f"{more.files:,} more files, of which this is the first"
+                message = f"and {more.things:,} more of this kind in {files}" if more.files > 1 else "and one more file"
+                rest.append(Diagnostic(code, severity, message, more.first))
+        return (*self.found, *rest)
+
+    def _tell(self, told: Diagnostic, path: str) -> None:
+        self.lost += 1
+        kind = told.code, told.severity
+        shown = self._shown.setdefault(kind, Counter())
+        if path in shown or len(shown) < SHOWN_FILES:
+            shown[path] += 1
+            if shown[path] <= SHOWN:
+                self.found.append(told)
+        else:
+            assert told.span is not None
+            self._unshown.setdefault(kind, _Unshown(told.span, path)).add(path)
+
 
 Pieces = Iterable[Piece]
 """Expanded bytes, in order."""

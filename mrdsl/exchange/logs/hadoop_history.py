@@ -1,25 +1,199 @@
-"""Hadoop 2 and 3 job history, ``.jhist``: one event a line (Avro-Json), or one behind the other (Avro-Binary).
+"""Hadoop 2 and 3 job history, ``.jhist``: Avro-Json, one event a line, or Avro-Binary, one event behind the other.
 
-The first line that is no comment names the encoding, the second is the schema. Values of optional fields may be wrapped
-in their type's name. What a file says of a job beyond its attempts comes from its own events; the file's name is not
-believed, since copies are renamed.
+The first line that is not a comment names the encoding, the second is the schema. Values of optional fields may be
+wrapped in their type's name. A job's name and times come from its own events, since copies of files are renamed.
+``JOB_conf.xml`` in the same folder has the settings that the job ran with.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from io import BytesIO
+from pathlib import Path
+from sys import intern
 from typing import Any
+from xml.etree import ElementTree
 
-from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
-from mrdsl.exchange.logs.binary_history import binary_events
-from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
-from mrdsl.exchange.logs.job_configuration import JOB_NAME, QUEUE, USER, configuration_beside, first_of
+from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.exchange.logs.formats import LogFormat, OpenedLog, Telling
 from mrdsl.exchange.logs.opening import lines
-from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
-from mrdsl.exchange.logs.telling import Telling
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine, moment
+
+LARGEST_EVENTS = 2**30
+Events = Iterator[tuple[int, str, Any]]
+
+
+def binary_events(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) -> Events:
+    """Each event's place, kind and fields, of the lines behind the first; what is cut or broken is told."""
+    try:
+        import fastavro
+    except ImportError:
+        message = "this history is in binary Avro, which the extra `logs` reads"
+        telling.fail("missing-extra", message, source, 1, "install the extra `logs`")
+        return
+    document = _schema(numbered)
+    try:
+        if takes_no_bytes_for_many(document):
+            telling.fail("broken-log", "its schema has lists of things that take no bytes", source, 2)
+            return
+        schema = fastavro.parse_schema(document)
+    except Exception as cause:  # fastavro raises whatever a schema that is none leads it to
+        telling.fail("broken-log", f"the second line is no Avro schema: {cause}", source, 2)
+        return
+    data = _rest(numbered)
+    if data is None:
+        telling.fail("broken-log", f"its events are more than {LARGEST_EVENTS:,} bytes", source, 3)
+        return
+    stream, number = io.BytesIO(data), 0
+    while stream.tell() < len(data):
+        number += 1
+        at = stream.tell()
+        try:
+            event: Any = fastavro.schemaless_reader(stream, schema, None)
+            kind, fields = str(event["type"]), dict(event["event"])
+        except Exception:
+            if data[at:].strip():
+                telling.warn("cut-log", f"event {number} is cut or broken; what follows is lost", source, 3)
+            return
+        if stream.tell() == at:
+            telling.warn("broken-log", "its events take no bytes", source, 3)
+            return
+        yield 2 + number, kind, fields
+
+
+def _schema(numbered: Iterator[tuple[int, bytes]]) -> Any:
+    try:
+        return json.loads(next(numbered)[1])
+    except (StopIteration, ValueError, RecursionError):
+        return None
+
+
+def _rest(numbered: Iterator[tuple[int, bytes]]) -> bytes | None:
+    """What follows the schema, None where it is too much."""
+    held = bytearray()
+    for _, line in numbered:
+        held += line + b"\n"
+        if len(held) > LARGEST_EVENTS:
+            return None
+    return bytes(held[:-1])
+
+
+def takes_no_bytes_for_many(schema: Any) -> bool:
+    """Whether a schema has an array whose items take no bytes, so that a few bytes stand for any number of them."""
+    named: dict[str, Any] = {}
+    arrays: list[Any] = []
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
+            if isinstance(node.get("name"), str):
+                named.setdefault(node["name"], node)
+            if node.get("type") == "array":
+                arrays.append(node.get("items"))
+            waiting += node.values()
+    return any(_takes_no_bytes(items, named, frozenset()) for items in arrays)
+
+
+def _takes_no_bytes(node: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
+    if isinstance(node, str):
+        known = named.get(node.rpartition(".")[2], named.get(node))
+        if node == "null" or node in above:
+            return True
+        return known is not None and _takes_no_bytes(known, named, above | {node})
+    if not isinstance(node, dict):
+        return False
+    kind = node.get("type")
+    if kind in ("record", "error"):
+        fields = node.get("fields")
+        return isinstance(fields, list) and all(
+            _takes_no_bytes(field.get("type"), named, above) for field in fields if isinstance(field, dict)
+        )
+    if kind == "fixed":
+        return not node.get("size")
+    return isinstance(kind, str | dict) and kind != node and _takes_no_bytes(kind, named, above)
+
+
+LARGEST_CONFIGURATION = 32 * 2**20
+_JOB = re.compile(r"job_[0-9a-z]+_[0-9]+")
+JOB_NAME = "mapreduce.job.name", "mapred.job.name"
+USER = "mapreduce.job.user.name", "user.name"
+QUEUE = "mapreduce.job.queuename", "mapred.job.queue.name"
+KEPT = frozenset(
+    (
+        *JOB_NAME,
+        *USER,
+        *QUEUE,
+        "mapreduce.map.memory.mb",
+        "mapreduce.reduce.memory.mb",
+        "mapreduce.map.cpu.vcores",
+        "mapreduce.reduce.cpu.vcores",
+        "mapreduce.map.speculative",
+        "mapreduce.reduce.speculative",
+        "mapreduce.job.reduce.slowstart.completedmaps",
+        "mapreduce.input.fileinputformat.split.maxsize",
+    )
+)
+"""The settings that are kept, of the thousand or so of every job: who ran it, and what decides how its tasks run."""
+
+
+def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[str, str]:
+    """Those of the :data:`KEPT` settings that stand in the file that belongs to ``job``, in the folder of its history.
+
+    None where there is no such file, or the id is none that Hadoop gives. One that is broken, too large or declares
+    entities is told and not used.
+    """
+    if not _JOB.fullmatch(job):
+        return {}
+    path = Path(history).parent / f"{job}_conf.xml"
+    try:
+        if not path.is_file():
+            return {}
+        if path.stat().st_size > LARGEST_CONFIGURATION:
+            return _unused(path, f"it is larger than {LARGEST_CONFIGURATION:,} bytes", telling)
+        text = read_bytes(path, LARGEST_CONFIGURATION)
+        if b"\x00" in text:
+            return _unused(path, "it is no text of UTF-8", telling)
+        if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
+            return _unused(path, "it declares entities", telling)
+        return _settings(text)
+    except UnreadableError as cause:
+        return _unused(path, str(cause), telling)
+    except OSError as cause:
+        return _unused(path, cause.strerror or "the system refuses", telling)
+    except ElementTree.ParseError as cause:
+        return _unused(path, str(cause), telling, cause.position[0])
+    except (LookupError, ValueError) as cause:  # an encoding that is none
+        return _unused(path, str(cause), telling)
+
+
+def first_of(settings: Mapping[str, str], names: tuple[str, ...]) -> str:
+    """The first of the settings that is there, "" where none is."""
+    return next((settings[name] for name in names if settings.get(name)), "")
+
+
+def _settings(text: bytes) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for _, entry in ElementTree.iterparse(BytesIO(text)):
+        if entry.tag == "property":
+            name = entry.findtext("name", "").strip()
+            if name in KEPT:
+                found[intern(name)] = intern(entry.findtext("value", ""))
+            entry.clear()
+    return found
+
+
+def _unused(path: Path, reason: str, telling: Telling, line: int = 1) -> Mapping[str, str]:
+    telling.warn(
+        "broken-log", f"these settings are not used: {reason}", str(path), line, "the job is read without them"
+    )
+    return {}
+
 
 _JOB_ID = re.compile(r"job_\d+_\d+")
 JSON, BINARY = b"Avro-Json", b"Avro-Binary"

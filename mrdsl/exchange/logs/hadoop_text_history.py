@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
-from mrdsl.exchange.logs.formats import LogFormat
+from mrdsl.exchange.logs.formats import LogFormat, Telling
 from mrdsl.exchange.logs.opening import lines
-from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
-from mrdsl.exchange.logs.telling import Telling
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine, moment
 
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _LINE = re.compile(r"^(Job|Task|MapAttempt|ReduceAttempt|Meta) ")

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mrdsl.exchange.logs.expanding import UnreadableLogError
-from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
-from mrdsl.exchange.logs.opening import numbered
+from mrdsl.exchange.logs.formats import LogFormat, OpenedLog, Telling
+from mrdsl.exchange.logs.opening import UnreadableLogError, numbered
 from mrdsl.exchange.logs.records import LATEST, SparkApplication, SparkJob, StageRun, moment
-from mrdsl.exchange.logs.telling import Telling
 
 if TYPE_CHECKING:
     from mrdsl.exchange.logs.spark_structs import Event, ExecutorInfo, StageInfo, TaskInfo

@@ -1,17 +1,190 @@
-"""A linear program with its names as an LP or an MPS file."""
+"""A linear program with its names as an LP or an MPS file that GLPK, CBC, HiGHS, SCIP and others read alike.
+
+In LP, every column stands in the goal, so that all readers see the columns in one order. A range becomes two rows, a
+constant becomes a column that is fixed at 1, and every bound is written out.
+
+In free MPS, nothing is left to assumption, since readers differ. The program is always minimized: costs change sign if
+the goal is to maximize. The constant is a column fixed at 1: as a right side of the goal it has one sign for CBC, HiGHS
+and SCIP, the other for GLPK and lp_solve. Every bound of every integer column is written out. CBC 2.10 takes
+`` LO BOUND x0 0`` for fixed format unless the ``NAME`` line says FREE. lp_solve 5.5 cuts off optima if the goal of a
+program with whole columns has a fractional one that is fixed, so the constant's column is whole there too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import IO
 
 import numpy as np
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import LinearProgram, Names
-from mrdsl.exchange.models.lp import relations, write_lp
-from mrdsl.exchange.models.mps import write_mps
-from mrdsl.exchange.models.naming import legal_names
-from mrdsl.exchange.models.written import Written
+from mrdsl.exchange.models.naming import Written, legal_names, number, numbers
+
+CONSTANT = "objective_constant"
+GOAL = "goal"
+
+
+def write_mps(
+    stream: IO[str], program: LinearProgram, columns: Sequence[str], rows: Sequence[str], name: str = "mrdsl"
+) -> None:
+    """Writes the program; ``columns`` and ``rows`` are legal names without blanks."""
+    stream.write(f"NAME {name} FREE\nROWS\n N {GOAL}\n")
+    lower, upper = program.row_lower.tolist(), program.row_upper.tolist()
+    kinds = [_row_kind(low, high) for low, high in zip(lower, upper, strict=True)]
+    stream.write("".join(f" {kind} {row}\n" for kind, row in zip(kinds, rows, strict=True)))
+    stream.write("COLUMNS\n")
+    _write_columns(stream, program, columns, rows)
+    stream.write("RHS\n")
+    for kind, row, low, high in zip(kinds, rows, lower, upper, strict=True):
+        side = high if kind == "L" else low
+        if kind != "N" and side != 0.0:
+            stream.write(f" RHS {row} {number(side)}\n")
+    ranged = [
+        (row, high - low)
+        for kind, row, low, high in zip(kinds, rows, lower, upper, strict=True)
+        if kind == "G" and high < inf
+    ]
+    if ranged:
+        stream.write("RANGES\n" + "".join(f" RANGE {row} {number(width)}\n" for row, width in ranged))
+    _write_mps_bounds(stream, program, columns)
+    stream.write("ENDATA\n")
+
+
+def _row_kind(low: float, high: float) -> str:
+    if low == high:
+        return "E"
+    if low > -inf:
+        return "G"
+    return "L" if high < inf else "N"
+
+
+def _write_columns(stream: IO[str], program: LinearProgram, columns: Sequence[str], rows: Sequence[str]) -> None:
+    order = np.argsort(program.columns, kind="stable")
+    of_row = np.repeat(np.arange(len(rows)), np.diff(program.starts))[order].tolist()
+    texts = numbers(program.coefficients[order].tolist())
+    ends = np.cumsum(np.bincount(program.columns, minlength=len(columns))).tolist()
+    costs = (-program.costs if program.maximize else program.costs).tolist()
+    begin, inside, lines = 0, False, []
+    for i, (column, whole) in enumerate(zip(columns, program.integer.tolist(), strict=True)):
+        if whole is not inside:
+            lines.append(f" MARKER 'MARKER' '{'INTORG' if whole else 'INTEND'}'\n")
+            inside = whole
+        if costs[i] != 0.0 or begin == ends[i]:
+            lines.append(f" {column} {GOAL} {number(costs[i])}\n")
+        lines.extend(f" {column} {rows[of_row[k]]} {texts[k]}\n" for k in range(begin, ends[i]))
+        begin = ends[i]
+    if program.offset != 0.0:
+        if program.integer.any() and not inside:
+            lines.append(" MARKER 'MARKER' 'INTORG'\n")
+            inside = True
+        lines.append(f" {CONSTANT} {GOAL} {number(-program.offset if program.maximize else program.offset)}\n")
+    if inside:
+        lines.append(" MARKER 'MARKER' 'INTEND'\n")
+    stream.write("".join(lines))
+
+
+def _write_mps_bounds(stream: IO[str], program: LinearProgram, columns: Sequence[str]) -> None:
+    lines = ["BOUNDS\n"]
+    rows = zip(columns, program.lower.tolist(), program.upper.tolist(), program.integer.tolist(), strict=True)
+    for column, low, high, whole in rows:
+        if low == high:
+            lines.append(f" FX BOUND {column} {number(low)}\n")
+        elif low == -inf and high == inf:
+            lines.append(f" FR BOUND {column}\n")
+        else:
+            if low == -inf:
+                lines.append(f" MI BOUND {column}\n")
+            elif low != 0.0 or whole or high < 0.0:
+                lines.append(f" LO BOUND {column} {number(low)}\n")
+            if high < inf:
+                lines.append(f" UP BOUND {column} {number(high)}\n")
+            elif whole:
+                lines.append(f" PL BOUND {column}\n")
+    if program.offset != 0.0:
+        lines.append(f" FX BOUND {CONSTANT} 1\n")
+    if len(lines) > 1:
+        stream.write("".join(lines))
+
+
+_WIDTH = 100
+
+
+def write_lp(
+    stream: IO[str],
+    program: LinearProgram,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    name: str = "mrdsl",
+) -> None:
+    """Writes the program; ``rows`` gives each row its name, a range two (lower, upper)."""
+    stream.write(f"\\ {name}\n{'maximize' if program.maximize else 'minimize'}\n")
+    goal = list(zip(program.costs.tolist(), columns, strict=True))
+    if program.offset != 0.0:
+        goal.append((program.offset, CONSTANT))
+    _write_expression(stream, " goal:", goal)
+    stream.write("\nsubject to\n")
+    starts = program.starts.tolist()
+    coefficients, places = program.coefficients.tolist(), program.columns.tolist()
+    sides = zip(rows, program.row_lower.tolist(), program.row_upper.tolist(), strict=True)
+    for i, (names, low, high) in enumerate(sides):
+        begin, end = starts[i], starts[i + 1]
+        terms = [(coefficients[k], columns[places[k]]) for k in range(begin, end)] or [(0.0, columns[0])]
+        for row_name, (relation, side) in zip(names, relations(low, high), strict=True):
+            _write_expression(stream, f" {row_name}:", terms)
+            stream.write(f" {relation} {number(side)}\n")
+    if not rows and columns:  # GLPK wants one
+        stream.write(f" no_rows: + 0 {columns[0]} <= 0\n")
+    _write_lp_bounds(stream, program, columns)
+    whole = [column for column, flag in zip(columns, program.integer.tolist(), strict=True) if flag]
+    if whole:
+        stream.write("general\n" + "".join(f" {column}\n" for column in whole))
+    stream.write("end\n")
+
+
+def relations(low: float, high: float) -> tuple[tuple[str, float], ...]:
+    """The comparisons that a row is written as."""
+    if low == high:
+        return (("=", low),)
+    pair = ((">=", low), ("<=", high))
+    return tuple((relation, side) for relation, side in pair if abs(side) < inf)
+
+
+def _write_expression(stream: IO[str], head: str, terms: Iterable[tuple[float, str]]) -> None:
+    length = stream.write(head)
+    for text in _texts(terms):
+        if length + len(text) > _WIDTH:
+            stream.write("\n  ")
+            length = 2
+        length += stream.write(text)
+
+
+def _texts(terms: Iterable[tuple[float, str]]) -> Iterator[str]:
+    for coefficient, column in terms:
+        sign = "-" if coefficient < 0 else "+"
+        size = abs(coefficient)
+        yield f" {sign} {column}" if size == 1.0 else f" {sign} {number(size)} {column}"
+
+
+def _write_lp_bounds(stream: IO[str], program: LinearProgram, columns: Sequence[str]) -> None:
+    lines = []
+    for column, low, high in zip(columns, program.lower.tolist(), program.upper.tolist(), strict=True):
+        if low == high:
+            lines.append(f" {column} = {number(low)}\n")
+        elif low == -inf and high == inf:
+            lines.append(f" {column} free\n")
+        elif low == -inf:
+            lines.append(f" -inf <= {column} <= {number(high)}\n")
+        elif high < inf:
+            lines.append(f" {number(low)} <= {column} <= {number(high)}\n")
+        elif low != 0.0:
+            lines.append(f" {column} >= {number(low)}\n")
+    if program.offset != 0.0:
+        lines.append(f" {CONSTANT} = 1\n")
+    if lines:
+        stream.write("bounds\n" + "".join(lines))
+
 
 Named = tuple[LinearProgram, Names]
 

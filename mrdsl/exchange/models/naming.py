@@ -1,10 +1,13 @@
-"""Names that every solver accepts: letters, digits, underscores and dots, at most 90 characters, no two alike."""
+"""Names that every solver accepts: letters, digits, underscores and dots, at most 90 characters, all different."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 LONGEST = 90
 _HASH = 8
@@ -101,3 +104,17 @@ def number(value: float) -> str:
 def numbers(values: Sequence[float]) -> list[str]:
     """:func:`number` of each."""
     return [number(value) for value in values]
+
+
+@dataclass(frozen=True)
+class Written:
+    """The names in a model file with the Pyomo components behind them; a row may have two names.
+
+    ``sense`` is the sense in which the file states the goal where that is not the model's own; ``beside`` holds the
+    texts of further files by their endings.
+    """
+
+    columns: Sequence[tuple[str, Any]]
+    rows: Sequence[tuple[str, Any]]
+    sense: str | None = None
+    beside: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -10,7 +10,7 @@ import re
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 
 _STATUS = (
     (re.compile(r"Optimal"), Termination.OPTIMAL),

@@ -10,7 +10,7 @@ import numpy as np
 from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 
 _PRINTED = (
     ("PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE, False),

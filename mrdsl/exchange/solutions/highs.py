@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 
 _STATUS = MappingProxyType(
     {

@@ -1,18 +1,115 @@
-"""Google Dataproc: the cluster as `gcloud dataproc clusters import NAME --source FILE` takes it.
+"""Google Dataproc: the cluster as `gcloud dataproc clusters import NAME --source FILE` takes it, and its rules.
 
-Machines on spot are secondary workers, which have the primary workers' type and hold no data.
+Machines on spot are secondary workers, which have the primary workers' type and hold no data. Each rule names its page:
+
+[workers]   cloud.google.com/dataproc/docs/concepts/compute/secondary-vms
+[masters]   cloud.google.com/dataproc/docs/concepts/configuring-clusters/high-availability
+[types]     cloud.google.com/compute/docs/machine-resource, .../instances/creating-instance-with-custom-machine-type
+[labels]    cloud.google.com/dataproc/docs/guides/creating-managing-labels
+[name]      cloud.google.com/dataproc/docs/guides/create-cluster
+[property]  cloud.google.com/dataproc/docs/concepts/configuring-clusters/cluster-properties
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mrdsl.exchange.targets.dataproc_rules import LABEL_LENGTH, NAME_LENGTH, mistakes
-from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, Origin, TargetError, Wishes
-from mrdsl.exchange.targets.masters import master_of
+from mrdsl.exchange.markup import yaml_text
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, Origin, TargetError, Wishes, master_of
 from mrdsl.exchange.targets.yarn import ClusterSettings, cluster_settings
-from mrdsl.exchange.yaml_text import yaml_text
+
+Found = Iterator[tuple[str, str]]
+"""What is wrong, and what to write instead."""
+Document = Mapping[str, Any]
+MASTERS = (1, 3)
+LEAST_WORKERS = 2
+NAME_LENGTH = 51
+LABEL_LENGTH = 63
+MOST_LABELS = 32
+NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
+TYPE = re.compile(
+    r"[a-z]\d+[a-z]?-(standard|highmem|highcpu|megamem|ultramem|hypermem|highgpu|megagpu)-\d+[a-z]?(-lssd)?"
+    r"|([a-z]\d+[a-z]?-)?custom-(?P<cores>\d+)-(?P<memory>\d+)(-ext)?"
+)
+PREFIXES = frozenset(
+    {
+        *("capacity-scheduler", "core", "dataproc", "distcp", "hadoop-env", "hbase", "hdfs", "hive", "mapred"),
+        *("mapred-env", "spark", "spark-env", "yarn", "yarn-env", "zeppelin", "zookeeper"),
+    }
+)
+
+
+def mistakes(document: Document) -> list[tuple[str, str]]:
+    """Everything of a cluster that Dataproc would refuse, with what to write instead."""
+    return [found for rule in RULES for found in rule(document)]
+
+
+def masters(document: Document) -> Found:
+    """One master, or three for high availability [masters]."""
+    count = document["config"]["masterConfig"]["numInstances"]
+    if count not in MASTERS:
+        yield f"a cluster has 1 master or 3, not {count}", "write `masters = 1` or `masters = 3`"
+
+
+def workers(document: Document) -> Found:
+    """Two primary workers at least, which hold the data; secondary ones are none or some [workers]."""
+    config = document["config"]
+    primary = config.get("workerConfig", {}).get("numInstances", 0)
+    if primary < LEAST_WORKERS:
+        yield (
+            f"a cluster has {LEAST_WORKERS} workers at least that are not on spot, and the plan {primary}",
+            "write `subject to { share(spot) <= 50% }` or less",
+        )
+    secondary = config.get("secondaryWorkerConfig", {}).get("numInstances", 0)
+    if secondary < 0:
+        yield f"there are {secondary} secondary workers", ""
+
+
+def one_type(document: Document) -> Found:
+    """Secondary workers are of the primary workers' type [workers]."""
+    config = document["config"]
+    kinds = {config[key].get("machineTypeUri") for key in ("workerConfig", "secondaryWorkerConfig") if key in config}
+    if len(kinds - {None}) > 1:
+        yield "secondary workers are of another type than the others", ""
+
+
+def types(document: Document) -> Found:
+    """Machine types are Compute Engine's; custom ones have memory in steps of 256 MB [types]."""
+    config = document["config"]
+    given = [config[key]["machineTypeUri"] for key in ("masterConfig", "workerConfig") if key in config]
+    for name in dict.fromkeys(given):
+        found = TYPE.fullmatch(name)
+        if found is None or (found["memory"] and int(found["memory"]) % 256):
+            yield f"`{name}` is no machine type of Google's", f"say which one it is: `--vm {name}=n2-standard-4`"
+
+
+def preemptibility(document: Document) -> Found:
+    """Primary workers and masters are never taken back [workers]."""
+    for key in ("masterConfig", "workerConfig"):
+        if document["config"].get(key, {}).get("preemptibility", "NON_PREEMPTIBLE") != "NON_PREEMPTIBLE":
+            yield f"{key} is on spot, and only secondary workers may be", ""
+
+
+def words(document: Document) -> Found:
+    """The cluster's name, labels, and the files that properties go to [name], [labels], [property]."""
+    name = document["clusterName"]
+    if not NAME.fullmatch(name) or len(name) > NAME_LENGTH:
+        yield f"the name `{name}` is not of small letters, digits and -, at most {NAME_LENGTH} of them", ""
+    given = document.get("labels", {})
+    if len(given) > MOST_LABELS:
+        yield f"there are {len(given)} labels, and a cluster takes {MOST_LABELS}", ""
+    for key, value in given.items():
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch(r"[a-z0-9_-]{0,63}", value):
+            yield f"the label {key}={value} is not of small letters, digits, - and _, at most {LABEL_LENGTH}", ""
+    for key in document["config"].get("softwareConfig", {}).get("properties", {}):
+        if key.partition(":")[0] not in PREFIXES:
+            yield f"the property {key} does not say of which file it is", ""
+
+
+RULES: tuple[Callable[[Document], Found], ...] = (masters, workers, one_type, types, preemptibility, words)
+
 
 FILE = "dataproc.yaml"
 IMAGE = "2.2-debian12"

@@ -1,13 +1,15 @@
-"""What a plan comes to for whoever runs it: machines to have, and what each class of jobs runs on them.
+"""A deployment: the machines of a plan and what each class runs on them, with its master, its tags and its names.
 
-Every family that can be exported says its plans so; every target is written from it. Sizes are SI: bytes, seconds, and
-money a second.
+Every family that can be exported returns one, and every target is written from it. Sizes are SI: bytes, seconds, and
+money per second. Tags and names use letters that every service accepts; each name of a file appears once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 FIRM = "firm"
 SPOT = "spot"
@@ -145,3 +147,110 @@ class Exported:
 
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
+
+
+def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:
+    """The master's type, how many there are, and a note where it is not the plan's own.
+
+    Raises TargetError where masters are of several types, or of another type than the one that is asked for.
+    """
+    masters = deployment.masters
+    if len(masters) > 1:
+        raise TargetError(f"the spec has masters of several types: {', '.join(masters)}", "keep `masters` in one vm")
+    if masters:
+        ((name, count),) = masters.items()
+        if wishes.master and wishes.master != name:
+            raise TargetError(
+                f"the spec's masters are of type {name}, and `--master` asks for {wishes.master}",
+                "leave one of them out",
+            )
+        return name, count, ""
+    if wishes.master:
+        return wishes.master, 1, f"the master is one {wishes.master} beside the plan and its cost"
+    held = [deployment.type_of(group.vm) for group in deployment.groups]
+    cheapest = min(held, key=lambda each: inf if each.price is None else each.price)
+    return cheapest.name, 1, f"the master is one {cheapest.name} as the cheapest type of the plan and beside its cost"
+
+
+KEY_LENGTH = 128
+VALUE_LENGTH = 256
+MOST = 50
+"""Tags of one resource on AWS: docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html."""
+PLAIN = re.compile(r"[A-Za-z0-9 _.:/=+@-]*")
+"""What tags of all AWS services may hold."""
+PREFIX = "mrdsl"
+
+
+def plain(text: str) -> str:
+    """The text in the signs that tags may hold; every other one is a `_`."""
+    return re.sub(r"[^A-Za-z0-9 _.:/=+@-]", "_", text.replace(",", " /"))
+
+
+def tags(origin: Origin, notes: Iterable[str]) -> dict[str, str]:
+    """Tags by key: spec, plan, version, and one per note, as many as may be; the last then counts what is left out."""
+    found = {
+        f"{PREFIX}:spec": f"{origin.spec} {origin.title}".strip(),
+        f"{PREFIX}:problem": origin.problem,
+        f"{PREFIX}:plan": origin.plan,
+        f"{PREFIX}:version": origin.version,
+    }
+    told = list(notes)
+    room = MOST - len(found)
+    if len(told) > room:
+        told = [*told[: room - 1], f"and {len(told) - room + 1} notes more"]
+    found |= {f"{PREFIX}:note-{number}": text for number, text in enumerate(told, 1)}
+    return {key: plain(value)[:VALUE_LENGTH] for key, value in found.items() if value}
+
+
+def mistakes_of_tags(found: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """What AWS refuses of tags."""
+    pairs = list(found)
+    if len(pairs) > MOST:
+        yield f"there are {len(pairs)} tags, and a resource takes {MOST}"
+    for key, value in pairs:
+        if not 1 <= len(key) <= KEY_LENGTH or key.lower().startswith("aws:") or not PLAIN.fullmatch(key):
+            yield f"the tag key {key!r} is not of 1 to {KEY_LENGTH} letters, digits and _.:/=+@-, or begins with aws:"
+        if len(value) > VALUE_LENGTH or not PLAIN.fullmatch(value):
+            yield f"the tag {key} has a value beyond {VALUE_LENGTH} letters, digits, spaces and _.:/=+@-"
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        yield "two tags have one key"
+
+
+LONGEST = 100
+"""Characters of a class's part of a file's name: file systems take 255 bytes with all else."""
+
+
+def distinct(
+    names: Iterable[str],
+    plain: Callable[[str], str],
+    between: str = "_",
+    longest: int | None = None,
+    same: Callable[[str], str] = str,
+) -> list[str]:
+    """Every name as ``plain`` makes it, cut to ``longest`` characters; a second one that is the same gets a number.
+
+    Two names are the same if ``same`` makes one text of them.
+    """
+    chosen: dict[str, str] = {}
+    for name in names:
+        word = plain(name)[:longest]
+        free, number = word, 2
+        while same(free) in chosen:
+            end = f"{between}{number}"
+            free, number = (word if longest is None else word[: longest - len(end)]) + end, number + 1
+        chosen[same(free)] = free
+    return list(chosen.values())
+
+
+def queue_names(names: Iterable[str]) -> list[str]:
+    """Names that YARN takes: letters, digits, - and _."""
+    return distinct(names, lambda name: re.sub(r"[^A-Za-z0-9_-]", "_", name))
+
+
+def file_words(names: Iterable[str]) -> list[str]:
+    """Parts of file names: letters, digits, -, _ and dots within, so that none leads to another folder.
+
+    They differ also on disks that ignore case.
+    """
+    return distinct(names, lambda name: re.sub(r"[^A-Za-z0-9_.-]|^\.+", "_", name), longest=LONGEST, same=str.lower)

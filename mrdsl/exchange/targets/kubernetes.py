@@ -1,20 +1,143 @@
-"""Kubernetes: a `SparkApplication` per class for the Spark operator, and YuniKorn's queues with a quota each.
+"""Kubernetes: a `SparkApplication` per class for the Spark operator, YuniKorn's queues with quotas, and rules.
 
-A queue holds the executors of all of its class's applications, and their drivers, and no more.
+A queue holds the executors and drivers of all of its class's applications, and no more. Each rule names its page:
+
+[names]     kubernetes.io/docs/concepts/overview/working-with-objects/names: RFC 1035 labels, since the operator makes
+            services and pods of the application's name
+[quantity]  kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity
+[operator]  kubeflow.org/docs/components/spark-operator/user-guide/writing-sparkapplication
+[yunikorn]  yunikorn.apache.org/docs/user_guide/queue_config
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
-from mrdsl.exchange.targets.kubernetes_rules import NAME_LENGTH, mistakes, mistakes_of_queues
-from mrdsl.exchange.targets.labels import plain
-from mrdsl.exchange.targets.naming import distinct
+from mrdsl.exchange.markup import yaml_text
+from mrdsl.exchange.targets import spark
+from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, distinct, plain
 from mrdsl.exchange.targets.spark import DRIVER, Executors, driver_note, executors_of, running, split
-from mrdsl.exchange.yaml_text import yaml_text
+
+Document = Mapping[str, Any]
+NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
+NAME_LENGTH = 63 - len("-ui-svc")
+"""The longest that the operator appends to an application's name is that of its service [names]."""
+QUEUE = re.compile(r"[A-Za-z0-9_:#/@-]{1,64}")
+CORES = re.compile(r"[1-9]\d*m?")
+MEMORY = re.compile(r"[1-9]\d*([KMGTPE]i?)?")
+
+
+def mistakes(document: Document) -> list[str]:
+    """Everything of a `SparkApplication` that would be refused."""
+    return [reason for rule in RULES for reason in rule(document)]
+
+
+def name(document: Document) -> Iterator[str]:
+    """Small letters, digits and -, from a letter to a letter or digit, at most 56 of them [names]."""
+    given = document["metadata"]["name"]
+    if not NAME.fullmatch(given) or len(given) > NAME_LENGTH:
+        yield f"the name `{given}` is not of small letters, digits and -, at most {NAME_LENGTH} of them"
+
+
+def sizes(document: Document) -> Iterator[str]:
+    """Spark's own rules for driver and executors: heap and overhead within the container, whole tasks."""
+    yield from spark.mistakes(settings_of(document))
+
+
+def settings_of(document: Document) -> dict[str, str]:
+    """A `SparkApplication`'s driver and executors as Spark's own settings."""
+    spec = document["spec"]
+    found = dict(spec.get("sparkConf", {}))
+    for part in ("driver", "executor"):
+        for key in ("cores", "memory", "memoryOverhead"):
+            if key in spec[part]:
+                found[f"spark.{part}.{key}"] = str(spec[part][key])
+    return found
+
+
+def request(document: Document) -> Iterator[str]:
+    """What a pod asks of a core is a quantity, and no more than Spark counts [quantity]."""
+    executor = document["spec"]["executor"]
+    asked = executor.get("coreRequest")
+    if asked is None:
+        return
+    if not CORES.fullmatch(asked):
+        yield f"the request of `{asked}` cores is no quantity above 0"
+    elif millicores(asked) > 1000 * executor.get("cores", 1):
+        yield f"an executor asks for `{asked}` cores and runs tasks on {executor.get('cores', 1)}"
+
+
+def allocation(document: Document) -> Iterator[str]:
+    """From the fewest executors to the most; one at least [operator]."""
+    spec = document["spec"]
+    if spec["executor"].get("instances", 1) < 1:
+        yield "an application has one executor at least"
+    grown = spec.get("dynamicAllocation")
+    if grown and grown.get("enabled"):
+        least, most = grown.get("minExecutors", 0), grown.get("maxExecutors", 1)
+        if not 0 <= least <= grown.get("initialExecutors", least) <= most or most < 1:
+            yield "executors are not from 0 on, as many at first as at least, and 1 or more at most"
+
+
+def queue(document: Document) -> Iterator[str]:
+    """A queue's full name [yunikorn]."""
+    given = document["spec"].get("batchSchedulerOptions", {}).get("queue", "root.default")
+    if not all(QUEUE.fullmatch(part) for part in given.split(".")):
+        yield f"the queue `{given}` is not of letters, digits and _:#/@-, parted by dots"
+
+
+RULES: tuple[Callable[[Document], Iterator[str]], ...] = (name, sizes, request, allocation, queue)
+
+
+def mistakes_of_queues(document: Document) -> list[str]:
+    """What YuniKorn refuses of its queues: names, fractions, a guarantee above its maximum, nothing at all."""
+    found: list[str] = []
+    for partition in document["partitions"]:
+        for each in partition["queues"]:
+            found += _of_queue(each)
+    return found
+
+
+def _of_queue(each: Document) -> Iterator[str]:
+    given = each["name"]
+    if not QUEUE.fullmatch(given):
+        yield f"the queue `{given}` is not of letters, digits and _:#/@-"
+    if each.get("maxapplications", 1) < 1:
+        yield f"{given}: no application may run"
+    resources = each.get("resources", {})
+    for limit, values in resources.items():
+        for resource, pattern in (("vcore", CORES), ("memory", MEMORY)):
+            if resource in values and not pattern.fullmatch(values[resource]):
+                yield f"{given}: {limit} {resource} is `{values[resource]}`, not a whole quantity above 0"
+                return
+    if "guaranteed" in resources and "max" in resources:
+        for resource, measured in (("vcore", millicores), ("memory", mebibytes)):
+            least, most = (resources[limit].get(resource) for limit in ("guaranteed", "max"))
+            if least is not None and most is not None and measured(least) > measured(most):
+                yield f"{given}: {least} {resource} are guaranteed, and {most} are the most"
+    below = each.get("queues", ())
+    names = [child["name"].lower() for child in below]
+    if len(set(names)) < len(names):
+        yield f"{given}: two of its queues have one name"
+    for child in below:
+        yield from _of_queue(child)
+
+
+def millicores(text: str) -> int:
+    """``1500m`` or ``2`` as thousandths of a core."""
+    return int(text[:-1]) if text.endswith("m") else 1000 * int(text)
+
+
+def mebibytes(text: str) -> float:
+    """A whole quantity of memory in MiB."""
+    digits = re.match(r"\d+", text)
+    assert digits is not None
+    unit = text[digits.end() :]
+    power = "KMGTPE".index(unit[0]) + 1 if unit else 0
+    return float(int(digits[0]) * (1024.0 if unit.endswith("i") else 1000.0) ** power) / 2**20
+
 
 SPARK = "3.5.6"
 IMAGE = f"docker.io/apache/spark:{SPARK}"

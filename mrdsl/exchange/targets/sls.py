@@ -1,20 +1,59 @@
-"""YARN's load simulator: its machines and its jobs, as SLSRunner takes them with ``--input-sls`` and ``--nodes``.
+"""YARN's load simulator: its machines and jobs for ``--input-sls`` and ``--nodes``, and its rules.
 
-Where the spec does not say what tasks take, a machine is as many parts as all numbers of slots divide, and a task takes
-as many of them as leave room for its fellows: the simulator then places as many on it as the plan counts on.
+If the spec does not give what tasks take, a machine has as many parts as all numbers of slots divide, and a task takes
+as many of them as leave room for the others: the simulator then places as many tasks as the plan counts on. The
+simulator stops at the first rule that is broken, at some of them after hours:
+
+[input] hadoop.apache.org/docs/r3.4.1/hadoop-sls/SchedulerLoadSimulator.html
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import lcm
 from typing import Any
 
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Share, TargetError, Tasks, Wishes, Workload
-from mrdsl.exchange.targets.sizes import Size, sized, sizes_of
-from mrdsl.exchange.targets.sls_rules import mistakes_of_jobs, mistakes_of_nodes
-from mrdsl.exchange.targets.yarn import LAYER, cluster_settings, queues_of
+from mrdsl.exchange.targets.yarn import LAYER, Size, cluster_settings, queues_of, sized, sizes_of
+
+KINDS = ("map", "reduce")
+
+
+def mistakes_of_nodes(racks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Machines have names of their own, memory and cores [input]."""
+    seen: set[str] = set()
+    if not any(rack.get("nodes") for rack in racks):
+        yield "there is no machine"
+    for rack in racks:
+        for node in rack["nodes"]:
+            if node["node"] in seen:
+                yield f"two machines are called {node['node']}"
+            seen.add(node["node"])
+            for resource in ("memory-mb", "vcores"):
+                if resource in node and not (isinstance(node[resource], int) and node[resource] > 0):
+                    yield f"{node['node']} has {node[resource]} {resource}"
+
+
+def mistakes_of_jobs(jobs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Jobs have ids of their own and tasks; a task is a map or a reduce and lasts a millisecond at least [input]."""
+    seen: set[str] = set()
+    for job in jobs:
+        name = job.get("job.id", "")
+        if name in seen:
+            yield f"two jobs are called {name}"
+        seen.add(name)
+        if job["job.start.ms"] < 0 or job.get("job.end.ms", job["job.start.ms"]) < job["job.start.ms"]:
+            yield f"{name} starts before 0, or ends before it starts"
+        if not job["job.tasks"]:
+            yield f"{name} has no task"
+        for task in job["job.tasks"]:
+            lasting = task.get("duration.ms", task.get("container.end.ms", 0) - task.get("container.start.ms", 0))
+            if task.get("container.type") not in KINDS:
+                yield f"{name}: a task is {task.get('container.type')}, neither map nor reduce"
+            if lasting < 1 or task.get("count", 1) < 1:
+                yield f"{name}: {task.get('count', 1)} tasks of {lasting} ms"
+
 
 PART = 1024
 """MiB of one part of a machine."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.entries import Target
-from mrdsl.exchange.registry import TARGETS
+from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import (
     FIRM,
     SPOT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.text import FormatError
 from mrdsl.families.deadline.workflows import imported
 from mrdsl.spec.columns import Columns, names_of, parts_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.registry import WORKFLOWS, named
-from mrdsl.exchange.workflow import Workflow
+from mrdsl.exchange.text import FormatError
+from mrdsl.exchange.workflows import Workflow
 from mrdsl.spec.schema import Source
 
 _NOTHING = Workflow((), (), ())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.core.units import HOUR
-from mrdsl.exchange.entries import Target
-from mrdsl.exchange.registry import DATAPROC, EMR
+from mrdsl.exchange.registry import DATAPROC, EMR, Target
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, TargetError
 from mrdsl.families.energy.facts import EnergyFacts
 from mrdsl.families.energy.plan import EnergyPlan

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import floor
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
-from mrdsl.exchange.mistakes import Mistakes
+from mrdsl.exchange.text import Mistakes
 from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue
 from mrdsl.simulation.sampling import draws, stream
 

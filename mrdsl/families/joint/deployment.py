@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.entries import Target
-from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
+from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN, Target
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan

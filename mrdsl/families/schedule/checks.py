@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Span, error, has_errors, impossible, warning
 from mrdsl.core.rounding import floor
-from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 from mrdsl.exchange.registry import BYTE_TRACES, named
+from mrdsl.exchange.text import EmptyFileError, FormatError
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
 from mrdsl.families.schedule.market import recorded_prices
 from mrdsl.families.schedule.stream import class_times, jobs, lines, shortest

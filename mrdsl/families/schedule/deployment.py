@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mrdsl.exchange.entries import Target
-from mrdsl.exchange.registry import SLS
+from mrdsl.exchange.registry import SLS, Target
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, TargetError, Tasks, Workload
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.plan import SchedulePlan

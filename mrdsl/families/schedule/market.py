@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
-from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.registry import SPOT_PRICES
 from mrdsl.exchange.spot_history import PriceSteps, gaps, price_steps
+from mrdsl.exchange.text import FormatError
 from mrdsl.families.schedule.facts import Vm
 from mrdsl.simulation.machines import MachineType
 from mrdsl.spec.schema import Distribution

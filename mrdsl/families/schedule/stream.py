@@ -14,8 +14,7 @@ from mrdsl.simulation.jobs import Job
 from mrdsl.spec.schema import Distribution, Source
 
 if TYPE_CHECKING:
-    from mrdsl.exchange.jobs import TableJob
-    from mrdsl.exchange.swim import SwimJob
+    from mrdsl.exchange.job_traces import SwimJob, TableJob
 
 EMPTY_INPUT_SECONDS = 1.0
 
@@ -58,7 +57,7 @@ def lines(source: Source, mistakes: list[Diagnostic]) -> Iterator[SwimJob] | Ite
 
 
 def _from_file(facts: Arrivals, seed: int) -> Iterator[Job]:
-    from mrdsl.exchange.swim import SwimJob
+    from mrdsl.exchange.job_traces import SwimJob
 
     assert facts.source is not None
     factors = _factors(facts.deadline_factor, seed, "arrivals")

@@ -8,9 +8,9 @@ from itertools import islice
 from math import ceil
 
 from mrdsl.core.rounding import ROUNDING
+from mrdsl.exchange.job_traces import SwimJob
 from mrdsl.exchange.registry import JOBS, SPOT_PRICES, named
 from mrdsl.exchange.spot_history import price_steps
-from mrdsl.exchange.swim import SwimJob
 from mrdsl.families.schedule.facts import Arrivals, JobClass, ScheduleFacts, Vm
 from mrdsl.simulation.sampling import series, stream
 from mrdsl.spec.schema import Distribution

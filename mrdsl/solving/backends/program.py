@@ -22,10 +22,9 @@ from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.watching import DEBUG, GLANCE, is_stoppable, is_stopped, is_wanted, log
-from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.models.lp import relations, write_lp
-from mrdsl.exchange.models.mps import write_mps
+from mrdsl.exchange.models.linear import relations, write_lp, write_mps
 from mrdsl.exchange.models.naming import plain_names
+from mrdsl.exchange.text import FormatError
 from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mrdsl.exchange.logs import expanding
-from mrdsl.exchange.logs.expanding import PIECE, UnreadableLogError, expander
+from mrdsl.exchange.logs import opening
+from mrdsl.exchange.logs.opening import PIECE, UnreadableLogError, expander
 
 from .making import lz4_java, xerial_snappy
 
@@ -42,8 +42,8 @@ def expanded(data: bytes) -> tuple[bytes, str]:
 @pytest.mark.usefixtures("inflating")
 def test_gzip_is_cut_at_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read in small steps, so that the end of the input and that of what it holds fall apart."""
-    monkeypatch.setattr(expanding, "_PACKED", 50)
-    monkeypatch.setattr(expanding, "PIECE", 1000)
+    monkeypatch.setattr(opening, "_PACKED", 50)
+    monkeypatch.setattr(opening, "PIECE", 1000)
     data = gzip.compress(TEXT, mtime=0)
     assert expanded(data) == (TEXT, "")
     for size in range(2, len(data)):
@@ -55,7 +55,7 @@ def test_gzip_is_cut_at_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("inflating")
 @pytest.mark.parametrize("step", [1, 7, 2**18])
 def test_zeros_between_and_behind_members_are_padding(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expanding, "_PACKED", step)
+    monkeypatch.setattr(opening, "_PACKED", step)
     data = gzip.compress(b"one ") + bytes(20) + gzip.compress(b"two") + bytes(512)
     assert expanded(data) == (b"one two", "")
     assert "gzip stream" in expanded(data + b"x")[1]

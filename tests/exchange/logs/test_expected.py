@@ -15,11 +15,9 @@ from click.testing import CliRunner
 from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.exchange.logs.attempts import AttemptEnd, TaskKind
-from mrdsl.exchange.logs.finding import find_logs
-from mrdsl.exchange.logs.reading import read_logs
-from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
-from mrdsl.exchange.logs.telling import Telling
+from mrdsl.exchange.logs.formats import Telling
+from mrdsl.exchange.logs.reading import find_logs, read_logs
+from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
 from mrdsl.profiling.tables import JOB_COLUMNS, STAGE_COLUMNS, job_rows, stage_rows
 
 DATA = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data"

@@ -9,9 +9,8 @@ import pytest
 
 from mrdsl.core.diagnostics import Severity
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.exchange.logs.finding import Log, find_logs
-from mrdsl.exchange.logs.reading import read_logs
-from mrdsl.exchange.logs.telling import SHOWN, SHOWN_FILES, Telling
+from mrdsl.exchange.logs.formats import SHOWN, SHOWN_FILES, Telling
+from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
 from mrdsl.planning.saved_specs import SavedFile
 
 

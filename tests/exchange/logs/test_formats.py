@@ -18,17 +18,13 @@ from hypothesis import strategies as st
 
 from mrdsl import api
 from mrdsl.cli import cli
-from mrdsl.exchange.logs import opening, sls
-from mrdsl.exchange.logs.ahead import ahead
-from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, Attempts, TaskKind
-from mrdsl.exchange.logs.concatenated import objects
-from mrdsl.exchange.logs.expanding import PIECE, UnreadableLogError
-from mrdsl.exchange.logs.finding import find_logs
-from mrdsl.exchange.logs.job_configuration import configuration_beside
-from mrdsl.exchange.logs.opening import chunks, numbered
-from mrdsl.exchange.logs.reading import read_logs
-from mrdsl.exchange.logs.records import LATEST, MapReduceJob, SparkApplication
-from mrdsl.exchange.logs.telling import Telling
+from mrdsl.exchange.logs import opening, traces
+from mrdsl.exchange.logs.formats import Telling
+from mrdsl.exchange.logs.hadoop_history import configuration_beside
+from mrdsl.exchange.logs.opening import PIECE, UnreadableLogError, ahead, chunks, numbered
+from mrdsl.exchange.logs.reading import find_logs, read_logs
+from mrdsl.exchange.logs.records import LATEST, Attempt, AttemptEnd, Attempts, MapReduceJob, SparkApplication, TaskKind
+from mrdsl.exchange.logs.traces import objects
 
 from .making import BEGIN, as_binary, as_json, job_events, lz4_java, xerial_snappy
 
@@ -301,8 +297,8 @@ def test_counts_of_sls_multiply_within_one_budget(jobs: int, counts: list[int], 
     telling = Telling()
     found = list(read_logs(find_logs([path], telling), telling))
     containers, written = sum(len(job.attempts) for job in found), len(tasks)
-    assert len(found) <= sls.MOST_ALIKE
-    assert containers <= sls.MOST_REPEATED + written
+    assert len(found) <= traces.MOST_ALIKE
+    assert containers <= traces.MOST_REPEATED + written
     whole = jobs * sum(counts)
     assert (containers == whole and len(found) == jobs) == (not telling.found)
 
@@ -317,7 +313,7 @@ def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
     many, told = read(
         tmp_path, json.dumps({**document, "job.count": 1, "job.tasks": [{**task, "count": 10**9}]}).encode()
     )
-    assert len(many[0].attempts) == sls.MOST_ALIKE
+    assert len(many[0].attempts) == traces.MOST_ALIKE
     assert [each.message for each in told] == ["container 1 is there 1,000,000,000 times"]
 
 

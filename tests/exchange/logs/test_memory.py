@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from mrdsl.exchange.logs import job_configuration, opening
-from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
+from mrdsl.exchange.logs import hadoop_history, opening
+from mrdsl.exchange.logs.formats import LogFormat, OpenedLog, Telling
 from mrdsl.exchange.logs.hadoop_history import FORMAT as HISTORY
 from mrdsl.exchange.logs.opening import chunks
 from mrdsl.exchange.logs.records import Run
-from mrdsl.exchange.logs.rumen import FORMAT as RUMEN
 from mrdsl.exchange.logs.spark_events import FORMAT as SPARK
-from mrdsl.exchange.logs.telling import Telling
+from mrdsl.exchange.logs.traces import RUMEN
 from mrdsl.profiling.classes import sort_out
 
 from .making import BEGIN, as_json, job_events, spark_events
@@ -92,7 +91,7 @@ def test_what_is_kept_of_a_job(kind: str) -> None:
 
 def test_of_the_settings_of_a_job_few_are_kept() -> None:
     """There are a thousand or more."""
-    assert len(job_configuration.KEPT) < 20
+    assert len(hadoop_history.KEPT) < 20
 
 
 class Endless:
@@ -111,7 +110,7 @@ class Endless:
 def test_one_gigantic_line(log_format: LogFormat, monkeypatch: pytest.MonkeyPatch) -> None:
     """Told, and held at most twice over: once as it grows, once as what it is looked at."""
     monkeypatch.setattr(opening, "LONGEST_LINE", 2**23)
-    monkeypatch.setattr("mrdsl.exchange.logs.concatenated.LARGEST", 2**23)
+    monkeypatch.setattr("mrdsl.exchange.logs.traces.LARGEST", 2**23)
 
     def reading() -> Iterable[Run]:
         telling = Telling()

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.exchange.targets.dataproc import cluster_name
-from mrdsl.exchange.targets.dataproc_rules import RULES, TYPE, mistakes
+from mrdsl.exchange.targets.dataproc import RULES, TYPE, cluster_name, mistakes
 from mrdsl.exchange.targets.deployment import Wishes
 from tests.exchange.targets.plans import MACHINES, exported, planned
 

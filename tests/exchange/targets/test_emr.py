@@ -15,8 +15,7 @@ import pytest
 import mrdsl
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError, Wishes
 from mrdsl.exchange.targets.emr import emr
-from mrdsl.exchange.targets.emr_fleet_rules import RULES as FLEET_RULES
-from mrdsl.exchange.targets.emr_rules import RULES, mistakes
+from mrdsl.exchange.targets.emr_rules import FLEET_RULES, RULES, mistakes
 from mrdsl.planning.exporting import export
 from tests.command_lines import command_lines, run_here
 from tests.exchange.targets.plans import MACHINES, exported, planned

@@ -11,8 +11,7 @@ import pytest
 import mrdsl
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError, Wishes
 from mrdsl.exchange.targets.emr import emr
-from mrdsl.exchange.targets.emr_fleet_rules import RULES
-from mrdsl.exchange.targets.emr_rules import mistakes
+from mrdsl.exchange.targets.emr_rules import FLEET_RULES, mistakes
 from tests.exchange.targets.plans import MACHINES, exported, planned
 
 TYPES = (MachineType("m5.xlarge", 4.0, price=1e-4), MachineType("c5.2xlarge", 8.0, price=2e-4))
@@ -93,14 +92,14 @@ REFUSED = {
 
 
 def test_every_rule_has_a_file_that_it_refuses() -> None:
-    assert {rule.__name__ for rule in RULES} == set(REFUSED)
+    assert {rule.__name__ for rule in FLEET_RULES} == set(REFUSED)
 
 
 @pytest.mark.parametrize("rule", REFUSED)
 def test_a_rule_refuses(rule: str) -> None:
     number, values, reason = REFUSED[rule]
     assert not mistakes(written())
-    (refusing,) = [each for each in RULES if each.__name__ == rule]
+    (refusing,) = [each for each in FLEET_RULES if each.__name__ == rule]
     assert reason in " ".join(told for told, _ in refusing(changed(number, values)))
 
 

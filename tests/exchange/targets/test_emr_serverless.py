@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.exchange.targets.emr_serverless_rules import CPU, GIGABYTES, RULES, WORKERS, mistakes, number
+from mrdsl.exchange.targets.emr_serverless import CPU, GIGABYTES, RULES, WORKERS, mistakes, number
 from tests.exchange.targets.plans import STAGES, exported, planned
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from mrdsl.exchange.targets.kubernetes import object_names
-from mrdsl.exchange.targets.kubernetes_rules import (
+from mrdsl.exchange.markup import yaml_text
+from mrdsl.exchange.targets.kubernetes import (
     RULES,
     mebibytes,
     millicores,
     mistakes,
     mistakes_of_queues,
+    object_names,
     settings_of,
 )
-from mrdsl.exchange.targets.spark_rules import mib
-from mrdsl.exchange.yaml_text import yaml_text
+from mrdsl.exchange.targets.spark import mib
 from tests.exchange.targets.plans import STAGES, exported, planned
 
 yaml = pytest.importorskip("yaml")

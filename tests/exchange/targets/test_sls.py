@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.exchange.logs.concatenated import objects
+from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import Log, read_logs
-from mrdsl.exchange.logs.telling import Telling
-from mrdsl.exchange.targets.sls_rules import mistakes_of_jobs, mistakes_of_nodes
+from mrdsl.exchange.logs.traces import objects
+from mrdsl.exchange.targets.sls import mistakes_of_jobs, mistakes_of_nodes
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.spark_settings import read_spark_settings
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
-from mrdsl.exchange.targets.sizes import per_job
-from mrdsl.exchange.targets.spark import executors_of
-from mrdsl.exchange.targets.spark_rules import RULES, mib, mistakes
+from mrdsl.exchange.targets.spark import RULES, executors_of, mib, mistakes
+from mrdsl.exchange.targets.yarn import per_job
+from mrdsl.exchange.text import FormatError
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
+from mrdsl.exchange.capacity_scheduler import read_capacity_scheduler
 from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler, read_fair_scheduler
-from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.targets.naming import file_words
-from mrdsl.exchange.xml_text import settings_of
+from mrdsl.exchange.markup import settings_of
+from mrdsl.exchange.targets.deployment import file_words
+from mrdsl.exchange.text import FormatError
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]
