@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mrdsl.families.joint import allocation
-from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
+from mrdsl.families.joint.methods.greedy import Filled, Search, fill_whole
 from mrdsl.families.joint.workload import Execution, Queues, Workload, ceiling
 from mrdsl.formulas.estimates import SlotLimits
 

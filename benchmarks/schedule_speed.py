@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "schedule_peers")]
 from measure import Case, compare, show  # noqa: E402
 
 from mrdsl.families.schedule.methods.policy import simulation  # noqa: E402
-from mrdsl.families.schedule.stream import jobs  # noqa: E402
+from mrdsl.families.schedule.trace import jobs  # noqa: E402
 from mrdsl.language.loading import load_file  # noqa: E402
 from mrdsl.spec.schema import Source  # noqa: E402
 from mrdsl.spec.spec import Spec  # noqa: E402

@@ -7,8 +7,7 @@ from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.rounding import FEASIBILITY, PROVEN
-from mrdsl.families.energy.assignment import job_use
-from mrdsl.families.energy.methods.attempts import Dealt
+from mrdsl.families.energy.assignment import Dealt, job_use
 from mrdsl.families.energy.methods.steps import report
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan, JobUse

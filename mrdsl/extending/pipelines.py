@@ -16,9 +16,9 @@ from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.extending.report import FAULTS, Checked, Trial
 from mrdsl.families import SHIPPED, family, reference_text
-from mrdsl.families.schedule.market import machine_type
 from mrdsl.families.schedule.plan import SchedulePlan
-from mrdsl.families.schedule.stream import jobs as jobs_of
+from mrdsl.families.schedule.trace import jobs as jobs_of
+from mrdsl.families.schedule.trace import machine_type
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.results import goal_of
 from mrdsl.planning.solve_spec import solve

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 from mrdsl.families.hybrid.plan import HybridPlan
+from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.spec.spec import Spec
 
 NEAR = 1e-9

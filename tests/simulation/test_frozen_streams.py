@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from mrdsl import loads
-from mrdsl.families.joint.demand import expected_demand
+from mrdsl.families.joint.workload import expected_demand
 from mrdsl.formulas.workloads import DAYS, typical_demand
 from mrdsl.language.scope import Draws
 from mrdsl.simulation.sampling import draws, stream, stream_again

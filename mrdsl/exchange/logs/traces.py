@@ -224,26 +224,25 @@ RUMEN = LogFormat(
 MOST_ALIKE = 100_000
 """Jobs or containers that one entry stands for at most; a larger count is a mistake."""
 MOST_REPEATED = 1_000_000
-"""Containers of a file without an entry of their own: repeated ones, and those of repeated jobs, at least one a job."""
+"""Containers of a file that no entry of their own has: those of repeated jobs, and repeated ones."""
 
 
 @dataclass
 class _Repeats:
     """The containers that counts may still add to a file."""
 
-    left: int
+    left: int = MOST_REPEATED
 
     def granted(self, count: int, containers: int) -> int:
         """Return how many of ``count`` alike, with as many containers each, are used; take them off what is left."""
-        each = max(containers, 1)
-        used = max(1, min(count, MOST_ALIKE, 1 + self.left // each))
-        self.left -= (used - 1) * each
+        used = max(1, min(count, MOST_ALIKE, 1 + self.left // max(containers, 1)))
+        self.left -= (used - 1) * containers
         return used
 
 
 def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
     """Every job of the file; ``job.count`` repeats one under other ids, ``count`` a container."""
-    repeats = _Repeats(MOST_REPEATED)
+    repeats = _Repeats()
     for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
         if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):
             telling.warn("broken-log", "this object is no job of SLS", source, line)
@@ -263,7 +262,7 @@ def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduc
             phases_known=False,
         )
         yield job
-        count = _count(document, "job.count", line, source, telling)
+        count = _known(document.get("job.count")) or 1
         used = repeats.granted(count, len(job.attempts))
         if count > used:
             telling.warn("broken-log", f"{name} is there {count:,} times", source, line, f"{used:,} are used")
@@ -280,23 +279,13 @@ def _sls_attempts(tasks: list[Any], line: int, source: str, telling: Telling, re
         duration = _known(task.get("duration.ms"))
         if start is None or finish is None:
             start, finish = (0, duration) if duration is not None else (start, finish)
-        count = _count(task, "count", line, source, telling)
+        count = _known(task.get("count")) or 1
         used = repeats.granted(count, 1)
         if count > used:
             message = f"container {position + 1} is there {count:,} times"
             telling.warn("broken-log", message, source, line, f"{used:,} are used")
         host = machine(task.get("container.host"))
         yield from repeat(Attempt(TaskKind(kind), AttemptEnd.SUCCEEDED, start, finish, host=host), used)
-
-
-def _count(entry: dict[str, Any], key: str, line: int, source: str, telling: Telling) -> int:
-    """How often an entry is there: what ``key`` says, 1 without it; a warning says what is not a count."""
-    written = entry.get(key)
-    whole = not isinstance(written, float) or written.is_integer()
-    count = 1 if written is None else _known(written) if whole else None
-    if not count:
-        telling.warn("broken-log", f"`{key}` must be a whole number of at least 1", source, line, "one is used")
-    return count or 1
 
 
 def _known(value: Any) -> int | None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
-from mrdsl.families.bounds.checks import check, find_impossible
+from mrdsl.families.bounds.checks import check, find_impossible, minimizes_slots
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.spec.spec import Spec
 
 
 def _nonlinear(_: Spec, relax: bool) -> Needs:
     return Needs("NLP")
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """The formulas; SCIP where a formulation is asked for, or constraints go beyond one deadline per class."""
+    if formulation is not None or (spec.constraints and minimizes_slots(spec)):
+        return "scip"
+    return "formulas"
 
 
 hook = lazily(__name__)
@@ -29,8 +36,8 @@ FAMILY = Family(
             "slots",
             "least slots as a convex nonlinear model, for `minimize slots`",
             _nonlinear,
-            build=hook("models.slots", "build"),
-            decode=hook("models.slots", "decode"),
+            build=hook("models", "build"),
+            decode=hook("models", "decode"),
         ),
     ),
     promises=(Promise("classes.deadline", 1),),
@@ -40,12 +47,6 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hook("choice", "choose"),
-    report=hook("report", "report"),
-    verify=hook("plan_warnings", "verify"),
-    measure=hook("verify", "measure"),
-    quantity=hook("verify", "quantity"),
-    simulate_plan=hook("simulate", "simulate_plan"),
-    plans=hook("plan", "plans"),
-    operated=hook("operated", "operated"),
+    choose=choose,
+    **hooks_in(__name__, verify="plan_warnings", quantity="verify", simulate_plan="simulate"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.deadline.checks import check, find_impossible
 from mrdsl.families.deadline.facts import DeadlineFacts
@@ -33,16 +33,16 @@ FAMILY = Family(
             "potentials",
             "the exact nonlinear model over start and finish times",
             _exact,
-            build=hook("models.potentials", "build"),
-            decode=hook("models.potentials", "decode"),
-            compiled=hook("models.potentials", "build_in_seconds"),
+            build=hook("models", "build"),
+            decode=hook("models", "decode"),
+            compiled=hook("models", "build_in_seconds"),
             other_goals="min_slack",
         ),
         Formulation(
             "tangents",
             "linear programs with tangents of the logarithm, to a proven gap",
             _linear,
-            run=hook("models.tangents", "run"),
+            run=hook("models", "run"),
         ),
     ),
     promises=(Promise("dags.allowable_delay", 1),),
@@ -52,12 +52,5 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hook("choice", "choose"),
-    report=hook("report", "report"),
-    verify=hook("verify", "verify"),
-    measure=hook("verify", "measure"),
-    quantity=hook("verify", "quantity"),
-    simulate_plan=hook("simulate", "simulate_plan"),
-    plans=hook("plan", "plans"),
-    operated=hook("operated", "operated"),
+    **hooks_in(__name__, choose="methods.slack_limits", quantity="verify", simulate_plan="simulate"),
 )

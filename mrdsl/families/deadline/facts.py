@@ -1,11 +1,22 @@
-"""What a deadline spec states: DAGs of tasks with durations, each with the delay that it is allowed as a whole."""
+"""What a deadline spec states: DAGs of tasks with durations, each with the delay that it is allowed as a whole.
+
+The tasks that a DAG takes from a file.
+
+The names by which a spec may mean a task, worked out without numbering the tasks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mrdsl.exchange.registry import WORKFLOWS, names
+from mrdsl.exchange.registry import WORKFLOWS, named, names
+from mrdsl.exchange.text import FormatError
+from mrdsl.exchange.workflows import Workflow
+from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.schema import Node, Source, blocks, quantity, references
 from mrdsl.spec.simulated import Spread, spread_block
 
@@ -48,6 +59,44 @@ class DeadlineFacts(Node):
     @property
     def tasks(self) -> Sequence[Node]:
         """Every name that ``delay(t)`` and ``slack(t)`` may take, as empty blocks: tasks, groups and their members."""
-        from mrdsl.families.deadline.names import known_names
 
         return tuple(Node(name=name) for name in known_names(self.dags))
+
+
+_NOTHING = Workflow((), (), ())
+
+
+def imported(source: Source | None) -> Workflow:
+    """The tasks of the file that a DAG names; none where it names no file. Raises FormatError."""
+    if source is None:
+        return _NOTHING
+    try:
+        status = Path(source.path).stat()
+    except OSError as problem:
+        raise FormatError(f"it cannot be opened: {problem.strerror}") from None
+    return _read(source.reader, source.path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=8)
+def _read(reader: str, path: str, modified: int, size: int) -> Workflow:
+    workflows = named(WORKFLOWS, reader)
+    assert workflows is not None, reader
+    return workflows.read(path, [])
+
+
+if TYPE_CHECKING:
+    pass
+
+
+def known_names(dags: Sequence[Dag]) -> Iterator[str]:
+    """Every name by which ``subject to`` may mean a task: of written and read ones, of groups and of their members."""
+    for dag in dags:
+        prefix = f"{dag.name}." if len(dags) > 1 else ""
+        for part in parts_of(dag.tasks):
+            if isinstance(part, Columns):
+                yield prefix + part.group
+            yield from (prefix + name for name in names_of(part))
+        try:
+            yield from (prefix + name for name in imported(dag.source).names)
+        except FormatError:
+            continue

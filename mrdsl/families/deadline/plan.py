@@ -10,8 +10,7 @@ import numpy as np
 
 from mrdsl.core.result import Outcome, Plan, Table, plain
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.deadline.levels import Floats
-from mrdsl.families.deadline.network import Network, network_of
+from mrdsl.families.deadline.network import Floats, Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec

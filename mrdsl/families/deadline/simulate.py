@@ -9,8 +9,7 @@ import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.deadline.levels import Floats
-from mrdsl.families.deadline.network import network_of
+from mrdsl.families.deadline.network import Floats, network_of
 from mrdsl.families.deadline.plan import DeadlinePlan
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.simulation.drawn import Factors, drawing

@@ -10,8 +10,7 @@ from itertools import repeat
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.core.lazy import kept
 from mrdsl.exchange.text import FormatError
-from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.families.deadline.workflows import imported
+from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task, imported
 from mrdsl.spec.columns import Columns, column, parts_of
 from mrdsl.spec.spec import Spec, asked_of
 

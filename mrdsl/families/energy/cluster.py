@@ -1,4 +1,7 @@
-"""The facts as arrays over VM types: what formulations and heuristics compute with."""
+"""The facts as arrays over VM types: what formulations and heuristics compute with.
+
+What the facts alone say about one job's plan: bounds on its uptime, on waves and on tasks per VM.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.rounding import floor
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.formulas.workloads import reduce_share
 from mrdsl.spec.columns import column, names_of
@@ -104,3 +108,99 @@ def _job_data(job: Job, names: list[str], speed: float, io_power: float) -> JobD
         budget=inf if job.budget is None else job.budget,
         io_power=io_power,
     )
+
+
+@dataclass(frozen=True)
+class JobLimits:
+    """Valid for every plan of the job that keeps its deadline and its budget.
+
+    ``horizon`` bounds the uptime; ``uptime`` bounds it per type, given that a VM of the type is taken. The others
+    bound, per type, waves and tasks on one VM. ``shortest`` holds lower bounds on the four phases.
+    """
+
+    horizon: float
+    uptime: Floats
+    map_waves: Ints
+    reduce_waves: Ints
+    maps: Ints
+    reduces: Ints
+    shortest: tuple[float, float, float, float]
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Types on which some task of the job can run in time."""
+        return (self.maps > 0) | (self.reduces > 0)
+
+
+def limits_of(machines: Machines, job: JobData) -> JobLimits:
+    """The limits of one job."""
+    some = machines.available > 0
+    can_map = some & np.isfinite(job.map_time)
+    can_reduce = some & np.isfinite(job.reduce_time) & (job.reduce_tasks > 0)
+    usable = can_map | can_reduce
+    uptime = np.minimum(job.budget / machines.price, min(job.deadline, _serial(job, can_map, can_reduce)))
+    uptime = np.where(usable, uptime, 0.0)
+    shortest = shortest_phases(machines, job, can_map, can_reduce)
+    map_waves = _waves(uptime - (sum(shortest) - shortest[1]), job.map_time, can_map, machines.map_slots, job.map_tasks)
+    reduce_waves = _waves(
+        uptime - (sum(shortest) - shortest[3]), job.reduce_time, can_reduce, machines.reduce_slots, job.reduce_tasks
+    )
+    port = uptime - shortest[1] - shortest[3]
+    return JobLimits(
+        horizon=float(uptime.max(initial=0.0)),
+        uptime=uptime,
+        map_waves=map_waves,
+        reduce_waves=reduce_waves,
+        maps=_tasks(machines.map_slots * map_waves, job.map_tasks, port, job.place + job.send),
+        reduces=_tasks(machines.reduce_slots * reduce_waves, job.reduce_tasks, port, job.fetch),
+        shortest=shortest,
+    )
+
+
+def loose_limits_of(machines: Machines, job: JobData) -> JobLimits:
+    """What (4) and (9) say by themselves: the deadline, or the time for which the budget pays the cheapest VM."""
+    able = np.isfinite(job.map_time) | np.isfinite(job.reduce_time)
+    serial = _serial(job, np.isfinite(job.map_time), np.isfinite(job.reduce_time))
+    cheapest = float(machines.price[able].min(initial=inf))
+    horizon = min(job.deadline, job.budget / cheapest, serial)
+    kinds = len(machines)
+    maps, reduces = np.full(kinds, job.map_tasks), np.full(kinds, job.reduce_tasks)
+    return JobLimits(horizon, np.full(kinds, horizon), maps, reduces, maps, reduces, (0.0, 0.0, 0.0, 0.0))
+
+
+def shortest_phases(
+    machines: Machines, job: JobData, can_map: NDArray[np.bool_], can_reduce: NDArray[np.bool_]
+) -> tuple[float, float, float, float]:
+    """Lower bounds on placement, map, shuffle, reduce: one wave on the fastest type, and even transfers to all VMs."""
+    mappers, reducers = float(machines.available[can_map].sum()), float(machines.available[can_reduce].sum())
+    every = float(machines.available[can_map | can_reduce].sum())
+    if not mappers or (job.reduce_tasks and not reducers):
+        return inf, inf, inf, inf
+    moved = job.send * job.map_tasks + job.fetch * job.reduce_tasks
+    return (
+        job.place * float(np.ceil(job.map_tasks / mappers)),
+        float(job.map_time[can_map].min()),
+        moved / every,
+        float(job.reduce_time[can_reduce].min()) if job.reduce_tasks else 0.0,
+    )
+
+
+def _serial(job: JobData, can_map: NDArray[np.bool_], can_reduce: NDArray[np.bool_]) -> float:
+    """An uptime that no sensible plan exceeds: everything one after another on the slowest slot."""
+    port = (job.place + job.send) * job.map_tasks + job.fetch * job.reduce_tasks
+    slowest_map = float(job.map_time[can_map].max(initial=0.0))
+    slowest_reduce = float(job.reduce_time[can_reduce].max(initial=0.0))
+    return port + slowest_map * job.map_tasks + slowest_reduce * job.reduce_tasks
+
+
+def _waves(room: Floats, time: Floats, able: NDArray[np.bool_], slots: Ints, tasks: int) -> Ints:
+    rounds = np.zeros(len(time))
+    rounds[able] = floor(room[able] / time[able])
+    return np.minimum(np.maximum(rounds, 0.0), np.ceil(tasks / slots)).astype(np.int64)
+
+
+def _tasks(capacity: Ints, tasks: int, port: Floats, port_time: float) -> Ints:
+    most = np.minimum(capacity, tasks)
+    if port_time == 0.0:
+        return most
+    return np.minimum(most, floor(np.maximum(port, 0.0) / port_time)).astype(np.int64)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, GoalKind, Promise
-from mrdsl.core.lazy import lazily
+from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
 from mrdsl.families.hybrid.checks import check
 from mrdsl.families.hybrid.facts import HybridFacts
+from mrdsl.spec.spec import Spec
 
-hook = lazily(__name__)
+
+def choose(_spec: Spec, _relax: bool, _formulation: str | None) -> str:
+    """Return `controller`: `auto` takes the controller."""
+    return "controller"
+
+
 FAMILY = Family(
     name="hybrid",
     summary="a private cloud that queues, outsources or rejects tasks as they come, at the least average cost",
@@ -17,12 +22,6 @@ FAMILY = Family(
     method="controller",
     promises=(Promise("queues.delay", 1),),
     check=check,
-    choose=hook("verify", "choose"),
-    report=hook("report", "report"),
-    verify=hook("verify", "verify"),
-    measure=hook("verify", "measure"),
-    why=hook("why", "why"),
-    simulate=hook("simulate", "simulate"),
-    plans=hook("simulate", "plans"),
-    operated=hook("operated", "operated"),
+    choose=choose,
+    **hooks_in(__name__, why="explain", simulate="simulate", plans="simulate"),
 )

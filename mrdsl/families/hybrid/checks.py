@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, warning
-from mrdsl.families.hybrid.bounds import control_of, shortfall
 from mrdsl.families.hybrid.facts import HybridFacts, Queue
+from mrdsl.families.hybrid.guarantees import control_of, shortfall
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
@@ -34,7 +34,7 @@ def _found(spec: Spec) -> Iterator[Diagnostic]:
             )
         yield from _queue(queue, spec)
     if facts.recorded is not None:
-        from mrdsl.families.hybrid.arrivals import recorded
+        from mrdsl.families.hybrid.workload import recorded
 
         yield from recorded(facts)[1]
     if all(queue.vm in vms for queue in facts.queues):

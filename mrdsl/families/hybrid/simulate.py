@@ -11,9 +11,9 @@ from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.core.result import MONEY, Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.core.watching import counted
-from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.verify import verify
+from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.simulation.statistics import half_width
 from mrdsl.solving import registry
 from mrdsl.solving.references import steps_of

@@ -119,8 +119,3 @@ def _problems(queue: Queue, run: QueueRun, asked: float) -> Iterator[str]:
     ):
         if bound is not None and largest > bound * (1.0 + FEASIBILITY) + FEASIBILITY:
             yield f"the {name} reached {largest:g}, its bound is {bound:g}"
-
-
-def choose(_spec: Spec, _relax: bool, _formulation: str | None) -> str:
-    """``auto`` takes the controller."""
-    return "controller"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.joint.checks import check, find_impossible
 from mrdsl.families.joint.facts import JointFacts
@@ -25,6 +25,13 @@ def _paid_for(spec: Spec) -> float:
     """Return the time of all periods together [s]."""
     demand = spec.facts.demand
     return float(spec.facts.cluster.period * (1 if demand is None else demand.periods))
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """The greedy, which is exact or reports its bound; a solver for constraints and for formulations."""
+    if formulation in ("P0", "P1") or compares_responses(spec):
+        return "scip"
+    return "greedy" if formulation is None and not spec.constraints else "highs"
 
 
 hook = lazily(__name__)
@@ -84,16 +91,7 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hook("choice", "choose"),
-    report=hook("report", "report"),
-    verify=hook("plan_warnings", "verify"),
-    measure=hook("verify", "measure"),
-    quantity=hook("verify", "quantity"),
-    why=hook("why", "why"),
-    simulate_plan=hook("simulate", "simulate_plan"),
-    targets=hook("deployment", "targets"),
-    deployments=hook("deployment", "deployments"),
-    plans=hook("plan", "plans"),
-    operated=hook("operated", "operated"),
+    choose=choose,
     paid_for=_paid_for,
+    **hooks_in(__name__, verify="plan_warnings", quantity="verify", why="explain", simulate_plan="simulate"),
 )

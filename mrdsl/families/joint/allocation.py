@@ -1,16 +1,28 @@
 """Which VMs go to which class and service: the least, then the rest by falling worth. Pure functions on arrays.
 
 Beyond the least VMs this is for fractional VMs and for fractional jobs at once; whole jobs at once are
-:mod:`mrdsl.families.joint.staircase`.
+:mod:`mrdsl.families.joint.allocation`.
+
+Whole jobs at once on whole VMs: a class's value is a staircase of its VMs, and its steps are the choice.
+
+A class that runs n jobs at once takes ``ceil(gamma n)`` VMs and serves up to ``Xi n`` jobs in a period. One VM more may
+serve nothing more, the next one a whole round of jobs, so Theorem 3.4 does not hold. The least concave function above
+each staircase (its hull) makes filling by falling worth optimal again, as a bound on the cost: no whole plan is
+cheaper. Services stay as they are: every VM but the last one serves the same.
+
+*Choices* are the VMs that a unit may be given in one period and the penalty that they avoid; *rises* are the hull's
+pieces between them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ceiling, floor
+from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 from mrdsl.families.joint.workload import Floats, Workload
 
 SORTED_UP_TO = 20_000
@@ -88,3 +100,130 @@ def _fill_by_threshold(worth: Floats, room: Floats, left: float, vm_cost: float)
 
 def _room_above(worth: Floats, room: Floats, pivot: float) -> float:
     return float((room * (worth > pivot)).sum())
+
+
+Ints = NDArray[np.int64]
+MOST_CHOICES = 4096
+"""Choices of one class up to which each is looked at; of more, as many, evenly, and the bound allows for the others."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of the units of one part in one period, ordered by unit and VMs; the first of each is the least.
+
+    ``unit`` (choices,) counts within the part, ``first`` (units,) is where its choices start. ``slack`` is the penalty
+    that choices left out may avoid beyond the hull. A service has those choices only between which all VMs serve alike.
+    """
+
+    unit: Ints
+    first: Ints
+    vms: Floats
+    avoided: Floats
+    slack: float
+
+
+def choices(work: Workload, part: slice, period: int, left: float) -> Choices:
+    """What every unit of ``part`` may be given in ``period``, where ``left`` VMs are free beyond the least of all."""
+    units = np.arange(len(work.worth))[part]
+    classes = units[units < work.classes]
+    of_classes = _of_classes(work, classes, period, left)
+    of_services = _of_services(work, units[units >= work.classes], period)
+    unit = np.concatenate([of_classes.unit, len(classes) + of_services.unit])
+    return Choices(
+        unit=unit,
+        first=np.searchsorted(unit, np.arange(len(units))),
+        vms=np.concatenate([of_classes.vms, of_services.vms]),
+        avoided=np.concatenate([of_classes.avoided, of_services.avoided]),
+        slack=of_classes.slack,
+    )
+
+
+def _of_classes(work: Workload, classes: Ints, period: int, left: float) -> Choices:
+    """By jobs at once where one takes a VM or more, otherwise by VMs, which then serve the most jobs they can."""
+    run, high, penalty = work.execution, work.high[period, classes], work.penalty[classes]
+    gamma, rounds = run.vms_per_job[classes], run.reuse[classes]
+    least, most = (ceiling(demand[period, classes] / rounds) for demand in (work.low, work.high))
+    by_job = gamma >= 1.0
+    start = np.where(by_job, least, ceiling(gamma * least))
+    room = np.where(
+        by_job,
+        np.minimum(most - least, floor((left + 1.0) / gamma)),
+        np.minimum(ceiling(gamma * most) - start, left),
+    )
+    every = np.maximum(1.0, np.ceil(room / (MOST_CHOICES - 1)))
+    counts = (np.ceil(room / every) + 1).astype(np.int64)
+    unit = np.repeat(np.arange(len(classes)), counts)
+    first = np.cumsum(counts) - counts
+    step = np.minimum((np.arange(len(unit)) - first[unit]) * every[unit], room[unit]) + start[unit]
+    jobs = np.where(by_job[unit], step, np.minimum(floor(step / gamma[unit]), most[unit]))
+    vms = np.where(by_job[unit], ceiling(gamma[unit] * jobs), step)
+    return Choices(
+        unit,
+        first,
+        vms,
+        penalty[unit] * np.minimum(high[unit], rounds[unit] * jobs),
+        float(np.sum(2.0 * penalty * rounds, where=every > 1.0)),
+    )
+
+
+def _of_services(work: Workload, services: Ints, period: int) -> Choices:
+    """The least VMs, all that are used in full, and the last one."""
+    need, per_vm = work.need_high[period, services], work.worth[services]
+    least = ceiling(work.need_low[period, services])
+    vms = np.stack([least, np.maximum(least, floor(need)), np.maximum(least, ceiling(need))], axis=1)
+    avoided = per_vm[:, None] * np.minimum(vms, need[:, None])
+    kept = np.ones(vms.shape, dtype=bool)
+    kept[:, 1:] = np.diff(vms, axis=1) > 0.0
+    unit = np.repeat(np.arange(len(services)), kept.sum(axis=1))
+    return Choices(unit, np.searchsorted(unit, np.arange(len(services))), vms[kept], avoided[kept], 0.0)
+
+
+def hull(options: Choices) -> Ints:
+    """The choices on the hulls: those below the line between two others of their unit are left out, again and again."""
+    at = np.arange(len(options.unit))
+    while len(at) > 2:
+        vms, avoided, unit = options.vms[at], options.avoided[at], options.unit[at]
+        before, after = slice(None, -2), slice(2, None)
+        inner = unit[before] == unit[after]
+        rise = (avoided[1:-1] - avoided[before]) * (vms[after] - vms[1:-1])
+        next_rise = (avoided[after] - avoided[1:-1]) * (vms[1:-1] - vms[before])
+        below = inner & (rise <= next_rise * (1.0 + SAME_SUM))
+        if not below.any():
+            break
+        at = np.delete(at, 1 + np.flatnonzero(below))
+    return at
+
+
+@dataclass(frozen=True)
+class Rises:
+    """The hulls' pieces that pay, by falling worth per VM, ties in spec order; ``to`` is where each ends."""
+
+    vms: Floats
+    worth: Floats
+    to: Ints
+
+
+def after(options: Choices, ordered: Rises, taken: int) -> Ints:
+    """The choice of every unit once the first ``taken`` of the rises are taken."""
+    at = options.first.copy()
+    np.maximum.at(at, options.unit[ordered.to[:taken]], ordered.to[:taken])
+    return at
+
+
+def wanted(work: Workload, period: int) -> Floats:
+    """VMs of every unit in ``period`` on a cluster without end: as many as pay."""
+    options = choices(work, slice(0, len(work.worth)), period, float(work.whole_vms(work.high)[period].sum()))
+    ordered = rises(options, work.vm_cost)
+    return options.vms[after(options, ordered, len(ordered.to))]
+
+
+def rises(options: Choices, vm_cost: float) -> Rises:
+    """The pieces that are worth their VMs."""
+    at = hull(options)
+    same = np.flatnonzero(options.unit[at[1:]] == options.unit[at[:-1]]) + 1
+    end, start = at[same], at[same - 1]
+    vms = options.vms[end] - options.vms[start]
+    worth = (options.avoided[end] - options.avoided[start]) / vms
+    pays = np.flatnonzero(worth >= vm_cost)
+    order = pays[np.argsort(-worth[pays], kind="stable")]
+    return Rises(vms[order], worth[order], end[order])

@@ -10,8 +10,7 @@ from mrdsl.contracts.wholeness import needs_fractions
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.core.units import show
-from mrdsl.families.joint.facts import NO, SLOTS
-from mrdsl.families.joint.whole_slots import as_planned
+from mrdsl.families.joint.facts import NO, SLOTS, as_planned
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -187,7 +186,7 @@ def _table(spec: Spec) -> Iterable[Diagnostic]:
     facts: JointFacts = spec.facts
     if facts.demand is None or facts.demand.from_ is None:
         return ()
-    from mrdsl.families.joint.demand import read_table
+    from mrdsl.families.joint.workload import read_table
 
     return read_table(spec)[1]
 

@@ -1,10 +1,17 @@
-"""What a joint spec states: one cluster, its MapReduce classes, its web services and their demand over time."""
+"""What a joint spec states: one cluster, its MapReduce classes, its web services and their demand over time.
+
+What of a joint plan is whole: ``whole = slots | no``, and what follows where the spec does not say.
+
+A relaxation has fractions of everything, P0 and P1 have slots of their own, and ``concurrency = fractional`` has
+fractions of jobs: they take slots as fractions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
@@ -139,3 +146,11 @@ class JointFacts(Node):
         "`slots`, the default: each job has whole slots, on whole VMs of its class; `no`: slots are fractions",
         default=None,
     )
+
+
+WHOLENESS = Wholeness(
+    default=lambda facts: NO if facts.cluster.concurrency == "fractional" else SLOTS,
+    fractions=NO,
+)
+wholeness_of, as_solved = WHOLENESS.of, WHOLENESS.as_solved
+in_fractions, as_planned = WHOLENESS.in_fractions, WHOLENESS.as_planned

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.core.rounding import ROUNDING, SAME_SUM
-from mrdsl.families.joint.allocation import least_vms, marginal_worth
-from mrdsl.families.joint.staircase import choices
+from mrdsl.families.joint.allocation import choices, least_vms, marginal_worth
 from mrdsl.families.joint.workload import Floats, Workload
 
 MOST_WORK = 10**9

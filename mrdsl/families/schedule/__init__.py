@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.schedule.checks import check, never_in_time
 from mrdsl.families.schedule.facts import ScheduleFacts
+from mrdsl.spec.spec import Spec
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """The spec's own policy, unless a formulation is asked for: that one goes to the embedded solver."""
+    return "highs" if formulation else "policy"
+
 
 hook = lazily(__name__)
 FAMILY = Family(
@@ -19,21 +26,13 @@ FAMILY = Family(
             "offline",
             "least cost had everything been known: a yardstick for small instances",
             needs=lambda _, relax: Needs("LP" if relax else "MILP"),
-            build=hook("models.offline", "build"),
-            decode=hook("models.offline", "decode"),
+            build=hook("models", "build"),
+            decode=hook("models", "decode"),
         ),
     ),
     promises=(Promise("classes.deadline", 1), Promise("policy.tardy_share", 1)),
     check=check,
     impossible=never_in_time,
-    choose=hook("choice", "choose"),
-    report=hook("report", "report"),
-    verify=hook("verify", "verify"),
-    measure=hook("verify", "measure"),
-    why=hook("why", "why"),
-    simulate=hook("simulate", "simulate"),
-    targets=hook("deployment", "targets"),
-    deployments=hook("deployment", "deployments"),
-    plans=hook("simulate", "plans"),
-    operated=hook("operated", "operated"),
+    choose=choose,
+    **hooks_in(__name__, why="explain", simulate="simulate", plans="simulate"),
 )

@@ -10,8 +10,7 @@ from mrdsl.core.rounding import floor
 from mrdsl.exchange.registry import BYTE_TRACES, named
 from mrdsl.exchange.text import EmptyFileError, FormatError
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
-from mrdsl.families.schedule.market import recorded_prices
-from mrdsl.families.schedule.stream import class_times, jobs, lines, shortest
+from mrdsl.families.schedule.trace import class_times, jobs, lines, recorded_prices, shortest
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 

@@ -8,7 +8,7 @@ from mrdsl.exchange.registry import SLS, Target
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, TargetError, Tasks, Workload
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.plan import SchedulePlan
-from mrdsl.families.schedule.stream import jobs
+from mrdsl.families.schedule.trace import jobs
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.log import Entry
 from mrdsl.spec.spec import Spec

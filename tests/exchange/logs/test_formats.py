@@ -303,28 +303,6 @@ def test_counts_of_sls_multiply_within_one_budget(jobs: int, counts: list[int], 
     assert (containers == whole and len(found) == jobs) == (not telling.found)
 
 
-def test_repeated_jobs_without_containers_share_that_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every job takes at least one of what a file may repeat, however few bytes it has."""
-    monkeypatch.setattr(traces, "MOST_REPEATED", 1000)
-    jobs, told = read(tmp_path, json.dumps({"job.id": "a", "job.count": 400, "job.tasks": []}).encode() * 20)
-    assert len(jobs) == 1000 + 20
-    assert len(told) > 0
-
-
-@pytest.mark.parametrize(
-    "count", [0, -3, 1.5, 10**15, 10**400, "many", [], {}, 1e300], ids=lambda value: str(value)[:9]
-)
-def test_what_is_not_a_count_of_sls_is_told(count: object, tmp_path: Path) -> None:
-    task = {"container.type": "map", "container.start.ms": 0, "container.end.ms": 5}
-    for document in (
-        {"job.id": "j", "job.count": count, "job.tasks": [task]},
-        {"job.id": "j", "job.tasks": [{**task, "count": count}]},
-    ):
-        jobs, told = read(tmp_path, json.dumps(document).encode())
-        assert [len(job.attempts) for job in jobs] == [1]
-        assert [(each.code, each.span and each.span.line) for each in told] == [("broken-log", 1)]
-
-
 def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
     """Three jobs of four containers each; of a number that no cluster has a part is used, and that is told."""
     task = {"container.type": "map", "container.start.ms": 0, "container.end.ms": 5, "count": 4}

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.bounds import estimates, formulas
+from mrdsl.families.bounds import estimates
+from mrdsl.families.bounds.methods import formulas
 from mrdsl.families.bounds.verify import verify
 
 CLASSES = """

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from mrdsl.families.deadline.levels import Floats, Ints, Levels
 from mrdsl.families.deadline.methods.factor_work import work_of_factor
 from mrdsl.families.deadline.methods.factors import Direct
 from mrdsl.families.deadline.methods.laplacian import SECONDS, Either, Pattern
+from mrdsl.families.deadline.network import Floats, Ints, Levels
 
 
 def arcs_of(rng: np.random.Generator, events: int) -> tuple[Ints, Ints]:

@@ -13,8 +13,7 @@ import pytest
 
 import mrdsl
 from mrdsl.families.deadline import network, workload
-from mrdsl.families.deadline.verify import measure, quantity, verify
-from mrdsl.families.deadline.verify_tasks import ends_of, written_in
+from mrdsl.families.deadline.verify import ends_of, measure, quantity, verify, written_in
 from tests.families.deadline.specs import paths, spec_of
 
 SPEC = """

@@ -11,10 +11,9 @@ import pytest
 import mrdsl
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.result import Limits, Termination
-from mrdsl.families.deadline.choice import choose
-from mrdsl.families.deadline.facts import Dag
+from mrdsl.families.deadline.facts import Dag, known_names
 from mrdsl.families.deadline.methods.interior_point import least_of
-from mrdsl.families.deadline.names import known_names
+from mrdsl.families.deadline.methods.slack_limits import choose
 from mrdsl.families.deadline.verify import quantity
 from mrdsl.spec.expression import Constant, Linear, Operation, PlanQuantity
 from mrdsl.spec.spec import Constraint, Spec
@@ -156,7 +155,7 @@ def test_the_names_of_the_tasks_are_listed_once_for_all_comparisons(monkeypatch:
         listed.append(1)
         return known_names(dags)
 
-    monkeypatch.setattr("mrdsl.families.deadline.names.known_names", counted)
+    monkeypatch.setattr("mrdsl.families.deadline.facts.known_names", counted)
     spec = random_spec(1)
     comparisons = tuple(Constraint(PlanQuantity("slack", "t0"), ">=", Constant(0.0)) for _ in range(20))
     assert not mrdsl.check(replace(spec, constraints=comparisons))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mrdsl
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits
-from mrdsl.families.deadline.models.tangents import run
+from mrdsl.families.deadline.models import run
 from mrdsl.solving.arrays import linear_program, load_values
 from mrdsl.solving.backends.highs import solve as highs
 from mrdsl.solving.request import Request

@@ -12,7 +12,7 @@ import pytest
 import mrdsl
 from mrdsl import Limits
 from mrdsl.families.energy.cluster import jobs_of, machines_of
-from mrdsl.families.energy.methods.lp_bound import relaxations
+from mrdsl.families.energy.methods.local_search import relaxations
 
 from .specs import NAMES, SCALES, workload
 

@@ -10,7 +10,7 @@ from mrdsl import api
 from mrdsl.families.hybrid.facts import Queue
 from mrdsl.families.hybrid.methods.bookings import Bookings, book
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule
-from mrdsl.families.hybrid.methods.cloud import Tasks
+from mrdsl.families.hybrid.methods.controller import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.simulation.sampling import stream
 from studies.hybrid_clouds import Regime, spec_of

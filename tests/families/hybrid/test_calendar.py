@@ -10,12 +10,12 @@ import pytest
 
 import mrdsl
 from mrdsl import api
-from mrdsl.families.hybrid.bounds import control_of, guarantee, shortfall
+from mrdsl.families.hybrid.explain import report
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
+from mrdsl.families.hybrid.guarantees import control_of, guarantee, shortfall
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule, cheapest
-from mrdsl.families.hybrid.methods.cloud import Tasks
+from mrdsl.families.hybrid.methods.controller import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan
-from mrdsl.families.hybrid.report import report
 from mrdsl.spec.spec import Goal, Spec
 from studies.hybrid_clouds import drawn_specs
 from studies.hybrid_regimes import METHODS, ratio, regimes

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
-from mrdsl.families.hybrid.arrivals import arrivals_of
-from mrdsl.families.hybrid.models.look_ahead import look_ahead
+from mrdsl.families.hybrid.explain import look_ahead, why
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.verify import verify
-from mrdsl.families.hybrid.why import why
+from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.spec.spec import Spec
 
 TEXT = """\

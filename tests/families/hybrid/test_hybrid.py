@@ -12,14 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mrdsl
-from mrdsl.families.hybrid.arrivals import arrivals_of
-from mrdsl.families.hybrid.bounds import control_of, guarantee, shortfall
 from mrdsl.families.hybrid.checks import check, mean_arrivals
 from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
-from mrdsl.families.hybrid.methods.baselines import book
-from mrdsl.families.hybrid.methods.cloud import Tasks
-from mrdsl.families.hybrid.methods.controller import Controlled, allocate
+from mrdsl.families.hybrid.guarantees import control_of, guarantee, shortfall
+from mrdsl.families.hybrid.methods.controller import Controlled, Tasks, allocate, book
 from mrdsl.families.hybrid.plan import HybridPlan
+from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 

@@ -11,12 +11,11 @@ import pytest
 import mrdsl
 from mrdsl.core.answer import Reply
 from mrdsl.core.result import Table, Termination
-from mrdsl.families.hybrid.arrivals import arrivals_of
+from mrdsl.families.hybrid.explain import look_ahead, why
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
-from mrdsl.families.hybrid.models.look_ahead import look_ahead
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.simulate import SimulatedHybrid
-from mrdsl.families.hybrid.why import why
+from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.solving.backends import highs
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec

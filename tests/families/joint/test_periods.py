@@ -13,9 +13,8 @@ import pytest
 from mrdsl import load
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families import family
-from mrdsl.families.joint.demand import expected_demand
-from mrdsl.families.joint.models import periods
-from mrdsl.families.joint.workload import parts, reuse_factor, workload
+from mrdsl.families.joint.models import formulations
+from mrdsl.families.joint.workload import expected_demand, parts, reuse_factor, workload
 from mrdsl.formulas.workloads import sampled_days, typical_demand
 from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.sampling import stream
@@ -212,7 +211,7 @@ def test_the_time_limit_is_one_for_all_periods(
 ) -> None:
     """A solver that takes so many seconds a period, whatever it was given: none is begun a second behind the limit."""
     clock = iter([0.0, *(np.arange(1000.0) * seconds)])
-    monkeypatch.setattr(periods, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(formulations, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     given: list[float | None] = []
 
     def solve_piece(model: Any, limits: Limits) -> Any:

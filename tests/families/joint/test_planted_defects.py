@@ -47,7 +47,7 @@ DEFECTS = {
     "more turns in a period": of(workload, "reuse_factor", lambda turns: 2.0 * turns),
     "less demand": of(workload, "expected_demand", lambda both: (0.5 * both[0], 0.5 * both[1])),
     "services that answer sooner": lambda patch: patch.setattr(
-        workload.service, "rate_per_vm", lambda mu, delay, response: 0.0 * delay + 1.1 * mu
+        workload.workloads, "rate_per_vm", lambda mu, delay, response: 0.0 * delay + 1.1 * mu
     ),
 }
 

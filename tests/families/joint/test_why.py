@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mrdsl.core.result import Table
-from mrdsl.families.joint.why import smallest_feasible, smallest_without_rejections, why
+from mrdsl.families.joint.explain import smallest_feasible, smallest_without_rejections, why
 from mrdsl.families.joint.workload import workload
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.spec import Spec

@@ -10,8 +10,7 @@ import mrdsl
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.families.joint.checks import find_impossible
-from mrdsl.families.joint.why import why
-from mrdsl.families.joint.why_whole import RELAXED
+from mrdsl.families.joint.explain import RELAXED, why
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.spec import Spec
 

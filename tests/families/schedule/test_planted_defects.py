@@ -11,10 +11,9 @@ import pytest
 
 import mrdsl
 from mrdsl.families.diagnosis import find_family
-from mrdsl.families.schedule import stream
+from mrdsl.families.schedule import trace
 from mrdsl.families.schedule.methods import policy
-from mrdsl.families.schedule.verify import verify
-from mrdsl.families.schedule.verify_jobs import jobs_of
+from mrdsl.families.schedule.verify import jobs_of, verify
 from mrdsl.planning.verified_plans import trust_in
 from mrdsl.simulation.prices import ConstantPrice
 
@@ -66,9 +65,9 @@ def in_time(jobs: Any) -> Any:
 
 
 DEFECTS = {
-    "shorter tasks of classes": (changed(stream, "class_times", lambda t: (t[0], t[1] / 2, *t[2:])), "on demand"),
-    "fewer tasks of classes": (changed(stream, "class_times", lambda t: (t[0], t[1], 0, 0.0, 0.0)), "drawn spot"),
-    "shorter tasks of a trace": (changed(stream, "tasks_of_trace_job", lambda t: (t[0], t[1] / 2, *t[2:])), "trace"),
+    "shorter tasks of classes": (changed(trace, "class_times", lambda t: (t[0], t[1] / 2, *t[2:])), "on demand"),
+    "fewer tasks of classes": (changed(trace, "class_times", lambda t: (t[0], t[1], 0, 0.0, 0.0)), "drawn spot"),
+    "shorter tasks of a trace": (changed(trace, "tasks_of_trace_job", lambda t: (t[0], t[1] / 2, *t[2:])), "trace"),
     "deadlines that nobody wrote": (changed(policy, "jobs_of", in_time), "on demand"),
     "fewer jobs": (changed(policy, "jobs_of", lambda jobs: list(jobs)[1:]), "on demand"),
     "half the price": (changed(policy, "machine_type", lambda m: replace(m, price=m.price / 2)), "on demand"),
@@ -121,7 +120,7 @@ def test_jobs_are_those_of_the_stream(spec: str) -> None:
     facts = (mrdsl.loads(SPECS[spec]) if spec in SPECS else mrdsl.load(MODELS / f"{spec}.mrspec")).facts
     ours = sorted((j.submit, j.due, j.maps, j.map_time, j.reduces, j.reduce_time) for j in jobs_of(facts, 3))
     theirs = sorted(
-        (j.submit, j.due, j.tasks[0], j.durations[0], j.tasks[1], j.durations[1]) for j in stream.jobs(facts, 3)
+        (j.submit, j.due, j.tasks[0], j.durations[0], j.tasks[1], j.durations[1]) for j in trace.jobs(facts, 3)
     )
     assert len(ours) == len(theirs) > 0
     for mine, other in zip(ours, theirs, strict=True):

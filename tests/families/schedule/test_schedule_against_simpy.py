@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mrdsl.families.schedule.simulate import run_once
-from mrdsl.families.schedule.stream import jobs
+from mrdsl.families.schedule.trace import jobs
 from tests.families.schedule.schedule_specs import ROOT, spec, swim, vm
 
 

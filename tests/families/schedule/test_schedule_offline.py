@@ -17,7 +17,7 @@ from mrdsl.core.resources import resource
 from mrdsl.core.result import Termination
 from mrdsl.families.schedule.facts import Arrivals, Spot
 from mrdsl.families.schedule.methods.policy import run_policy
-from mrdsl.families.schedule.models.offline import instance_of
+from mrdsl.families.schedule.models import instance_of
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.jobs import Job

@@ -14,9 +14,8 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families.schedule.checks import check
 from mrdsl.families.schedule.facts import Spot
-from mrdsl.families.schedule.market import machine_type
 from mrdsl.families.schedule.methods.policy import run_policy, simulation
-from mrdsl.families.schedule.stream import jobs
+from mrdsl.families.schedule.trace import jobs, machine_type
 from mrdsl.families.schedule.verify import measure, verify
 from mrdsl.simulation.audit import audit
 from mrdsl.simulation.jobs import Job

@@ -12,12 +12,12 @@ import pytest
 
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table, Termination
+from mrdsl.families.schedule.explain import BOOT, EVICTED, FRACTIONS, NEVER, ON_PURPOSE, UNUSED, WAITED, why
 from mrdsl.families.schedule.methods.sizing import slots_for
-from mrdsl.families.schedule.models.offline import build as build_offline
+from mrdsl.families.schedule.models import build as build_offline
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import SimulatedSchedule, simulate, watch
-from mrdsl.families.schedule.stream import jobs
-from mrdsl.families.schedule.why import BOOT, EVICTED, FRACTIONS, NEVER, ON_PURPOSE, UNUSED, WAITED, why
+from mrdsl.families.schedule.trace import jobs
 from mrdsl.formulas import waves
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.language.printing import print_spec

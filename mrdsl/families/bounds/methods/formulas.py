@@ -1,13 +1,73 @@
-"""The pipeline of the bounds family: one step, the formulas."""
+"""Plans by formula: completion times on given slots, least slots for given deadlines."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
-from mrdsl.families.bounds.checks import find_impossible
-from mrdsl.families.bounds.formulas import plan_of
+from mrdsl.families.bounds.checks import find_impossible, minimizes_slots
+from mrdsl.families.bounds.estimates import (
+    Estimates,
+    completions,
+    estimates_of,
+    guaranteed,
+    slots_of_one_job,
+    slots_that_run,
+    upper_is_bound,
+)
+from mrdsl.families.bounds.facts import BoundsFacts
+from mrdsl.families.bounds.plan import BoundsPlan, two_jobs_of
+from mrdsl.formulas import wave_estimates
+from mrdsl.formulas.estimates import fixed_reduce as fixed_reduce_slots
+from mrdsl.formulas.estimates import least_slots as fewest_slots
+from mrdsl.formulas.estimates import stage_counts
+from mrdsl.formulas.mapreduce import Floats
+from mrdsl.spec.blocks import dags_of
+from mrdsl.spec.columns import column, names_of, words
+from mrdsl.spec.spec import Spec
+
+
+def plan_of(spec: Spec) -> BoundsPlan:
+    """The plan that the formulas give; slots are infinite where a deadline cannot be kept."""
+    facts: BoundsFacts = spec.facts
+    estimates = estimates_of(facts)
+    slots = least_slots(facts, estimates) if minimizes_slots(spec) else slots_of_one_job(facts)
+    return plan_on(spec, estimates, *slots)
+
+
+def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> BoundsPlan:
+    """The plan in which every job of a class has so many slots."""
+    classes, sized = spec.facts.classes, minimizes_slots(spec)
+    there = slots_that_run(spec.facts, sized, map_slots, reduce_slots)
+    return BoundsPlan(
+        names=names_of(classes),
+        jobs=column(classes, "jobs"),
+        map_slots=map_slots,
+        reduce_slots=reduce_slots,
+        completion=completions(estimates, map_slots, reduce_slots),
+        deadline=column(classes, "deadline"),
+        sizes=sized,
+        stages=stage_counts(classes),
+        dags=dags_of(classes),
+        upper_is_bound=upper_is_bound(spec.facts, estimates.profile, map_slots, reduce_slots, there),
+        two_jobs=None if sized else two_jobs_of(spec.facts, estimates.profile, map_slots),
+    )
+
+
+def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Floats]:
+    """The slots of one job of every class that meet its deadline by the guaranteed estimate, as ``sizing`` says."""
+    size = fixed_reduce_slots if facts.sizing == "fixed_reduce" else fewest_slots
+    profile = estimates.profile
+    deadline = column(facts.classes, "deadline")
+    smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)
+    in_waves = words(facts.classes, "guarantee", "average") == "waves"
+    if not in_waves.any():
+        return smooth
+    whole = wave_estimates.least_slots(profile, estimates.times, deadline, facts.sizing == "fixed_reduce")
+    return np.where(in_waves, whole[0], smooth[0]), np.where(in_waves, whole[1], smooth[1])
 
 
 def formulas(draft: Draft) -> Draft:

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.families.deadline.levels import Ints, distinct
 from mrdsl.families.deadline.methods.slack_limits import SlackLimits
-from mrdsl.families.deadline.network import Network
+from mrdsl.families.deadline.network import Ints, Network, distinct
 
 
 def contracted(network: Network) -> Network:

@@ -1,25 +1,89 @@
-"""The steps of ``direct`` for deadline specs."""
+"""Steps of `direct`: the greatest product of slacks and the greatest least slack."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.result import Termination
+from mrdsl.core.linear_program import ProgramRows
+from mrdsl.core.result import Limits, Termination
 from mrdsl.core.rounding import FEASIBILITY, PROVEN
-from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
-from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins
 from mrdsl.families.deadline.methods.interior_point import maximize_product
-from mrdsl.families.deadline.methods.max_min import EXACT, most_even
-from mrdsl.families.deadline.methods.slack_limits import HAIR, NoPlanError, SlackLimits, limits_of
-from mrdsl.families.deadline.network import Network, network_of
+from mrdsl.families.deadline.methods.slack_limits import HAIR, NoPlanError, SlackLimits, limits_of, no_limits
+from mrdsl.families.deadline.network import PRODUCT, Floats, Network, goal_of, network_of, scale_of, shares, value_of
 from mrdsl.families.deadline.plan import kept, plan_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
+
+EXACT = 1e-10
+ONE_DIGIT = 1e-15
+"""Relative to the deadline: what counts as no room."""
+
+
+@dataclass(frozen=True)
+class Even:
+    """Slacks in seconds, the least per share, and the proven bound on it."""
+
+    slack: Floats
+    value: float
+    bound: float
+
+
+def most_even(network: Network, share: Floats, rounds: int, limits: SlackLimits | None = None) -> Even:
+    """Slacks of which the least per ``share`` is as great as any can be; beyond that, the next least, and so on.
+
+    Where ``level`` is given to all, the longest path of T + level * share meets its deadline at the greatest level that
+    any partition keeps: that path itself proves it. The tasks on such paths are settled; the others go on rising
+    (progressive filling) for at most ``rounds`` rounds. Tasks of share 0 get none. A task with a lower limit has it
+    until the level is above, one with an upper limit holds the level there, and is settled.
+    """
+    kept = limits or no_limits(len(share))
+    settled = share <= 0.0
+    slack = kept.lower.copy()
+    bound = value = np.inf
+    for turn in range(max(rounds, 1)):
+        rising = np.where(settled, 0.0, share)
+        level = _level(network, slack, kept.lower, rising, kept.upper)
+        if turn == 0:
+            bound = value = float(level.min())
+        reached = np.where(np.isfinite(level), level, 0.0)[network.dag] * share
+        slack = np.where(settled, slack, np.maximum(reached, kept.lower))
+        lengths = network.duration + slack
+        room = network.latest(lengths)[network.head] - network.earliest(lengths)[network.tail] - lengths
+        settled |= np.minimum(room, kept.upper - slack) <= EXACT * network.deadlines[network.dag]
+        if settled.all():
+            break
+    return Even(slack, value, bound)
+
+
+def _level(network: Network, settled: Floats, lower: Floats, share: Floats, upper: Floats) -> Floats:
+    """Per DAG the greatest level, by Newton's method from above on the longest path, which is convex in the level.
+
+    Tasks of share 0 have their ``settled`` slack. Infinite where no share is left.
+    """
+    level = np.full(len(network.deadlines), np.inf)
+    some = share > 0
+    most = np.minimum(network.deadlines[network.dag[some]], upper[some]) / share[some]
+    np.minimum.at(level, network.dag[some], most)
+    for _ in range(200):
+        finite = np.where(np.isfinite(level), level, 0.0)
+        reached_slack = finite[network.dag] * share
+        slack = np.where(some, np.maximum(reached_slack, lower), settled)
+        slope = np.where(reached_slack >= lower, share, 0.0)
+        reached, steep = network.longest_with(network.duration + slack, slope)
+        over = (reached > network.deadlines * (1 + ONE_DIGIT)) & np.isfinite(level) & (steep > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            less = np.where(over, np.maximum(finite - (reached - network.deadlines) / steep, 0.0), level)
+        if not (less < level).any():
+            break
+        level = less
+    return level
+
 
 WALKS = 10
 """How many walks along the arcs come after the search, about: three to five for the last value and bound, two to eight
@@ -77,8 +141,6 @@ def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
         late = late or optimum.late
     unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
     if not np.isfinite(value):
-        from mrdsl.families.deadline.methods.feasibility import impossible
-
         return replace(draft, termination=unproven if late or not impossible(search) else Termination.INFEASIBLE)
     proven = bound - value <= gap * scale_of(value, float(search.network.weight.sum()))
     return replace(
@@ -151,3 +213,36 @@ def _sums(spec: Spec) -> Diagnostic:
         spec.constraints[0].span,
         "leave the solver to auto, or write --solver highs",
     )
+
+
+if TYPE_CHECKING:
+    pass
+
+LIMITS = Limits(time=60.0, threads=1)
+
+
+def impossible(search: SlackSearch) -> bool:
+    """Whether it is proven that no slacks keep all limits and the network; False where that is not known."""
+    from mrdsl.solving.programs import UnsolvedError, optimum
+
+    network, limits = search.small, search.limits
+    program = ProgramRows()
+    for event in range(network.events):
+        known = network.times[event] if event < network.fixed else None
+        program.column(lower=0.0 if known is None else known, upper=network.deadlines.max() if known is None else known)
+    slacks = [
+        program.column(lower=low, upper=high)
+        for low, high in zip(limits.lower.tolist(), limits.upper.tolist(), strict=True)
+    ]
+    ends = zip(slacks, network.tail.tolist(), network.head.tolist(), network.duration.tolist(), strict=True)
+    for slack, tail, head, duration in ends:
+        program.at_most({slack: 1.0, tail: 1.0, head: -1.0}, -duration)
+    for before, later in zip(network.before.tolist(), network.later.tolist(), strict=True):
+        program.at_most({before: 1.0, later: -1.0}, 0.0)
+    for each in limits.sums:
+        terms = {slacks[task]: factor for task, factor in zip(each.tasks.tolist(), each.factors.tolist(), strict=True)}
+        (program.exactly if each.equal else program.at_most)(terms, each.most)
+    try:
+        return optimum(program.program(), LIMITS) is None
+    except UnsolvedError:
+        return False

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from mrdsl.families.deadline.levels import Ints, distinct
+from mrdsl.families.deadline.network import Ints, distinct
 
 SMALL = 100
 """So many vertices are as little work as a look at their graph: that of a full matrix is said of them."""

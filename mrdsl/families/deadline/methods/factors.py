@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse as sparse
 import scipy.sparse.linalg
 
-from mrdsl.families.deadline.levels import Floats
+from mrdsl.families.deadline.network import Floats
 
 DENSE = 300
 """Unknowns up to which a system is solved as a dense one."""

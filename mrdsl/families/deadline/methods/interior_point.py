@@ -22,11 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.deadline.goals import scale_of
-from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.newton import Newton
 from mrdsl.families.deadline.methods.slack_limits import HAIR, SlackLimits, no_limits
-from mrdsl.families.deadline.network import Network
+from mrdsl.families.deadline.network import Floats, Network, scale_of
 
 MOST_STEPS = 250
 EPSILON = 4 * float(np.finfo(np.float64).eps)

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sparse
 
-from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.methods.factor_work import work_of_factor
 from mrdsl.families.deadline.methods.factors import Direct, Solved
 from mrdsl.families.deadline.methods.multigrid import MOST, Multigrid
+from mrdsl.families.deadline.network import Floats, Ints
 
 EASY, HARD = 1.5e9, 1e10
 """Work up to which a system is factorized at once, and up to which it is where multigrid is slow."""

@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
 
-from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.methods.factors import Direct, Solved
+from mrdsl.families.deadline.network import Floats, Ints
 
 COARSEST = 1000
 """Unknowns of the last grid, which is solved as a dense system."""

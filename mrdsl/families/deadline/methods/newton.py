@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.laplacian import Pattern, Solves
 from mrdsl.families.deadline.methods.slack_limits import SlackLimits
-from mrdsl.families.deadline.network import Network
+from mrdsl.families.deadline.network import Floats, Network
 
 NEAR = 0.95
 """How far of the way to the boundary a step goes, at least."""

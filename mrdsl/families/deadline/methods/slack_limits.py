@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.families.deadline.levels import Floats, Ints
+from mrdsl.families.deadline.network import Floats, Ints
 from mrdsl.families.deadline.workload import Tasks
 from mrdsl.spec.expression import Expression, Linear, linear_form
 from mrdsl.spec.spec import Spec, pieces
@@ -144,3 +144,28 @@ def _add(difference: Linear, equal: bool, lower: Floats, upper: Floats, sums: li
             upper[number] = min(upper[number], value)
         if equal or factor < 0:
             lower[number] = max(lower[number], value)
+
+
+MOST_SUMS = 50
+"""Sums over several tasks that ``direct`` takes on: each costs a system of the network in every step."""
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """Our own method, which proves its gap; a linear solver where ``direct`` does not serve, or for a formulation."""
+    if formulation == "potentials" and (spec.goal is None or spec.goal.quantity == "slack"):
+        return "scip"
+    return "direct" if formulation is None and _direct(spec) else "highs"
+
+
+def _direct(spec: Spec) -> bool:
+    """Whether ``direct`` knows the comparisons: linear ones, few of them over several tasks, and those for the product
+    of slacks alone."""
+    if not spec.constraints:
+        return True
+
+    try:
+        sums = sums_in(spec)
+    except ValueError:
+        return False
+    product = spec.goal is None or spec.goal.quantity == "slack"
+    return sums == 0 or (product and sums <= MOST_SUMS)

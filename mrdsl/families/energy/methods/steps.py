@@ -20,9 +20,8 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import ROUNDING, floor
-from mrdsl.families.energy.assignment import job_use, plan_of
+from mrdsl.families.energy.assignment import Attempt, Dealt, DealtJob, each_attempt, each_job, job_use, per_vm, plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
-from mrdsl.families.energy.methods.attempts import Attempt, Dealt, DealtJob, each_attempt, each_job, per_vm
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.families.energy.verify import measure, verify
 from mrdsl.spec.spec import Spec

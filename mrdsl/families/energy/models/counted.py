@@ -27,10 +27,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.families.energy.assignment import Share, plan_of
-from mrdsl.families.energy.cluster import JobData, Machines, jobs_of, machines_of
-from mrdsl.families.energy.exact_quantities import hold_quantities
-from mrdsl.families.energy.limits import JobLimits, limits_of
-from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, last_end_of, part_of
+from mrdsl.families.energy.cluster import JobData, JobLimits, Machines, jobs_of, limits_of, machines_of
+from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, part_of
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.spec.spec import Spec
 

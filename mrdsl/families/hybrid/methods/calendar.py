@@ -24,11 +24,11 @@ from math import ceil, inf, sqrt
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.rounding import ROUNDING, floor
-from mrdsl.families.hybrid.arrivals import arrivals_of
-from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts
+from mrdsl.families.hybrid.guarantees import control_of
 from mrdsl.families.hybrid.methods.bookings import Bookings
-from mrdsl.families.hybrid.methods.cloud import Bounds, Tasks, lower_bound, outcome_of
+from mrdsl.families.hybrid.methods.controller import Bounds, Tasks, lower_bound, outcome_of
+from mrdsl.families.hybrid.workload import arrivals_of
 
 FIRST = 4
 """Slots after which the rules are weighed for the first time."""

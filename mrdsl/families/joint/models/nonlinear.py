@@ -24,10 +24,10 @@ from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.joint.models.periods import by_period
+from mrdsl.families.joint.facts import in_fractions
+from mrdsl.families.joint.models.formulations import by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
-from mrdsl.families.joint.whole_slots import in_fractions
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 

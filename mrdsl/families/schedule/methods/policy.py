@@ -12,12 +12,12 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import warning
 from mrdsl.core.result import Termination
 from mrdsl.families.schedule import facts as said
-from mrdsl.families.schedule.market import machine_type, price_process
 from mrdsl.families.schedule.methods.frugal import Frugal
 from mrdsl.families.schedule.methods.policies import EpochEdf, EventEdf, Malleable, Naive
 from mrdsl.families.schedule.methods.sizing import InstanceTypes
 from mrdsl.families.schedule.plan import plan_of
-from mrdsl.families.schedule.stream import jobs as jobs_of
+from mrdsl.families.schedule.trace import jobs as jobs_of
+from mrdsl.families.schedule.trace import machine_type, price_process
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.log import Entry, Log
 from mrdsl.simulation.scheduling import Observer, Policy, Simulation

@@ -25,9 +25,8 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.rounding import FEASIBILITY, floor
 from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.facts import ScheduleFacts
-from mrdsl.families.schedule.market import machine_type, price_process
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours
-from mrdsl.families.schedule.stream import jobs
+from mrdsl.families.schedule.trace import jobs, machine_type, price_process
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.prices import PricePath, path
 from mrdsl.spec.schema import Distribution

@@ -1,7 +1,8 @@
-"""What a report shows of estimates."""
+"""Report of a bounds plan, and the settings of a plan that sizes slots."""
 
 from __future__ import annotations
 
+from mrdsl.contracts.family import GIVE, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
@@ -61,3 +62,21 @@ def _assumptions(plan: BoundsPlan) -> tuple[str, ...]:
     if plan.upper_is_bound.all():
         return (shared,)
     return (shared, "Where the plan says so, the upper estimate is none that every job keeps: tasks may take longer.")
+
+
+NO_SLOTS = "it estimates completion times, and gives no slots"
+
+
+def operated(_: Spec, plan: BoundsPlan) -> Operated:
+    """The settings of a plan: none of one that estimates only."""
+    if not plan.sizes:
+        return Operated((), NO_SLOTS)
+    classes = plan.document()["classes"]
+    return Operated(
+        tuple(
+            Setting(GIVE, f"each job of class {name}", slots, key.replace("_", " "))
+            for name, got in classes.items()
+            for key, slots in got.items()
+            if key.endswith("_slots")
+        )
+    )

@@ -1,7 +1,8 @@
-"""What a report shows of delays."""
+"""Report of a deadline plan, and its settings."""
 
 from __future__ import annotations
 
+from mrdsl.contracts.family import SET, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
@@ -35,3 +36,9 @@ def _delays(plan: DeadlinePlan) -> Chart:
     parts = {"duration": plan.duration[:SHOWN].tolist(), "slack": plan.slack[:SHOWN].tolist()}
     names = tuple(plan.names[:SHOWN])
     return BarChart("Delay of every task", names, parts, y_label="time [s]", stacked=True, horizontal=True)
+
+
+def operated(_: Spec, plan: DeadlinePlan) -> Operated:
+    """The settings of a plan."""
+    delays = zip(plan.names, plan.delay.tolist(), strict=True)
+    return Operated(tuple(Setting(SET, f"the delay of {name}", delay, "s") for name, delay in delays))

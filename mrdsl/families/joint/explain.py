@@ -1,24 +1,173 @@
-"""What a joint plan means: who stays at the minimum and why, and what another VM would be worth.
-
-Theorem 3.4 where jobs at once are fractional; with whole ones the same questions are answered by optima and staircases.
-"""
+"""Report, explanation and settings of a joint plan."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mrdsl.core.result import Result, Table
+from mrdsl.contracts.family import ADMIT, GIVE, RUN, SET, Operated, Setting
+from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChart, Series, parts_chart
+from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
-from mrdsl.core.units import HOUR
+from mrdsl.core.units import HOUR, show
+from mrdsl.families.joint.allocation import choices, wanted
+from mrdsl.families.joint.facts import NO, SLOTS, JointFacts, as_planned
+from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan
+from mrdsl.families.joint.quantities import compares_responses
 from mrdsl.families.joint.sizes import Sweep, sweep
-from mrdsl.families.joint.staircase import choices, wanted
-from mrdsl.families.joint.whole_slots import as_planned
-from mrdsl.families.joint.why_whole import costs_of_wholeness
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
+from mrdsl.reporting.report import Shown
+from mrdsl.reporting.text import cell_text
 from mrdsl.spec.spec import Spec
+
+DRAWN = 30
+"""How many classes and services are drawn."""
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """How many VMs run, and what is turned away; cost, VMs by class and service, responses, periods."""
+    plan = result.plan
+    assert isinstance(plan, JointPlan)
+    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
+
+
+def _decision(spec: Spec, plan: JointPlan) -> str:
+    vms = f"{cell_text(float(plan.vms.max()))} of {plan.size:,} VMs"
+    periods = len(plan.vms)
+    when = f"at most {vms} in each of {periods:,} periods" if periods > 1 else vms
+    jobs, requests = plan.classes.rejected.sum(), plan.services.rejected_rate.max(initial=0.0)
+    away = [f"{cell_text(float(round(jobs, 6)))} jobs"] if jobs > 0 else []
+    away += [f"up to {cell_text(float(round(requests, 6)))} requests a second of one service"] if requests > 0 else []
+    turned = f"turn away {' and '.join(away)}" if away else "turn nothing away"
+    return f"Run {when} and {turned}: {show(plan.total, 'money', spec.currency)} in all."
+
+
+def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
+    money = f"cost [{spec.currency}]"
+    names = (*plan.class_names[:DRAWN], *plan.service_names[:DRAWN])
+    held = (*plan.classes.vms.mean(axis=0)[:DRAWN].tolist(), *plan.services.vms.mean(axis=0)[:DRAWN].tolist())
+    charts: list[Chart] = [
+        parts_chart(
+            "Where the cost comes from",
+            {"operation": float(plan.operation.sum()), "penalties": float(plan.penalties.sum())},
+            money,
+        ),
+        BarChart("VMs by class and service", names, {"VMs": held}, y_label="VMs (mean over periods)", horizontal=True),
+    ]
+    facts: JointFacts = spec.facts
+    promised = [
+        Interval(service.name, {"worst mean response": float(response)}, service.response)
+        for service, response in list(
+            zip(facts.services, plan.services.response.max(axis=0, initial=0.0), strict=True)
+        )[:DRAWN]
+    ]
+    if promised:
+        charts.append(IntervalChart("Responses beside what was promised", "time [s]", tuple(promised), "promised"))
+    charts += _simulated(plan, {one.name: one.deadline for one in facts.classes} if plan.observed else {})
+    if len(plan.vms) > 1:
+        when = list(range(len(plan.vms)))
+        charts += [
+            LineChart("VMs by period", "period", "VMs", (Series("VMs", when, plan.vms.tolist()),), y_zero=True),
+            LineChart(
+                "Cost by period",
+                "period",
+                money,
+                (
+                    Series("operation", when, plan.operation.tolist()),
+                    Series("penalties", when, plan.penalties.tolist()),
+                ),
+                y_zero=True,
+            ),
+        ]
+    return charts
+
+
+def _simulated(plan: JointPlan, deadlines: Mapping[str, float]) -> list[Chart]:
+    rows = tuple(
+        Interval(name, {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95}, deadlines.get(name))
+        for name, seen in list(plan.observed.items())[:DRAWN]
+    )
+    return [IntervalChart("Simulated completions beside deadlines", "time [s]", rows)] if rows else []
+
+
+def _assumptions(spec: Spec) -> tuple[str, ...]:
+    return (
+        "A service's VMs share its requests evenly and answer them one after the other; responses are means.",
+        "Jobs of a class come evenly over a period and run in rounds as long as their deadline.",
+    )
+
+
+def operated(_: Spec, plan: JointPlan) -> Operated:
+    """The settings of a plan."""
+    return Operated(tuple(_settings(plan)))
+
+
+def _settings(plan: JointPlan) -> Iterator[Setting]:
+    several = len(plan.vms) > 1
+    for t, vms in enumerate(plan.vms.tolist()):
+        when = f"period {t}" if several else ""
+        yield Setting(RUN, "VMs", vms, "", when)
+        got = plan.classes
+        for i, name in enumerate(plan.class_names):
+            what = f"class {name}"
+            yield Setting(GIVE, what, float(got.vms[t, i]), "VMs", when)
+            yield Setting(ADMIT, what, float(got.admitted[t, i]), "jobs", when)
+            yield Setting(SET, f"the weight of {what}", float(got.weight[t, i]), "", when)
+        for i, name in enumerate(plan.service_names):
+            yield Setting(GIVE, f"service {name}", float(plan.services.vms[t, i]), "VMs", when)
+            yield Setting(ADMIT, f"service {name}", float(plan.services.rate[t, i]), "requests/s", when)
+
+
+LIMITS = Limits(gap=1e-4, nodes=5_000)
+RELAXED = "nothing: VMs and jobs in fractions"
+
+
+def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
+    """The costs of plans in fractions of everything, of whole VMs and jobs at once, and of whole slots on them.
+
+    A class's VMs are its own in each, so that there is no cost of machines beside these. None where the costs are
+    many, where jobs at once are fractions by the spec, and where a model compares response times. The plan's own cost
+    is its own; others are the greedy's, within its bound, and HiGHS's to 1e-4 where there is a ``subject to``.
+    """
+    one_by_one = spec.facts.cluster.concurrency == "fractional" or compares_responses(spec)
+    if one_by_one or not is_quick(plan):
+        return None
+    own = RELAXED if _in_fractions(plan) else plan.whole
+    rows = []
+    for named, wholeness, relax in ((RELAXED, NO, True), (NO, NO, False), (SLOTS, SLOTS, False)):
+        meant = replace(spec, facts=replace(spec.facts, whole=wholeness))
+        found = plan if named == own else _plan(meant, relax)
+        label = f"{named} (this plan)" if named == own else named
+        rows.append((label, *((None,) * 3 if found is None else _figures(found))))
+    unit = spec.currency
+    head = ("whole", "VMs, at most", f"penalties [{unit}]", f"cost [{unit}]")
+    return Table("What is whole, and what it costs", head, rows)
+
+
+def _figures(plan: JointPlan) -> tuple[float, float, float]:
+    return float(plan.vms.max(initial=0.0)), float(plan.penalties.sum()), plan.total
+
+
+def _in_fractions(plan: JointPlan) -> bool:
+    """Whether VMs or jobs at once are fractions, which only a relaxed plan has here."""
+    held = (plan.classes.vms, plan.services.vms, plan.classes.at_once)
+    return not all(np.allclose(each, np.rint(each), rtol=0.0, atol=ROUNDING) for each in held)
+
+
+def _plan(spec: Spec, relax: bool) -> JointPlan | None:
+    if spec.constraints:
+        from mrdsl.families.joint.models.formulations import run_p2
+        from mrdsl.solving.checked_answer import solve_model
+
+        found = run_p2(spec, relax, LIMITS, lambda model, limits=None: solve_model(model, "highs", limits or LIMITS))
+        return found.plan if isinstance(found.plan, JointPlan) else None
+    drafted = greedy_draft(spec, relax)
+    return drafted.plan if isinstance(drafted.plan, JointPlan) else None
+
 
 MOST_PERIODS = 48
 

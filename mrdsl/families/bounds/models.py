@@ -9,7 +9,7 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import estimates_of, guaranteed
 from mrdsl.families.bounds.facts import BoundsFacts
-from mrdsl.families.bounds.formulas import plan_on
+from mrdsl.families.bounds.methods.formulas import plan_on
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas.mapreduce import completion_expression, deadline_constraint
 from mrdsl.spec.columns import column, names_of

@@ -1,13 +1,4 @@
-"""The controller's guarantees: backlogs and worst-case delay of paper 004, (12) to (15), from the facts alone.
-
-Corrections to the paper: Q counts work units, so admitting A tasks of size l adds l A and (13) reads V H + (alpha + l)
-S_max. D_max must be at least epsilon for the bound on Z; the paper leaves both free. Here epsilon is the least value
-for which (15) meets the queue's promised delay.
-
-Lemma 2 lets at most Q_max units depart in each of the fewer than l slots in which a task runs without ending. What is
-offered there may be epsilon instead (see the controller), so (15) also needs ``(l - 1) epsilon <= l Q_max``. With
-``Q_max >= V H`` every delay of l + 2 slots or more fulfils that; :func:`shortfall` asks for it below.
-"""
+"""Bounds on queues and delays that the controller guarantees, and the weights that they follow from."""
 
 from __future__ import annotations
 

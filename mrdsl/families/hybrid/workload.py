@@ -1,4 +1,4 @@
-"""Tasks that arrive: drawn, drawn in bursts, or recorded in a table."""
+"""Arrivals of tasks: drawn from the seed, or recorded."""
 
 from __future__ import annotations
 
