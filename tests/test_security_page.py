@@ -1,4 +1,4 @@
-"""docs/concepts/security.md names tests that are there."""
+"""docs/validation/security-tests.md names tests that exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-PAGE = (TESTS.parent / "docs" / "concepts" / "security.md").read_text(encoding="utf-8")
+PAGE = (TESTS.parent / "docs" / "validation" / "security-tests.md").read_text(encoding="utf-8")
 
 
 def test_every_line_names_tests_that_are_there() -> None:

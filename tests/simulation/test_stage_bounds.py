@@ -1,6 +1,6 @@
 """Bounds of jobs of stages: they hold in random runs that keep their premises, and not in others.
 
-The premises and the proofs are in ``docs/concepts/families/bounds.md``.
+The premises and the proofs are in ``docs/validation/proofs.md``.
 The engine runs every task; times are those that ran.
 """
 

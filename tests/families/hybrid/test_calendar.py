@@ -211,9 +211,9 @@ def test_a_ratio_of_nothing_to_nothing_is_one() -> None:
 
 def test_the_page_has_the_costs_of_the_controller() -> None:
     """The two costs that the page prints for the specs as they are."""
-    page = Path("docs/concepts/families/hybrid.md").read_text(encoding="utf-8")
+    page = Path("docs/validation/hybrid.md").read_text(encoding="utf-8")
     costs = [
         plan_of(mrdsl.load(f"models/hybrid/{name}.mrspec"), "controller").cost.average
         for name in ("reference", "bursts")
     ]
-    assert f"(as the specs say) | {costs[0]:.2f} | {costs[1]:.2f} |" in page
+    assert f"(as in the specs) | {costs[0]:.2f} | {costs[1]:.2f} |" in page
