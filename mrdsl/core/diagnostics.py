@@ -136,6 +136,12 @@ def impossible(code: str, message: str, span: Span | None = None, hint: str = ""
     return Diagnostic(code, Severity.ERROR, _brief(message), span, _brief(hint), related, impossible=True)
 
 
+def never_admitted(found: Diagnostic, what: str, item: str) -> Diagnostic:
+    """Turn an impossible promise into a warning: every plan may reject all ``what`` of the ``item``."""
+    message = f"all {what} of {item} are rejected: {found.message}"
+    return warning("never-admitted", message, found.span, f"{found.hint}; or remove {item}")
+
+
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     """Whether any diagnostic is an error."""
     return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted, note, warning
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import check_promises, limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
-from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types, never_admitted
+from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -81,7 +81,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             f"any {written.split()[0]} above {show(earliest, 'time')} can be kept, the nearer to it with the more "
             f"VMs: write, say, {written} {show(_later(earliest), 'time')}",
         )
-        yield found if instance.low[index] > 0.0 else never_admitted(found, node)
+        yield found if instance.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
 
 
 def _may_be_too_early(c: Reader) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, never_admitted, warning
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time
@@ -225,15 +225,9 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
                 node.span_of("spot"),
                 "allow more of spot, or another type",
             )
-        yield found if mix.low[index] > 0.0 else never_admitted(found, node)
+        yield found if mix.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
     if not lost:
         yield from _too_few(facts, mix)
-
-
-def never_admitted(found: Diagnostic, node: JobClass) -> Diagnostic:
-    """Turn what makes a class impossible into a warning: none of its jobs has to be admitted."""
-    message = f"all jobs of class {node.name} are rejected: {found.message}"
-    return warning("never-admitted", message, found.span, f"{found.hint}; or remove the class")
 
 
 def _without_lane(mix: Any) -> list[int]:

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from mrdsl.contracts.wholeness import needs_fractions
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted, note, warning
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.core.units import show
 from mrdsl.families.joint.facts import NO, SLOTS, as_planned
@@ -62,23 +62,24 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield from check_upper_of_stages(facts.classes)
         yield from _concurrency(facts.cluster)
         yield from _reuse(facts)
-        if not has_errors(_unreachable(facts)):
+        if not has_errors(_unreachable(spec)):
             yield from _worthless(spec)
 
 
 def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     """Deadlines, response bounds and least demands that this cluster cannot meet, not even with fractional VMs.
 
-    Least demands that only whole VMs cannot meet are told by whoever looks for whole VMs.
+    Least demands that only whole VMs cannot meet are told by whoever looks for whole VMs. A class or service of which
+    nothing has to be served is rejected, with a warning.
     """
     from mrdsl.families.joint.workload import workload
 
-    unreachable = _unreachable(spec.facts)
-    if unreachable:
+    unreachable = _unreachable(spec)
+    if has_errors(unreachable):
         return unreachable
     work = workload(as_planned(spec, NO))
     fractional = bool(list(too_small(spec, work, relax=True)))
-    return list(too_small(spec, work, relax=False)) if fractional else ()
+    return [*unreachable, *(too_small(spec, work, relax=False) if fractional else ())]
 
 
 def _anything(spec: Spec) -> Iterator[Diagnostic]:
@@ -252,7 +253,7 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
 
     work = workload(spec)
     facts: JointFacts = spec.facts
-    cheap = _indices(work.most_worth < work.vm_cost)
+    cheap = _indices((work.most_worth < work.vm_cost) & ~work.never)
     for index in cheap[:MOST_WARNED]:
         node: JobClass | Service = (
             facts.classes[index] if index < work.classes else facts.services[index - work.classes]
@@ -272,18 +273,31 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
         )
 
 
-def _unreachable(facts: JointFacts) -> list[Diagnostic]:
-    return [*_deadlines(facts), *_responses(facts)]
+def _unreachable(spec: Spec) -> list[Diagnostic]:
+    """List promises that no VMs keep: warnings if everything may be rejected in all periods."""
+    from mrdsl.families.joint.workload import expected_demand
+
+    classes = list(names_of(spec.facts.classes))
+    free = _indices(expected_demand(spec)[0].max(axis=0) <= 0.0)
+    found = []
+    for unit, each in (*_deadlines(spec.facts), *_responses(spec)):
+        if unit not in free:
+            found.append(each)
+        elif unit < len(classes):
+            found.append(never_admitted(each, "jobs", f"class {classes[unit]}"))
+        else:
+            found.append(never_admitted(each, "requests", f"service {spec.facts.services[unit - len(classes)].name}"))
+    return found
 
 
-def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
+def _deadlines(facts: JointFacts) -> Iterator[tuple[int, Diagnostic]]:
     from mrdsl.formulas.estimates import earliest, estimates_of, guaranteed, kept, slot_limits
 
     work, limits = guaranteed(facts.classes, estimates_of(facts.classes)), slot_limits(facts.classes)
     least = earliest(work, limits.map_most, limits.reduce_most)
     for index in _indices(~kept(work, column(facts.classes, "deadline"), limits)):
         node = facts.classes[index]
-        yield impossible(
+        found = impossible(
             "impossible-deadline",
             f"no cluster keeps the deadline of class {node.name}: {show(node.deadline, 'time')} are "
             f"promised, but by the {node.guarantee or 'average'} estimate {least[index]:g} s pass "
@@ -291,15 +305,18 @@ def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
             node.span_of("deadline"),
             f"write deadline = {round(least[index] * 1.05 + 1):g} s or more",
         )
+        yield index, found
 
 
-def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
-    services = facts.services
-    delay, bound = column(services, "delay"), column(services, "response")
-    least = delay + 1.0 / column(services, "service_rate")
+def _responses(spec: Spec) -> Iterator[tuple[int, Diagnostic]]:
+    from mrdsl.families.joint.workload import service_queues
+
+    services, queues = spec.facts.services, service_queues(spec.facts.services, spec.constraints)
+    delay, bound = queues.delay, queues.response
+    least = delay + 1.0 / queues.service_rate
     for index in _indices(bound <= least):
         node = services[index]
-        yield impossible(
+        found = impossible(
             "impossible-response",
             f"service {node.name} cannot answer within {bound[index]:g} s on any number of VMs: its "
             f"network delay of {delay[index]:g} s and {least[index] - delay[index]:g} s of service are "
@@ -308,6 +325,7 @@ def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
             f"write response = {1.05 * least[index]:.4g} s or more; the nearer to {least[index]:g} s, the "
             "more VMs it takes",
         )
+        yield len(spec.facts.classes) + index, found
 
 
 def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:

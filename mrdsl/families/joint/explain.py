@@ -304,7 +304,7 @@ def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
     """Every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
     served = np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
-    full = served >= work.high * (1 - FEASIBILITY)
+    full = (served >= work.high * (1 - FEASIBILITY)) & ~work.never
     least = vms <= work.whole_vms(work.low)
     rows = []
     for u, name in enumerate(work.names):
@@ -312,12 +312,13 @@ def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
         everything = int(full[:, u].sum())
         between = work.periods - at_least - everything
         breakeven = work.vm_cost * work.vms_per_demand[u] / (1.0 if u < work.classes else spec.facts.cluster.period)
+        never = bool(work.never[u])
         rows.append(
             (
                 name,
-                float(work.worth[u] / hour),
+                None if never else float(work.worth[u] / hour),
                 float(work.vm_cost / hour),
-                float(breakeven),
+                None if never else float(breakeven),
                 everything,
                 between,
                 at_least,
@@ -338,6 +339,8 @@ def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
 
 
 def _reason(work: Workload, unit: int, at_least: int, between: int) -> str:
+    if work.never[unit]:
+        return "no VMs keep its promise, so that all of it is rejected"
     if work.most_worth[unit] < work.vm_cost:
         return "its penalty is below what its VMs cost"
     if not at_least and not between:

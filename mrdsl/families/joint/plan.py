@@ -236,7 +236,7 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
     slots = map_slots + reduce_slots
     every = slots.sum(axis=1, keepdims=True)
     whole = work.execution.whole_slots and not relax
-    rejected = work.high - demand
+    rejected = work.expected - demand
     held = vms.sum(axis=1)
     return JointPlan(
         class_names=work.class_names,
@@ -281,7 +281,7 @@ def columns_of(plan: JointPlan) -> tuple[Floats, Floats]:
 def cost_of(work: Workload, plan: JointPlan) -> float:
     """The cost of a plan for a spec that is at hand as arrays, from its VMs and what it admits."""
     vms, served = columns_of(plan)
-    return float(work.vm_cost * vms.sum() + ((work.high - served) @ work.penalty).sum())
+    return float(work.vm_cost * vms.sum() + ((work.expected - served) @ work.penalty).sum())
 
 
 def _by_name(names: Sequence[str], columns: ClassPlan | ServicePlan, t: int) -> dict[str, Any]:

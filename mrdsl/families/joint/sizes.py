@@ -62,9 +62,10 @@ def sweep(work: Workload, sizes: Floats, relax: bool, part: slice | None = None)
     vms, avoided, by_classes = curves.at(np.asarray(sizes)[:, None] - base.sum(axis=1))
     class_base, all_base = base @ is_class.astype(float), base.sum(axis=1)
     unserved = work.need_high[:, part] - np.minimum(base, work.need_high[:, part])
+    lost = work.lost[:, part] @ work.penalty[part]
     return Sweep(
         operation=work.vm_cost * (all_base + vms),
-        penalties=_without_noise(unserved @ work.worth[part], avoided),
+        penalties=_without_noise(unserved @ work.worth[part] + lost, avoided),
         class_vms=class_base + by_classes,
         service_vms=all_base - class_base + vms - by_classes,
     )
@@ -124,7 +125,7 @@ def _sweep_whole(work: Workload, sizes: Floats, part: slice) -> Sweep:
     all_base, class_base = base.sum(axis=1), base[:, :split].sum(axis=1)
     return Sweep(
         operation=work.vm_cost * (all_base + vms),
-        penalties=_without_noise(work.high[:, part] @ work.penalty[part], avoided),
+        penalties=_without_noise(work.expected[:, part] @ work.penalty[part], avoided),
         class_vms=class_base + by_classes,
         service_vms=all_base - class_base + vms - by_classes,
     )

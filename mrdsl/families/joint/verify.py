@@ -127,15 +127,20 @@ class Facts:
         return (slice(0, self.classes), held), (slice(self.classes, units), cluster.size - held)
 
     def _needs(self) -> tuple[Floats, Floats]:
-        """The VMs for all expected demand, of classes and of services, (periods, classes or services)."""
+        """The VMs for all expected demand, of classes and of services, (periods, classes or services).
+
+        None for those whose promises no VMs keep: all of it is rejected.
+        """
         high, services = self.demand[1], self.facts.services
         whole = self.facts.cluster.concurrency == "whole"
         spare = column(services, "response") - column(services, "delay")
         for number, service in enumerate(services):
             spare[number] = self.response_limit(service.name, service.response) - service.delay
-        rates = high[:, self.classes :] / (column(services, "service_rate") - 1.0 / spare)
-        jobs = high[:, : self.classes] / self.turns
-        vms = (ceiling(jobs) if whole else jobs) * np.array([self._vms_of_job(i) for i in range(self.classes)])
+        sojourn = np.divide(1.0, spare, out=np.full_like(spare, np.inf), where=spare > 0.0)
+        per_vm = column(services, "service_rate") - sojourn
+        rates = np.where(per_vm > 0.0, high[:, self.classes :] / np.where(per_vm > 0.0, per_vm, 1.0), 0.0)
+        jobs, each = high[:, : self.classes] / self.turns, np.array([self._vms_of_job(i) for i in range(self.classes)])
+        vms = (ceiling(jobs) if whole else jobs) * np.where(np.isfinite(each), each, 0.0)
         return (ceiling(vms), ceiling(rates)) if whole else (vms, rates)
 
     def response_limit(self, name: str, limit: float) -> float:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core import lazy
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.joint.facts import SLOTS, wholeness_of
 from mrdsl.families.joint.quantities import response_limits
@@ -25,6 +26,7 @@ from mrdsl.formulas.estimates import (
     SlotLimits,
     estimates_of,
     guaranteed,
+    kept,
     slot_limits,
     slots_per_job,
     slots_per_vm,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 def expected_demand(spec: Spec) -> tuple[Floats, Floats]:
@@ -52,6 +55,10 @@ def expected_demand(spec: Spec) -> tuple[Floats, Floats]:
     ``floor`` of the demand block says which part of the expected demand is the least one; without it, that is the
     ratio of the ends of ``jobs`` and ``rate`` (all of it where they are left out).
     """
+    return lazy.kept(spec, "expected_demand", lambda: _expected_demand(spec))
+
+
+def _expected_demand(spec: Spec) -> tuple[Floats, Floats]:
     facts: JointFacts = spec.facts
     low = np.concatenate([column(facts.classes, "jobs.low"), column(facts.services, "rate.low")])
     high = np.concatenate([column(facts.classes, "jobs.high"), column(facts.services, "rate.high")])
@@ -108,7 +115,8 @@ class Execution:
 
     ``path``: no job ends before, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
     ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class,
-    ``dags`` has them. ``whole_slots``: whether each job has whole slots.
+    ``dags`` has them. ``whole_slots``: whether each job has whole slots. ``never``:
+    classes whose jobs are all rejected.
     """
 
     A: Floats
@@ -122,37 +130,55 @@ class Execution:
     limits: SlotLimits
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
-    whole_slots: bool = False
+    whole_slots: bool
+    never: NDArray[np.bool_]
+
+    @cached_property
+    def slack(self) -> Floats:
+        """What the deadline leaves to the phases [s]; 1 of classes whose jobs are all rejected."""
+        return np.where(self.never, 1.0, self.deadline - self.C)
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
         """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits.
 
-        Whole numbers where slots are whole, the pair on the fewest VMs.
+        Whole numbers where slots are whole, the pair on the fewest VMs; 0 of classes whose jobs are all rejected.
         """
         work, per_vm = Coefficients(self.A, self.B, self.C, self.path), (self.map_slots, self.reduce_slots)
         slots = slots_per_job(work, self.deadline, *per_vm, self.limits)
-        return whole_slots(work, self.deadline, per_vm, self.limits, slots) if self.whole_slots else slots
+        if self.whole_slots:
+            slots = whole_slots(work, self.deadline, per_vm, self.limits, slots)
+        return np.where(self.never, 0.0, slots[0]), np.where(self.never, 0.0, slots[1])
 
     @cached_property
     def vms_per_job(self) -> Floats:
-        """gamma, VMs that one job at a time holds: (50), (51)."""
+        """gamma, VMs that one job at a time holds: (50), (51); 1 of classes whose jobs are all rejected."""
         map_slots, reduce_slots = self.slots_per_job
-        return map_slots / self.map_slots + reduce_slots / self.reduce_slots
+        return np.where(self.never, 1.0, map_slots / self.map_slots + reduce_slots / self.reduce_slots)
 
 
 @dataclass(frozen=True)
 class Queues:
-    """The services' queues: service rate of a VM [1/s], network delay and bound on the response [s]."""
+    """The services' queues: service rate of a VM [1/s], network delay and bound on the response [s].
+
+    ``never``: services whose requests are all rejected.
+    """
 
     service_rate: Floats
     delay: Floats
     response: Floats
+    never: NDArray[np.bool_]
+
+    @cached_property
+    def sojourn(self) -> Floats:
+        """G, how long a request may stay on its VM [s]; 1 of services whose requests are all rejected."""
+        return np.where(self.never, 1.0, self.response - self.delay)
 
     @cached_property
     def rate_per_vm(self) -> Floats:
-        """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49)."""
-        return workloads.rate_per_vm(self.service_rate, self.delay, self.response)
+        """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49); 1 if ``never``."""
+        rate = workloads.rate_per_vm(self.service_rate, self.delay, self.response)
+        return np.where(self.never, 1.0, rate)
 
     def mean_response(self, rate: Floats, vms: Floats) -> Floats:
         """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
@@ -163,7 +189,8 @@ class Queues:
 class Workload:
     """A joint spec as arrays.
 
-    ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and expected.
+    ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and at most; ``lost`` those
+    expected beyond the most, of units whose promise no VMs keep and whose least demand is 0.
     ``vms_per_demand`` (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49).
     ``penalty`` (units): money per turned-away job, or per period and turned-away request per second.
     ``vm_cost``: money per VM and period. ``size``: the cluster's VMs. ``share``: the classes' part of a partitioned
@@ -175,6 +202,7 @@ class Workload:
     service_names: Sequence[str]
     low: Floats
     high: Floats
+    lost: Floats
     vms_per_demand: Floats
     penalty: Floats
     vm_cost: float
@@ -247,13 +275,23 @@ class Workload:
         return np.where(full, self.high, np.maximum(served, 0.0))
 
     @property
+    def expected(self) -> Floats:
+        """The expected demand, (periods, units)."""
+        return self.high + self.lost
+
+    @property
+    def never(self) -> NDArray[np.bool_]:
+        """The units of which everything is rejected."""
+        return np.concatenate([self.execution.never, self.queues.never])
+
+    @property
     def partitioned(self) -> bool:
         """Whether classes and services have a part of the cluster each."""
         return self.share is not None
 
     def period(self, t: int) -> Workload:
         """This workload in one period only; a partitioned cluster keeps its parts."""
-        return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1])
+        return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1], lost=self.lost[t : t + 1])
 
 
 def parts(work: Workload) -> tuple[tuple[slice, float], ...]:
@@ -286,9 +324,11 @@ def workload(spec: Spec) -> Workload:
     """The arrays of a checked spec."""
     facts: JointFacts = spec.facts
     cluster = facts.cluster
-    low, high = expected_demand(spec)
-    execution = executions(facts.classes, cluster, wholeness_of(facts) == SLOTS)
-    queues = service_queues(facts.services, spec.constraints)
+    low, expected = expected_demand(spec)
+    split, free = len(facts.classes), np.asarray((low <= 0.0).all(axis=0))
+    execution = executions(facts.classes, cluster, wholeness_of(facts) == SLOTS, free[:split])
+    queues = service_queues(facts.services, spec.constraints, free[split:])
+    high = np.where(np.concatenate([execution.never, queues.never]), 0.0, expected)
     per_request = cluster.period * column(facts.services, "penalty")
     vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])
     work = Workload(
@@ -296,6 +336,7 @@ def workload(spec: Spec) -> Workload:
         service_names=names_of(facts.services),
         low=low,
         high=high,
+        lost=expected - high,
         vms_per_demand=vms_per_demand,
         penalty=np.concatenate([column(facts.classes, "penalty"), per_request]),
         vm_cost=cluster.vm_cost * cluster.period,
@@ -311,10 +352,19 @@ def workload(spec: Spec) -> Workload:
     return replace(work, share=_share_by_peaks(peaks, work.classes))
 
 
-def executions(classes: Sequence[JobClass], cluster: Cluster, whole_slots: bool = False) -> Execution:
-    """The classes' execution times, by the estimate that each class chose."""
+def executions(
+    classes: Sequence[JobClass], cluster: Cluster, whole_slots: bool = False, free: Flags | bool = False
+) -> Execution:
+    """Compute the classes' execution times, by the estimate that each class chose.
+
+    Args:
+        classes: The classes.
+        cluster: The cluster, for its period and how jobs share it.
+        whole_slots: If each job has whole slots.
+        free: If all jobs of a class may be rejected, shape (classes,).
+    """
     work = guaranteed(classes, estimates_of(classes))
-    deadline = column(classes, "deadline")
+    deadline, limits = column(classes, "deadline"), slot_limits(classes)
     map_per_vm, reduce_per_vm = slots_per_vm(classes)
     return Execution(
         A=work.map_work,
@@ -325,20 +375,30 @@ def executions(classes: Sequence[JobClass], cluster: Cluster, whole_slots: bool 
         reduce_slots=reduce_per_vm,
         deadline=deadline,
         reuse=reuse_factor(cluster.period, deadline, cluster.concurrency == "whole" or cluster.reuse == "floor"),
-        limits=slot_limits(classes),
+        limits=limits,
         stages=stage_counts(classes),
         dags=dags_of(classes),
         whole_slots=whole_slots,
+        never=np.asarray(~kept(work, deadline, limits) & free),
     )
 
 
-def service_queues(services: Sequence[Service], constraints: Sequence[Constraint] = ()) -> Queues:
-    """The services' queues, their bounds tightened by comparisons like ``response(checkout) <= 1 s``."""
+def service_queues(
+    services: Sequence[Service], constraints: Sequence[Constraint] = (), free: Flags | bool = False
+) -> Queues:
+    """Describe the services' queues, their bounds tightened by comparisons like ``response(checkout) <= 1 s``.
+
+    Args:
+        services: The services.
+        constraints: The comparisons of ``subject to``.
+        free: If all requests of a service may be rejected, shape (services,).
+    """
+    rate, delay = column(services, "service_rate"), column(services, "delay")
     bound = column(services, "response")
     limits = response_limits(constraints)
     if limits:
         bound = np.minimum(bound, [limits.get(name, np.inf) for name in names_of(services)])
-    return Queues(column(services, "service_rate"), column(services, "delay"), bound)
+    return Queues(rate, delay, bound, np.asarray((workloads.rate_per_vm(rate, delay, bound) <= 0.0) & free))
 
 
 def reuse_factor(period: float, deadline: Floats, whole_rounds: bool) -> Floats:

@@ -40,6 +40,8 @@ def brute_force(spec: Spec, most_vms: int = 12) -> float | None:
 def _class_peak(one: JobClass, cluster: Cluster, each: float) -> int:
     """The VMs with which nothing is turned away: as many jobs at once as that takes, counted up."""
     assert one.jobs is not None
+    if each == inf:
+        return 0
     at_once = 0
     while turns_in(cluster.period, one.deadline) * at_once < one.jobs.high - 1e-9:
         at_once += 1
@@ -48,6 +50,8 @@ def _class_peak(one: JobClass, cluster: Cluster, each: float) -> int:
 
 def _service_peak(one: Service) -> int:
     assert one.rate is not None
+    if one.response <= one.delay + 1 / one.service_rate:
+        return 0
     return ceil(one.rate.high / (one.service_rate - 1 / (one.response - one.delay)) - 1e-9)
 
 
@@ -70,7 +74,7 @@ def class_options(one: JobClass, cluster: Cluster, most_vms: int, each: float) -
     for vms in range(most_vms + 1):
         for jobs in range(int(most_vms / each) + 2):
             admitted = min(one.jobs.high, turns * jobs)
-            if each * jobs <= vms + 1e-9 and admitted >= one.jobs.low - 1e-9:
+            if (not jobs or each * jobs <= vms + 1e-9) and admitted >= one.jobs.low - 1e-9:
                 options[vms] = min(options.get(vms, inf), one.penalty * (one.jobs.high - admitted))
     return options
 
@@ -109,6 +113,8 @@ def vms_of_one_job(one: JobClass) -> float:
     a, b, c, tasks = coefficients(one)
     left = one.deadline - c
     most_map, most_reduce = tasks
+    if left <= 0 or a / most_map + b / (most_reduce or 1) > left * (1 + 1e-9):
+        return inf
     least = max(1.0, a / left) if b == 0 else max(1.0, a / (left - b / most_reduce))
     if b == 0:
         return least / one.slots.map
@@ -153,7 +159,8 @@ def coefficients(one: JobClass) -> tuple[float, float, float, tuple[float, float
 def service_options(one: Service, period: float, most_vms: int) -> Options:
     """Penalties by VMs; each VM takes what its response allows, (5)."""
     assert one.rate is not None
-    each = one.service_rate - 1 / (one.response - one.delay)
+    spare = one.response - one.delay
+    each = max(0.0, one.service_rate - 1 / spare) if spare > 0 else 0.0
     return {
         vms: one.penalty * period * (one.rate.high - min(one.rate.high, vms * each))
         for vms in range(most_vms + 1)

@@ -78,7 +78,7 @@ def fill_whole(work: Workload, part: slice, period: int, left: float, search: Se
     if part.start + marginal >= work.classes:
         vms[marginal] += idle
         return Filled(vms, options.slack)
-    paid = work.vm_cost * float(vms.sum()) + float(work.penalty[part] @ work.high[period, part])
+    paid = work.vm_cost * float(vms.sum()) + float(work.penalty[part] @ work.expected[period, part])
     cost = paid - float(options.avoided[at].sum())
     return _exchanged(work, part, options, at, idle, price, search, search.gap * cost)
 

@@ -242,7 +242,9 @@ def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload) -> pyo.Concrete
     worth = dict(zip(names, work.worth.tolist(), strict=True))
     operation = pyo.quicksum(work.vm_cost * model.vms[key] for key in model.cells)
     avoided = pyo.quicksum(worth[u] * model.served[t, u] for t, u in model.cells)
-    model.cost = pyo.Objective(expr=operation - avoided + float((work.high @ work.penalty).sum()), sense=pyo.minimize)
+    model.cost = pyo.Objective(
+        expr=operation - avoided + float((work.expected @ work.penalty).sum()), sense=pyo.minimize
+    )
 
     per_vm = (1.0 / work.vms_per_demand).tolist()
     offer(spec, model, work, lambda t, u: model.vms[t, names[u]], lambda t, u: per_vm[u] * model.served[t, names[u]])

@@ -189,7 +189,7 @@ def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteM
     _add_slots(model, work, relax, most[:, : work.classes])
     model.rate = pyo.Var(model.service_cells, bounds=_bounds(work.low[:, work.classes :], work.high[:, work.classes :]))
     queues = work.queues
-    most_taken = queues.service_rate - 0.5 / (queues.response - queues.delay)
+    most_taken = queues.service_rate - 0.5 / queues.sojourn
     model.unsaturated = pyo.Constraint(
         model.service_cells, rule=lambda m, t, k: m.rate[t, k] <= float(most_taken[k]) * m.vms[t, work.classes + k]
     )
@@ -202,11 +202,11 @@ def _add_slots(model: pyo.ConcreteModel, work: Workload, relax: bool, most_vms: 
     run, whole = work.execution, _whole(work, relax)
     fewest, most = _busy(work, relax)
     reuse = np.ones_like(run.reuse) if whole else run.reuse
-    limits, slack = run.limits, run.deadline - run.C
+    limits, slack = run.limits, run.slack
 
     def slots(per_job: Floats, per_vm: Floats, least_each: Floats, most_each: Floats) -> Callable[..., Any]:
         each = np.maximum(per_job / slack, least_each)
-        widest = np.minimum(per_vm * reuse * most_vms, most_each * most)
+        widest = np.minimum(per_vm * reuse * most_vms, np.where(most > 0.0, most_each, 0.0) * most)
         return _bounds(each * fewest * (1 - MARGIN), widest * (1 + MARGIN))
 
     model.map_slots = pyo.Var(model.class_cells, bounds=slots(run.A, run.map_slots, limits.map_least, limits.map_most))
@@ -255,7 +255,7 @@ def _price(spec: Spec, model: pyo.ConcreteModel, work: Workload, jobs: dict[Any,
     admitted = pyo.quicksum(penalties[i] * jobs[t, i] for t, i in model.class_cells)
     served = pyo.quicksum(penalties[work.classes + k] * model.rate[t, k] for t, k in model.service_cells)
     operation = work.vm_cost * pyo.quicksum(model.vms.values())
-    constant = float((work.high @ work.penalty).sum())
+    constant = float((work.expected @ work.penalty).sum())
     model.cost = pyo.Objective(expr=operation - admitted - served + constant, sense=pyo.minimize)
 
     def demand(t: int, u: int) -> Any:
