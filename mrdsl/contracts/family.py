@@ -237,28 +237,29 @@ HOOKS_OF_FILES = {
     "plan": ("plans",),
     "verify": ("verify", "measure"),
     "explain": ("report", "operated"),
-    "deployment": ("targets", "deployments"),
+    "why": ("why",),
+    "export": ("targets", "deployments"),
 }
-"""The hooks that every family with a file of that name defines in it."""
+"""The hooks that a file of that name in a family's folder defines."""
 
 
 def hooks_in(package: str, **modules: str) -> dict[str, Any]:
-    """Name the hooks of a family by the files in its folder, without importing them.
+    """Find the hooks of a family by the files in its folder, without importing them.
 
     Args:
         package: Dotted name of the family's package.
-        modules: Modules of further hooks, or of hooks that are defined elsewhere: `why="explain"`.
+        modules: The module of each hook that no file of `HOOKS_OF_FILES` defines: `quantity="verify"`.
 
     Returns:
         Hooks by name, each imported when it is called. A hook of `HOOKS_OF_FILES` is absent only if its file is.
     """
-    usual = {
+    found = {
         hook: module
         for module, hooks in HOOKS_OF_FILES.items()
         if find_spec(f"{package}.{module}") is not None
         for hook in hooks
     }
-    return {hook: lazy(f"{package}.{module}", hook) for hook, module in {**usual, **modules}.items()}
+    return {hook: lazy(f"{package}.{module}", hook) for hook, module in {**found, **modules}.items()}
 
 
 def missing_in(declared: Family) -> Iterator[str]:

@@ -7,16 +7,18 @@ promise, and yields what breaks it, in words.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import math
 import pickle
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mrdsl.contracts.family import Family, missing_in
+from mrdsl.contracts.family import Family, Formulation, missing_in
 from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.core.result import Plan, Result, Table
 from mrdsl.core.units import KINDS, UNITS
@@ -38,29 +40,6 @@ from mrdsl.spec.spec import Spec
 
 SAME = 1e-12
 """What a measured value may differ by from the one that is told."""
-TAKE = {
-    "check": 1,
-    "impossible": 1,
-    "infeasible": 2,
-    "choose": 3,
-    "verify": 3,
-    "measure": 2,
-    "quantity": 4,
-    "why": 2,
-    "report": 2,
-    "simulate": 4,
-    "simulate_plan": 3,
-    "shown_again": 3,
-    "reference": 0,
-    "plans": 0,
-    "operated": 2,
-    "paid_for": 1,
-    "deployments": 2,
-    "targets": 0,
-}
-"""How many values each hook is called with."""
-OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "arrays": 2, "known": 3, "refine": 5, "compiled": 2}
-
 Declares = Callable[[Family], Iterator[str]]
 OfReference = Callable[[Family, Spec, Result], Iterator[str]]
 
@@ -184,11 +163,21 @@ def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
             yield f"the formulation {formulation.name}: `build` and `decode` come together"
 
 
+def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
+    """The hooks of a contract, and how many values each is called with, as the annotation of its field says."""
+    for field in fields(contract):
+        for part in ast.walk(ast.parse(str(field.type), mode="eval")):
+            if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
+                values = part.slice.elts[0]
+                if isinstance(values, ast.List):
+                    yield field.name, len(values.elts)
+
+
 def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
-    """Each hook is a function of as many values as it is called with, and so is what it imports and calls."""
-    hooks = {name: (getattr(declared, name), count) for name, count in TAKE.items()}
+    """Each hook is a function of as many values as its contract says."""
+    hooks = {name: (getattr(declared, name), count) for name, count in hooks_of(Family)}
     for formulation in declared.formulations:
-        for name, count in OF_FORMULATIONS.items():
+        for name, count in hooks_of(Formulation):
             hooks[f"{formulation.name}.{name}"] = (getattr(formulation, name), count)
     for export in declared.exports:
         hooks[export.name] = (export.write, 2)

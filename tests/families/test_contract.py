@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.contracts.family import Family, GoalKind, Promise
+from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
 from mrdsl.core.result import Plan
 from mrdsl.extending import families as contract
 from mrdsl.families import SHIPPED, family
@@ -103,6 +103,24 @@ def test_what_a_family_does_not_keep_is_found(fault: str) -> None:
     (told,) = contract.held(replace(_family("shop"), **changes), promise).complaints
     assert words in told.message
     assert "the family `shop`" in told.message
+
+
+def test_hooks_are_found_by_files_of_the_familys_own_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "lanes"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "why.py").write_text("def why(spec, result):\n    return (spec,)\n", encoding="utf-8")
+    (folder / "verify.py").write_text("import nowhere_at_all\n", encoding="utf-8")
+    (folder / "plan.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    hooks = hooks_in("lanes", quantity="why")
+    assert set(hooks) == {"why", "verify", "measure", "plans", "quantity"}
+    assert hooks["why"]("a spec", None) == ("a spec",)
+    with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
+        hooks["verify"]()
+    for name in ("plans", "quantity"):
+        with pytest.raises(AttributeError, match=name):
+            hooks[name]()
 
 
 def test_exports_have_names_of_their_own() -> None:

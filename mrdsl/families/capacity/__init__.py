@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.capacity.checks import check, find_impossible
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts
@@ -78,17 +78,13 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hook("formulations", "choose"),
-    verify=hook("plan_warnings", "verify"),
-    measure=hook("verify", "measure"),
-    quantity=hook("verify", "quantity"),
-    why=hook("why", "why"),
-    report=hook("report", "report"),
-    simulate_plan=hook("simulate", "simulate_plan"),
-    shown_again=hook("simulate", "shown_again"),
-    targets=hook("export", "targets"),
-    deployments=hook("export", "deployments"),
-    plans=hook("plan", "plans"),
-    operated=hook("export", "operated"),
     paid_for=_paid_for,
+    **hooks_in(
+        __name__,
+        choose="formulations",
+        verify="plan_warnings",
+        quantity="verify",
+        simulate_plan="simulate",
+        shown_again="simulate",
+    ),
 )

@@ -1,4 +1,4 @@
-"""A capacity plan as machines with their tasks, and as the settings that an operator makes."""
+"""A capacity plan as machines with their tasks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import (
@@ -22,7 +21,6 @@ from mrdsl.exchange.targets.deployment import (
 )
 from mrdsl.families.capacity import market
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.families.capacity.market import RESERVED
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.blocks import Resources, partitions_of
@@ -157,24 +155,3 @@ def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
 def targets() -> tuple[Target, ...]:
     """Return what plans are exported to."""
     return TARGETS
-
-
-def operated(_: Spec, plan: CapacityPlan) -> Operated:
-    """The settings of a plan; VMs of each contract that has a name apart from those of the one without."""
-    return Operated(tuple(_settings(plan)))
-
-
-def _settings(plan: CapacityPlan) -> Iterator[Setting]:
-    document = plan.document()
-    for vm, counts in document["vms"].items():
-        terms = counts.get("terms", {})
-        for kind, count in counts.items():
-            if kind != "terms":
-                unnamed = count - sum(terms.values()) if kind == RESERVED else count
-                yield Setting(RENT, f"{vm} {kind.replace('_', ' ')}", unnamed)
-        for term, count in terms.items():
-            yield Setting(RENT, f'{vm} reserved "{term}"', count)
-    for name, got in document["classes"].items():
-        for kind, slots in got["whole_slots"].items():
-            yield Setting(GIVE, f"class {name}", slots, f"{kind} slots")
-        yield Setting(ADMIT, f"class {name}", got["admitted"], "jobs")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, GoalKind, Promise
-from mrdsl.core.lazy import lazily
+from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
 from mrdsl.families.timetable.checks import check, find_impossible
 from mrdsl.families.timetable.facts import TimetableFacts
 
-hook = lazily(__name__)
 FAMILY = Family(
     name="timetable",
     summary="Jobs that start at given times: which machines to rent from when to when, and when each job runs",
@@ -18,10 +16,5 @@ FAMILY = Family(
     promises=(Promise("classes.deadline", 1),),
     check=check,
     impossible=find_impossible,
-    report=hook("report", "report"),
-    verify=hook("verify", "verify"),
-    measure=hook("verify", "measure"),
-    why=hook("why", "why"),
-    plans=hook("plan", "plans"),
-    operated=hook("plan", "operated"),
+    **hooks_in(__name__, report="report", operated="plan"),
 )

@@ -1,13 +1,16 @@
-"""What a report shows of a capacity plan."""
+"""Report of a capacity plan, and the settings that an operator makes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_chart
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.instance import prices_of
-from mrdsl.families.capacity.market import market_of
+from mrdsl.families.capacity.market import RESERVED, market_of
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought, Mixture
 from mrdsl.reporting.report import Shown
@@ -116,3 +119,24 @@ def _assumptions(spec: Spec, wholeness: str) -> tuple[str, ...]:
         "jobs may take longer than the average, and up to the upper estimate.",
         f"Jobs of a class share their slots evenly; {COUNTED[wholeness]}",
     )
+
+
+def operated(_: Spec, plan: CapacityPlan) -> Operated:
+    """The settings of a plan; VMs of each contract that has a name apart from those of the one without."""
+    return Operated(tuple(_settings(plan)))
+
+
+def _settings(plan: CapacityPlan) -> Iterator[Setting]:
+    document = plan.document()
+    for vm, counts in document["vms"].items():
+        terms = counts.get("terms", {})
+        for kind, count in counts.items():
+            if kind != "terms":
+                unnamed = count - sum(terms.values()) if kind == RESERVED else count
+                yield Setting(RENT, f"{vm} {kind.replace('_', ' ')}", unnamed)
+        for term, count in terms.items():
+            yield Setting(RENT, f'{vm} reserved "{term}"', count)
+    for name, got in document["classes"].items():
+        for kind, slots in got["whole_slots"].items():
+            yield Setting(GIVE, f"class {name}", slots, f"{kind} slots")
+        yield Setting(ADMIT, f"class {name}", got["admitted"], "jobs")
