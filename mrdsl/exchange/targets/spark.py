@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.exchange.capacity_scheduler import ROOT
-from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
+from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, file_words
 from mrdsl.exchange.targets.yarn import LAYER, SYSTEM_CORES, SYSTEM_MEMORY, Size, kinds_of, queues_of, sizes_of
 
 Settings = Mapping[str, str]
@@ -179,10 +179,10 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
     found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
     notes = (*deployment.notes, driver_note())
     files = {
-        f"spark-defaults-{name}.conf" if len(names) > 1 else "spark-defaults.conf": _file(
+        f"spark-defaults-{word}.conf" if len(names) > 1 else "spark-defaults.conf": _file(
             deployment, load, found[name], conf(name, load.name, found[name]), notes
         )
-        for name, load in zip(names, loads, strict=True)
+        for word, name, load in zip(file_words(names), names, loads, strict=True)
     }
     return Exported(files, notes)
 

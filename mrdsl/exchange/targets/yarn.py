@@ -155,9 +155,9 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
         "fair-scheduler.xml": fair_scheduler((_layer(loads, names, sizes),), comments),
     }
     if not deployment.part:
-        for name, load, size in zip(names, loads, sizes, strict=True):
+        for word, name, load, size in zip(file_words(names), names, loads, sizes, strict=True):
             if "task" not in kinds_of(load):
-                files[f"mapred-{name}.xml"] = settings(_job(name, load, size), comments)
+                files[f"mapred-{word}.xml"] = settings(_job(name, load, size), comments)
     if known and not deployment.part:
         machines = _machines(deployment, loads, sizes)
         for word, site in zip(file_words(machines), machines.values(), strict=True):
