@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -57,6 +57,17 @@ def json_printable(text: str) -> str:
 def shortened(text: str, length: int = 60) -> str:
     """The text, in short where it is long: its beginning, three dots, and how long it is."""
     return text if len(text) <= length else f"{text[: length - 3]}... ({len(text)} characters)"
+
+
+MOST_OF_CHAIN = 8
+"""How many names of a chain a message holds."""
+
+
+def chained(names: Sequence[str], between: str = " -> ") -> str:
+    """Join the names of a chain, each in short; of a long chain the first and the last names alone."""
+    half = MOST_OF_CHAIN // 2
+    shown = names if len(names) <= MOST_OF_CHAIN else [*names[:half], "...", *names[-half:]]
+    return between.join(shortened(name) for name in shown)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -7,15 +7,13 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, chained, did_you_mean, error, warning
 from mrdsl.core.units import show
 from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
 from mrdsl.spec.blocks import Stage, any_stages, stages_of
 from mrdsl.spec.columns import Columns, Reader, matching, parts_of
 
-SHOWN = 12
-"""How many stages of a cycle a message names."""
 _PHASES = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
 
 
@@ -107,7 +105,7 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                 warning(
                     "few-tasks",
                     f"class {classes[index].name} has little work: no more than twice the longest tasks of its "
-                    f"critical path, {_arrow([stages[number].name for number in path])}; the upper estimate is looser",
+                    f"critical path, {chained([stages[number].name for number in path])}; the upper estimate is looser",
                     classes[index].span,
                     "no change is needed: the deadline is met, with a few slots more than strictly necessary",
                 ),
@@ -223,7 +221,7 @@ def _cycle(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
         said = f"stage {first.name} of class {owner} comes after itself"
         hint = f"take {first.name} out of its own `after`"
     else:
-        said = f"the stages of class {owner} wait for each other: {_arrow([s.name for s in (*cycle, first)])}"
+        said = f"the stages of class {owner} wait for each other: {chained([s.name for s in (*cycle, first)])}"
         hint = (
             "no stage can run before itself: take one of these out of an `after`, for example "
             f"{last.name} out of that of {first.name}"
@@ -242,10 +240,3 @@ def _unused(node: Any, kind: str, reason: str) -> Diagnostic:
 
 def at_path(diagnostic: Diagnostic, path: str) -> Diagnostic:
     return replace(diagnostic, path=path) if diagnostic.span is None else diagnostic
-
-
-def _arrow(names: Sequence[str]) -> str:
-    shown = list(names)
-    if len(shown) > SHOWN:
-        shown = [*shown[: SHOWN // 2], "...", *shown[-SHOWN // 2 :]]
-    return " -> ".join(shown)

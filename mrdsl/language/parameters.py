@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related, did_you_mean, error, is_printable, shortened
+from mrdsl.core.diagnostics import Related, chained, did_you_mean, error, is_printable, shortened
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.parsing import parse_expression
@@ -247,7 +247,7 @@ class Parameters:
 
     def _report_cycle(self, name: str) -> None:
         running = list(self._running)
-        cycle = " -> ".join((*running[running.index(name) :], name))
+        cycle = chained([*running[running.index(name) :], name])
         self.scope.report.add(
             error(
                 "param-cycle",

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Related, did_you_mean, error, shortened
+from mrdsl.core.diagnostics import Related, chained, did_you_mean, error
 from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
@@ -19,9 +19,6 @@ from mrdsl.language.generators import IndexedNames, resolve_generator
 from mrdsl.language.scope import MistakeError
 from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
-
-SHOWN_CHAIN = 8
-"""Blocks of a cycle that a message names."""
 
 
 @dataclass(frozen=True)
@@ -228,11 +225,9 @@ def _inherited(
         members = set(whole[whole.index(base_name) :])
         if whole[0] != next(name for name in named if name in members):
             raise MistakeError(None)  # of a cycle its first block alone
-        shown = whole if len(whole) <= SHOWN_CHAIN else (*whole[:3], "...", *whole[-3:])
-        cycle = shortened(" extends ".join(shown), 400)
         raise scope.mistake(
             "extends-cycle",
-            f"`{word} {whole[0]}` extends itself: {cycle}",
+            f"`{word} {whole[0]}` extends itself: {chained(whole, ' extends ')}",
             header.base,
             "end the chain at a block that extends none",
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrdsl.contracts.family import SENSES, Family
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Span, did_you_mean, error, note
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Span, chained, did_you_mean, error, note
 from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document
 from mrdsl.families import family as find_family
@@ -73,7 +73,7 @@ class Importer:
                 else _inside(looked_up, written, words[1], scope, self.files.folder)
             )
             if path in chain:
-                cycle = " -> ".join(p.name for p in (*chain[chain.index(path) :], path))
+                cycle = chained([p.name for p in (*chain[chain.index(path) :], path)])
                 raise scope.mistake(
                     "import-cycle",
                     f"this import comes back to its own file: {cycle}",

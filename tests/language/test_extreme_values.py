@@ -221,6 +221,15 @@ def test_a_cycle_of_blocks_is_one_short_message(blocks: int, code: str) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.parametrize("length", [2, 12, 13, 3000])
+def test_a_cycle_of_params_is_one_short_message(length: int) -> None:
+    params = "".join(f"param p{n} = p{(n + 1) % length}\n" for n in range(length))
+    (told,) = load_text(HEAD + params + CLASS).diagnostics
+    assert told.code == "param-cycle"
+    assert len(told.message) < 200
+    assert "p0 -> p1" in told.message
+
+
 def test_a_title_of_megabytes_is_shown_in_short() -> None:
     spec = mrdsl.loads(f'problem capacity "{"x" * 2_000_000}"\n{BODY}')
     result = mrdsl.solve(spec)

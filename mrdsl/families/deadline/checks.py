@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core.diagnostics import Diagnostic, error, impossible
+from mrdsl.core.diagnostics import Diagnostic, chained, error, impossible
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.deadline.facts import DeadlineFacts
 from mrdsl.families.deadline.workload import Tasks, read_tasks, tasks_of
 from mrdsl.spec.spec import Spec
-
-SHOWN = 12
-"""How many tasks of a path a message names."""
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
@@ -56,7 +53,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         if length < dag.allowable_delay - (rounding if product else -rounding):
             continue
         path, length = critical_path(tasks, network, number)
-        shown = " -> ".join(_named([tasks.names[task] for task in path]))
+        shown = chained([tasks.names[task] for task in path])
         if length > dag.allowable_delay + rounding:
             message = (
                 f"dag {dag.name} cannot keep its allowable delay of {dag.allowable_delay:g} s: its critical "
@@ -79,7 +76,7 @@ def _cycles(tasks: Tasks) -> Iterator[Diagnostic]:
         first = min(cycle)
         yield error(
             "cycle",
-            f"the tasks wait for each other: {' -> '.join(_named([*named, named[0]]))}",
+            f"the tasks wait for each other: {chained([*named, named[0]])}",
             tasks.spans[first],
             "no task can run before itself: take one of these out of an `after`, for "
             f"example {named[-1]} out of that of {named[0]}",
@@ -120,10 +117,6 @@ def _ordered(tasks: Tasks) -> bool:
             if waiting[follower] == 0:
                 ready.append(follower)
     return len(ready) == len(waits)
-
-
-def _named(names: list[str]) -> list[str]:
-    return names if len(names) <= SHOWN else [*names[: SHOWN // 2], "...", *names[-SHOWN // 2 :]]
 
 
 def _more(length: float) -> float:
