@@ -117,8 +117,8 @@ class _RefusedError(FormatError):
     """A table whose rows cannot be read: the first of its mistakes."""
 
     def __init__(self, first: Diagnostic) -> None:
-        line = first.span.line if first.span is not None else 1
-        super().__init__(first.message, first.hint, line)
+        line, column = (first.span.line, first.span.column) if first.span is not None else (1, 1)
+        super().__init__(first.message, first.hint, line, column)
 
 
 @dataclass(frozen=True)

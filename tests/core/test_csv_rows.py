@@ -86,45 +86,46 @@ def test_the_place_is_the_quote_that_opens_the_cell(text: str, place: tuple[int,
     assert (refused.value.line, refused.value.column) == place
 
 
-def with_quote(lines: list[str], row: int, ends: bool) -> str:
-    """The lines with a quote before a row's first cell, which the row after the next closes if ``ends``."""
-    found = list(lines)
-    found[row] = '"' + found[row]
+def with_quote(lines: list[str], row: int, ends: bool, cell: int = 0) -> str:
+    """The lines with a quote before a cell of a row, which the same cell of the last row closes if ``ends``."""
+    found = [line.split(",") for line in lines]
+    found[row][cell] = '"' + found[row][cell]
     if ends:
-        head, _, rest = found[-1].partition(",")
-        found[-1] = f'{head}",{rest}'
-    return "\n".join(found) + "\n"
+        found[-1][cell] += '"'
+    return "\n".join(map(",".join, found)) + "\n"
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["never closed", "closed rows later"])
+@pytest.mark.parametrize("cell", [0, 1], ids=["first cell", "second cell"])
 @pytest.mark.parametrize("reader", ["classes", "catalogue", "jobs", "demand"])
-def test_every_reader_refuses_a_quote_that_takes_rows(reader: str, ends: bool, tmp_path: Path) -> None:
+def test_every_reader_refuses_a_quote_that_takes_rows(reader: str, cell: int, ends: bool, tmp_path: Path) -> None:
     table, spec = tmp_path / "table.csv", tmp_path / "a.mrspec"
     mistakes: list[Diagnostic] = []
     if reader == "jobs":
-        table.write_text(with_quote(JOBS, 1, ends))
+        table.write_text(with_quote(JOBS, 1, ends, cell))
         list(read_jobs(table, mistakes))
     elif reader == "catalogue":
-        table.write_text(with_quote(REGION, 1, ends))
+        table.write_text(with_quote(REGION, 1, ends, cell))
         spec.write_text('problem capacity\nvms from ec2("table.csv")\nminimize cost\n')
         mistakes = list(load_file(spec).diagnostics)
     elif reader == "classes":
-        table.write_text(with_quote(CLASSES, 1, ends))
+        table.write_text(with_quote(CLASSES, 1, ends, cell))
         spec.write_text(CAPACITY)
         mistakes = list(load_file(spec).diagnostics)
     else:
-        table.write_text(with_quote(DEMAND, 1, ends))
+        table.write_text(with_quote(DEMAND, 1, ends, cell))
         _, found = read_demand(Source("demand", str(table), "table.csv"), [Wanted("class", "sort", None)], 3)
         mistakes = list(found)
-    assert mistakes
+    text = table.read_text().split("\n")[1]
+    column = 1 if ends and reader == "jobs" else text.index('"') + 1
     places = [(each.severity.value, each.span.line, each.span.column) for each in mistakes if each.span is not None]
-    assert ("error", 2, 1) in places, [each.message for each in mistakes]
+    assert ("error", 2, column) in places, [each.message for each in mistakes]
 
 
 def test_a_quote_in_the_table_of_a_study_is_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"tables": [{"title": "a", "file": "a.csv"}]}')
     (tmp_path / "a.csv").write_text('x,y\n1,"2\n3,4\n')
-    with pytest.raises(MrdslError, match="it is no table"):
+    with pytest.raises(MrdslError, match="it is not a table"):
         tables_in(tmp_path)
 
 
