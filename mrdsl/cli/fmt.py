@@ -11,7 +11,9 @@ import click
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, specs_below
 from mrdsl.cli.outputs import say, say_file
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Span, error
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.exchange.text import decode
 
 
@@ -29,8 +31,11 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
     from mrdsl.language.formatting import format_text
 
     shown = STANDARD_INPUT_NAME if path == STANDARD_INPUT else str(path)
-    data = sys.stdin.buffer.read() if path == STANDARD_INPUT else _bytes(path)
-    text, problem = decode(data) if data is not None else (None, "the file does not exist")
+    try:
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_bytes(path, budgets.DOCUMENT_BYTES)
+        text, problem = decode(data)
+    except UnreadableError as refused:
+        data, text, problem = b"", None, str(refused)
     if text is None:
         print_diagnostics(
             [error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1))], {}
@@ -56,10 +61,3 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
         write_text(path, made, force=True)
         say(f"formatted {shown}", err=True)
     return PLAN
-
-
-def _bytes(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None

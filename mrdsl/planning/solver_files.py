@@ -16,12 +16,13 @@ from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, Span, error, warning
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.output_names import is_through
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.writer import Together
 from mrdsl.exchange.models.linear import column_and_row_names
 from mrdsl.exchange.models.naming import Written
 from mrdsl.exchange.registry import MODELS, SOLUTIONS, ModelWriter, by_ending, endings, listed, named, recognized
-from mrdsl.exchange.text import FormatError
+from mrdsl.exchange.text import FormatError, decode
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import asked, formulation_named
 from mrdsl.planning.claims import compared, method_of, verified
@@ -298,10 +299,12 @@ def _as_result(spec: Spec, model: Any, answer: Answer, formulation: str | None, 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else "it is not text"
-        raise _unreadable(path, str(reason), "") from None
+        text, reason = decode(read_bytes(path))
+    except UnreadableError as problem:
+        raise _unreadable(path, str(problem), "") from None
+    if text is None:
+        raise _unreadable(path, reason, "")
+    return text
 
 
 def _unreadable(path: str | Path, reason: str, hint: str, line: int = 1) -> MrdslError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mrdsl.core.diagnostics import MrdslError, Span, error
 from mrdsl.core.linear_program import LinearProgram
+from mrdsl.core.reading import UnreadableError, read_bytes
 
 
 def fingerprint(program: LinearProgram, columns: Sequence[str]) -> str:
@@ -35,9 +36,9 @@ def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) ->
     """Raises MrdslError: ``unreadable-names``, or ``stale-model`` where the model was compiled from something else."""
     place = Span(str(path), 1, 1, 1, 1)
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(read_bytes(path))
         known = stored["fingerprint"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (UnreadableError, ValueError, KeyError, TypeError, RecursionError):
         raise MrdslError(
             [
                 error(

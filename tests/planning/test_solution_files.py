@@ -54,7 +54,7 @@ def test_a_damaged_file_is_one_message(case: str, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_one_message(tmp_path: Path) -> None:
-    with pytest.raises(MrdslError, match="No such file"):
+    with pytest.raises(MrdslError, match="there is no such file"):
         read_solution(mrdsl.load(REFERENCE), tmp_path / "x.sol")
 
 
