@@ -7,7 +7,7 @@ them. The least demand is 80 % of the expected one, for jobs too, which stay fra
 Table 5a is torn: PUE 1.9, energy 0.0669 and server 2.0615 cents per hour, 2 cores per VM, 4 virtual per physical core
 give 1.0943 cents per VM and hour by (73).
 
-Draws come from numpy's `Generator`: the specs drawn are what is kept, not the way to them (docs/decisions/0068).
+Draws come from numpy's `Generator`: the specs drawn are what is kept, not the way to them.
 """
 
 from __future__ import annotations
