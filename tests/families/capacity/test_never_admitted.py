@@ -81,3 +81,39 @@ def hopeless(seed: int) -> Drawn:
 def test_drawn_specs_cost_what_the_second_program_finds(seed: int, solver: str) -> None:
     drawn = hopeless(seed)
     assert list(faults(known(drawn), told(drawn, solver))) == [], text_of(drawn)
+
+
+RUNS = """problem capacity "in runs"
+whole = no
+vm m5 {{ on_demand {{ price = 0.192 USD/h }} }}
+class late {{ map {{ tasks = 40, avg = 20 s, max = 30 s }}, reduce {{ tasks = 0 }}, slots {{ map = 4, reduce = 2 }}
+  jobs = {jobs}, deadline = 15 s, penalty = 20 USD {late} }}
+class fits {{ map {{ tasks = 40, avg = 20 s, max = 30 s }}, reduce {{ tasks = 0 }}, slots {{ map = 4, reduce = 2 }}
+  jobs = 1..2, deadline = 300 s, penalty = 20 USD, guarantee = p95 }}
+minimize cost
+subject to {{ {rows} }}
+seed = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("late", "rows"),
+    [(", guarantee = p95", "vms <= 90"), ("", "kept(late) >= 90%"), (", arrivals = 900/h", "kept(late) >= 90%")],
+)
+def test_promises_of_runs_that_no_slots_keep_reject_the_class(late: str, rows: str) -> None:
+    """Of 40 tasks of 10 to 30 s nearly all jobs have one beyond the deadline of 15 s, whatever their slots."""
+    result = mrdsl.solve(mrdsl.loads(RUNS.format(jobs="0..3", late=late, rows=rows)))
+    plan = result.plan
+    assert plan.admitted.tolist() == [0.0, 2.0]
+    assert result.value == pytest.approx(3 * 20 + 0.192 * plan.rented)
+    assert {promise.name for promise in plan.calibration.promises} == {"fits"}
+    assert [each.code for each in result.diagnostics if each.code in {"never-admitted", "too-early-in-simulation"}] == [
+        "never-admitted"
+    ]
+
+
+@pytest.mark.parametrize(("jobs", "rows"), [("1..3", "vms <= 90"), ("0..3", "admitted(late) >= 2")])
+def test_promises_of_runs_that_have_to_be_kept_have_no_plan(jobs: str, rows: str) -> None:
+    result = mrdsl.solve(mrdsl.loads(RUNS.format(jobs=jobs, late=", guarantee = p95", rows=rows)))
+    assert result.plan is None
+    assert "too-early-in-simulation" in {each.code for each in result.diagnostics}

@@ -8,30 +8,40 @@ fewer VMs keep the promises. ``settle`` runs the neighbours of that plan until r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.diagnostics import MrdslError, has_errors, warning
+from mrdsl.core.diagnostics import MrdslError, has_errors, never_admitted, warning
 from mrdsl.core.result import Outcome, Termination
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.constraints import by_estimate, promises_of, without_promises
 from mrdsl.families.capacity.forms import in_fractions, refuse_types
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.calibration import Cell, Fit, Placement, Times, choosing, planned, quantile
-from mrdsl.families.capacity.methods.probing import GROWTH, Probe, broken_when_full, never_kept, too_few_runs
+from mrdsl.families.capacity.methods.probing import (
+    GROWTH,
+    Probe,
+    Refused,
+    broken_when_full,
+    fit,
+    never_kept,
+    too_few_runs,
+)
 from mrdsl.families.capacity.methods.search import (
     OutOfTimeError,
     Search,
     Wanted,
     coefficients_at,
+    may_be_rejected,
     most_runs_of,
     runs_of,
     safest,
     sized,
     wanted_of,
     with_guarantees,
+    without_jobs,
 )
 from mrdsl.families.capacity.methods.settling import Settling
 from mrdsl.families.capacity.packed_plans import as_packed
@@ -65,9 +75,9 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0)
     search.wanted = wanted_of(spec, search.instance)
     if search.wanted:
         each = search.confidence_each
-        refused = list(too_few_runs(search.wanted, runs, each))
-        if refused:
-            raise MrdslError(refused)
+        too_few = list(too_few_runs(search.wanted, runs, each))
+        if too_few:
+            raise MrdslError(too_few)
         search.runs = runs or runs_of(search.wanted, each)
         search.most_runs = runs or most_runs_of(search.wanted, search.runs)
         search.wanted = tuple(sized(want, search.runs, each) for want in search.wanted)
@@ -96,7 +106,10 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0)
     search.trials = search.new_trials(search.safe, "search")
     if search.until is not None and not _is_safe(search):
         _look_at_safe(search)
-    hopeless = tuple(never_kept(search))
+    refused = tuple(never_kept(search))
+    if refused and all(may_be_rejected(search, want.index) for want, _ in refused):
+        return start(_rejecting(draft, refused), confidence, looks, runs)
+    hopeless = tuple(each for _, each in refused)
     if has_errors(hopeless):
         raise MrdslError(hopeless)
     if hopeless:
@@ -105,6 +118,13 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0)
         work = coefficients_at(search.instance.estimates["average"], want.index)
         search.priors[want.index] = Fit(*(float(part[0]) for part in (work.map_work, work.reduce_work, work.constant)))
     return replace(draft, state=search)
+
+
+def _rejecting(draft: Draft, refused: Sequence[Refused]) -> Draft:
+    """The draft of a search whose plans reject all jobs of classes that no cluster is shown to serve in time."""
+    told = (never_admitted(each, "jobs", f"class {want.name}") for want, each in refused)
+    spec = without_jobs(draft.spec, {want.index for want, _ in refused})
+    return replace(draft, spec=spec, state=None, diagnostics=(*draft.diagnostics, *told))
 
 
 def probe(draft: Draft, tries: int = 8, probings: int = 2) -> Draft:
@@ -375,10 +395,22 @@ def _undecided(draft: Draft, search: Search) -> Draft:
         "give it more time, more looks (solve with calibrated { looks = 6 }), or another seed",
     )
     if safe is None and not search.stopped:
-        return replace(draft, diagnostics=(*draft.diagnostics, *broken_when_full(search), told), termination=end)
+        refused = tuple(broken_when_full(search))
+        if refused and all(may_be_rejected(search, want.index) for want, _ in refused):
+            return _again(_rejecting(draft, refused), search)
+        hopeless = (each for _, each in refused)
+        return replace(draft, diagnostics=(*draft.diagnostics, *hopeless, told), termination=end)
     found = replace(draft, diagnostics=(*draft.diagnostics, told), termination=end)
     if safe is None:
         return found
     if search.shown:
         return replace(_finished(found, search, safe, search.shown), termination=end)
     return replace(found, plan=safe, value=safe.total)
+
+
+def _again(draft: Draft, search: Search) -> Draft:
+    """Search once more, for a plan that rejects classes; ends since these are fewer each time."""
+    draft = start(draft, search.confidence, search.looks)
+    for step in (fit, probe, settle, confirm):
+        draft = step(draft)
+    return draft

@@ -212,7 +212,11 @@ def too_few_runs(wanted: Sequence[Wanted], runs: int, confidence: float) -> Iter
                 )
 
 
-def never_kept(search: Search) -> Iterator[Diagnostic]:
+Refused = tuple[Wanted, Diagnostic]
+"""A class, and a promise of it that no cluster keeps."""
+
+
+def never_kept(search: Search) -> Iterator[Refused]:
     """Promises that are broken with a slot for every task: no cluster keeps them.
 
     An error where jobs arrive faster than even so many slots work. Where the search starts at the upper estimate's plan
@@ -223,19 +227,19 @@ def never_kept(search: Search) -> Iterator[Diagnostic]:
     yield from _of_those(search, asked)
 
 
-def broken_when_full(search: Search) -> Iterator[Diagnostic]:
+def broken_when_full(search: Search) -> Iterator[Refused]:
     """The same of all promises, and of those that are open with so many slots: where a search came to nothing."""
     yield from _of_those(search, search.wanted, at_the_end=True)
 
 
-def _of_those(search: Search, asked: Sequence[Wanted], at_the_end: bool = False) -> Iterator[Diagnostic]:
+def _of_those(search: Search, asked: Sequence[Wanted], at_the_end: bool = False) -> Iterator[Refused]:
     """What is said of some classes, as far as there is time."""
     assert search.safe is not None
     placement = search.placement(search.safe)
     with suppress(OutOfTimeError):
         for want in asked:
             if placement[want.index].jobs:
-                yield from _broken_when_full(search, placement, want, at_the_end)
+                yield from ((want, each) for each in _broken_when_full(search, placement, want, at_the_end))
 
 
 def _broken_when_full(search: Search, placement: Placement, want: Wanted, at_the_end: bool) -> Iterator[Diagnostic]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from math import ceil, inf, sqrt
 import numpy as np
 
 from mrdsl.core.rounding import ROUNDING, ceiling
-from mrdsl.families.capacity.constraints import Promise, promises_of, without_promises
+from mrdsl.families.capacity.constraints import Promise, class_bounds_of, promises_of, without_promises
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.methods.calibration import Cell, Fit, Placement, Point, Trials, quantile, seed_of
@@ -23,7 +23,9 @@ from mrdsl.formulas import estimates, mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.simulation.verdicts import confidence_of_each, jobs_to_show
 from mrdsl.spec.blocks import GUARANTEES, Simulation
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.columns import names_of
+from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.spec import Constraint, Spec
 
 MISSES = 91.25
 """Jobs too late that a full evaluation expects of a promise: 95 % to within a point takes 1,825 independent jobs."""
@@ -196,6 +198,7 @@ def wanted_of(spec: Spec, instance: Instance) -> tuple[Wanted, ...]:
     for promise in promises_of(spec):
         by_class.setdefault(promise.index, []).append(promise)
     limits = instance.limits
+    most = class_bounds_of(spec).tighten(instance.names, "admitted", instance.expected, at_most=True)
     return tuple(
         Wanted(
             index,
@@ -211,7 +214,21 @@ def wanted_of(spec: Spec, instance: Instance) -> tuple[Wanted, ...]:
             tasks_of(facts.classes[index]),
         )
         for index, mine in by_class.items()
+        if most[index] >= 1.0
     )
+
+
+def may_be_rejected(search: Search, index: int) -> bool:
+    """Return True if a plan may reject all jobs of a class."""
+    bounds, instance = class_bounds_of(search.spec), search.instance
+    return float(bounds.tighten(instance.names, "admitted", instance.low, at_most=False)[index]) <= 0.0
+
+
+def without_jobs(spec: Spec, indices: Iterable[int]) -> Spec:
+    """Return the spec with constraints that no jobs of some classes are admitted."""
+    names = names_of(spec.facts.classes)
+    none = (Constraint(PlanQuantity("admitted", names[index]), "<=", Constant(0.0)) for index in sorted(indices))
+    return replace(spec, constraints=(*spec.constraints, *none))
 
 
 def tasks_of(node: JobClass) -> int:
