@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -171,6 +172,28 @@ def without_end() -> Iterator[float | None]:
         yield end
     finally:
         _END.reset(token)
+
+
+_SHARED: ContextVar[float | None] = ContextVar("_SHARED", default=None)
+
+
+@contextmanager
+def sharing(seconds: float | None) -> Iterator[None]:
+    """While it lasts, all solves of this thread together have so many seconds; None: as before."""
+    token = _SHARED.set(_SHARED.get() if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def shared_time(own: float | None = None) -> float | None:
+    """Return what one solve may take [s]: its own limit, or what is left of the time that solves share, if less."""
+    end = _SHARED.get()
+    if end is None:
+        return own
+    left = max(end - time.monotonic(), 0.0)
+    return left if own is None else min(own, left)
 
 
 DEBUG, INFO = 10, 20

@@ -12,6 +12,7 @@ from mrdsl.core.charts import GanttChart
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
+from mrdsl.core.watching import sharing
 from mrdsl.explaining.infeasibility import explain
 from mrdsl.explaining.sensitivity import How, curves, steps, table
 from mrdsl.explaining.why import as_tables
@@ -113,7 +114,8 @@ def _observed(result: Result, observed: Result | None, seen: Result) -> Iterator
 
 
 def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[Section]:
-    why: list[Part] = list(family.why(spec, result)) if family.why is not None else []
+    with sharing(how.seconds or None):
+        why: list[Part] = list(family.why(spec, result)) if family.why is not None else []
     if family.promises and result.objective.value is not None and how.seconds:
         method = (how.solver, how.formulation, how.relax, how.limits)
         worth = table(spec, result, tuple(steps(spec, result, *method, seconds=how.seconds)))

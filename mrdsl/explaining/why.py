@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, Result, SolutionStatus, Table, Termination
+from mrdsl.core.watching import shared_time, sharing
 from mrdsl.explaining.infeasibility import Explanation
 from mrdsl.explaining.promises import Line
 from mrdsl.explaining.repair import Change, Repair
@@ -54,9 +55,9 @@ def why(
         result, formulation, relax = plan, plan.formulation, plan.relaxed
     else:
         result = solve(plan, solver, formulation, relax, limits)
-    with passed_on():
-        left = PATIENCE if limits.time is None else max(0.0, began + limits.time - time.monotonic())
-        return _explained(result, (solver, formulation, relax), left, worth)
+    left = None if limits.time is None else max(0.0, began + limits.time - time.monotonic())
+    with passed_on(), sharing(left):
+        return _explained(result, (solver, formulation, relax), PATIENCE if left is None else left, worth)
 
 
 def _explained(result: Result, method: tuple[str, str | None, bool], patience: float, worth: bool) -> Explained:
@@ -83,7 +84,8 @@ def _of_plan(
     if method[2] and family.formulations:
         yield shadow_prices(spec, method[1])
     if worth and family.promises and result.objective.value is not None:
-        measured = table(spec, result, tuple(steps(spec, result, *method, seconds=patience)))
+        seconds = shared_time(patience)
+        measured = table(spec, result, tuple(steps(spec, result, *method, seconds=seconds)))
         yield (
             measured
             if measured.rows

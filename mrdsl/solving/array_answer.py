@@ -12,11 +12,12 @@ from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, Span, error
 from mrdsl.core.linear_program import WORST, Array, LinearProgram
 from mrdsl.core.result import CUT_SHORT, Limits, SolutionStatus, Termination
+from mrdsl.core.watching import shared_time
 from mrdsl.solving import registry
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
-from mrdsl.solving.programs import solve_program, without_relaxed_point
+from mrdsl.solving.programs import LEAST_TIME, solve_program, without_relaxed_point
 from mrdsl.solving.request import DEFAULT_GAP
 
 RowName = Callable[[int], str]
@@ -40,7 +41,7 @@ def solve_arrays(
     refuse_what_it_cannot(solver, Needs(program.kind), span)
     require(solver, span)
     careful = solver.careful(version(solver), program.kind)
-    limits = with_gap(limits)
+    limits = of_one_solve(limits)
     reply = solve_program(careful, program, limits, start=start if "start" in careful.offers else None)
     reply = _no_worse(reply, program, start)
     point, refused = checked_point(careful.name, version(careful), reply, program, row_name)
@@ -92,6 +93,9 @@ def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = 
         raise MrdslError([error("unable-solver", f"{solver.title or solver.name} {lacks}", span, hint)], exit_code=2)
 
 
-def with_gap(limits: Limits) -> Limits:
-    """The limits, with the gap at which solvers stop by default."""
+def of_one_solve(limits: Limits) -> Limits:
+    """The limits of one solve: the usual gap without one, and within the time that solves share."""
+    seconds = shared_time(limits.time)
+    if seconds is not None and seconds != limits.time:
+        limits = replace(limits, time=max(seconds, LEAST_TIME))
     return replace(limits, gap=DEFAULT_GAP) if limits.gap is None else limits

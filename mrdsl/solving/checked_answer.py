@@ -16,7 +16,7 @@ from mrdsl.core.linear_program import Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.solving import flat, registry
-from mrdsl.solving.array_answer import checked_point, refuse_what_it_cannot, refused_point, with_gap
+from mrdsl.solving.array_answer import checked_point, of_one_solve, refuse_what_it_cannot, refused_point
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values, scaled_goal
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
@@ -45,7 +45,7 @@ def solve_model(
     """
     declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
-    limits = with_gap(limits or Limits())
+    limits = of_one_solve(limits or Limits())
     if fixed_outside(model):
         return Answer(Termination.INFEASIBLE, SolutionStatus.NONE, solver=declared.name)
     program = linear_program(model)
@@ -87,7 +87,7 @@ def judge(
     solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, names: Names, limits: Limits
 ) -> Answer:
     """A reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
-    limits = with_gap(limits)
+    limits = of_one_solve(limits)
     point, refused = checked_point(solver, solver_version, reply, program, lambda row: str(names.constraints[row].name))
     if refused is not None:
         return refused
@@ -137,7 +137,7 @@ def answer_in(model: Any, solver: str) -> Answer:
         return refused_point(solver, None, worst, row)
     point = Point(values, value, nonlinear.goal_size())
     reply = Reply(Termination.COMPLETED, values)
-    return answer_of(solver, None, reply, point, with_gap(Limits()), nonlinear.maximize, {})
+    return answer_of(solver, None, reply, point, of_one_solve(Limits()), nonlinear.maximize, {})
 
 
 def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:

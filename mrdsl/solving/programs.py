@@ -27,7 +27,7 @@ from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
 _TOO_LARGE = 1e15
-_LEAST_TIME = 0.01
+LEAST_TIME = 0.01
 _NEARLY = 0.95
 """What part of a time limit has passed where a program stopped at it, by a clock of its own."""
 
@@ -64,7 +64,7 @@ def optima(programs: Sequence[LinearProgram], limits: Limits) -> list[Optimum | 
     for program, known in zip(programs, trivial, strict=True):
         reply = known or next(replies)
         if reply is None or reply.undecided:
-            left = None if ends == inf else max(ends - time.monotonic(), _LEAST_TIME)
+            left = None if ends == inf else max(ends - time.monotonic(), LEAST_TIME)
             reply = solve_program(_embedded(program.kind), program, replace(limits, time=left))
         try:
             ended.append(_optimum(program, reply))

@@ -10,9 +10,12 @@ from click.testing import CliRunner
 
 import mrdsl
 from mrdsl.cli import cli
+from mrdsl.core import watching
 from mrdsl.core.result import Limits, Termination
 from mrdsl.explaining import sensitivity, why
 from mrdsl.planning import solve_spec
+from mrdsl.solving import array_answer, checked_answer
+from mrdsl.solving.programs import LEAST_TIME
 
 QUICK = "models/capacity/quickstart.mrspec"
 
@@ -49,6 +52,41 @@ def test_each_step_has_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = list(sensitivity.steps(result.spec, result, seconds=3.5))
     assert asked == [2.5, 1.5, 0.5]
     assert [step.effect for step in steps] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "most"), [("energy/reference", 4), ("capacity/stages", 3), ("capacity/quickstart", 3)]
+)
+@pytest.mark.parametrize("limit", [6.0, 2.0, None])
+def test_what_a_family_solves_for_its_reasons_shares_the_limit(
+    spec: str, most: int, limit: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every look at the clock takes a second; a solve before that had 20 s of its own, or no limit."""
+    asked: list[float | None] = []
+    real = checked_answer._solve_linear
+
+    def solved(solver: Any, program: Any, names: Any, limits: Limits, *more: Any) -> Any:
+        asked.append(limits.time)
+        return real(solver, program, names, Limits(gap=limits.gap, nodes=limits.nodes), *more)
+
+    result = mrdsl.solve(mrdsl.load(f"models/{spec}.mrspec"))
+    monkeypatch.setattr(checked_answer, "_solve_linear", solved)
+    monkeypatch.setattr(watching, "time", Clock())
+    why.why(result, "auto", None, False, Limits(time=limit), False)
+    if limit is None:
+        assert asked
+        assert all(each in (None, 20.0) for each in asked)
+    else:
+        assert all(each is not None and LEAST_TIME <= each < limit for each in asked)
+        assert len(asked) <= min(most, limit)
+
+
+def test_a_solve_takes_the_less_of_its_own_time_and_the_shared_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "time", Clock())
+    with watching.sharing(3.0), watching.sharing(None):
+        taken = [array_answer.of_one_solve(Limits(time=own)).time for own in (1.5, None, 7.0, None)]
+    assert taken == [1.5, 1.0, LEAST_TIME, LEAST_TIME]
+    assert array_answer.of_one_solve(Limits()).time is None
 
 
 def test_export_solves_within_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
