@@ -51,6 +51,10 @@ class Draft:
     termination: Termination = Termination.COMPLETED
     diagnostics: tuple[Diagnostic, ...] = ()
 
+    def is_late(self) -> bool:
+        """Return True if the time limit has passed."""
+        return self.limits.time is not None and self.clock() > self.started + self.limits.time
+
     def seconds_left(self) -> float | None:
         """What is left of the time limit for a step that asks a solver, a hundredth of a second at least."""
         if self.limits.time is None:

@@ -8,7 +8,7 @@ What the steps of the energy pipelines hand on: jobs with the VMs dealt to them,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.result import Termination
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
 from mrdsl.families.energy.plan import EnergyParts, EnergyPlan, JobUse, Phases, SlotUse, VmUse, total_energy
 from mrdsl.formulas.workloads import placement_time, shuffle_time
@@ -223,14 +224,25 @@ def each_job(draft: Draft, change: Callable[[Machines, DealtJob], DealtJob]) -> 
     return replace(draft, state=replace(dealt, jobs=tuple(change(dealt.machines, own) for own in dealt.jobs)))
 
 
-def each_attempt(draft: Draft, change: Callable[[Machines, DealtJob, Attempt], Sequence[Attempt]]) -> Draft:
-    """The draft with every attempt replaced by those that ``change`` makes of it."""
-    return each_job(
-        draft,
-        lambda machines, own: replace(
-            own, attempts=tuple(new for attempt in own.attempts for new in change(machines, own, attempt))
-        ),
-    )
+def each_attempt(draft: Draft, change: Callable[[Machines, DealtJob, Attempt], Iterable[Attempt]]) -> Draft:
+    """The draft with every attempt replaced by those that ``change`` makes of it.
+
+    Once the time limit has passed, one attempt of a job is changed, the others are left out: it ends as TIME_LIMIT.
+    """
+    left_out = False
+
+    def changed(machines: Machines, own: DealtJob) -> DealtJob:
+        nonlocal left_out
+        made: list[Attempt] = []
+        for position, attempt in enumerate(own.attempts):
+            if position and draft.is_late():
+                left_out = True
+                break
+            made.extend(change(machines, own, attempt))
+        return replace(own, attempts=tuple(made))
+
+    draft = each_job(draft, changed)
+    return replace(draft, termination=Termination.TIME_LIMIT) if left_out else draft
 
 
 def per_vm(values: Floats, own: DealtJob) -> Floats:

@@ -14,6 +14,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, Result, SolutionStatus, Table
 from mrdsl.core.rounding import FEASIBILITY, PROVEN, ceiling
 from mrdsl.core.units import show
+from mrdsl.core.watching import shared_time
 from mrdsl.families.energy.facts import EnergyFacts, Job, TaskProfile
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.families.energy.verify import measure
@@ -101,6 +102,8 @@ def extreme(spec: Spec, solve: Solve) -> Extreme | None:
     """The proven optimum of a spec, None where none was proven in time."""
     from mrdsl.families.energy.models import counted
 
+    if shared_time() == 0.0:
+        return None
     model = counted.build(spec)
     answer = solve(model, Limits(time=SECONDS, gap=PROVEN))
     if answer.solution is not SolutionStatus.OPTIMAL:

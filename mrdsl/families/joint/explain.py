@@ -13,6 +13,7 @@ from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChar
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
 from mrdsl.core.units import HOUR, show
+from mrdsl.core.watching import shared_time
 from mrdsl.families.joint.allocation import choices, wanted
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts, as_planned
 from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
@@ -159,6 +160,8 @@ def _in_fractions(plan: JointPlan) -> bool:
 
 
 def _plan(spec: Spec, relax: bool) -> JointPlan | None:
+    if shared_time() == 0.0:
+        return None
     if spec.constraints:
         from mrdsl.families.joint.models.formulations import run_p2
         from mrdsl.solving.checked_answer import solve_model

@@ -201,6 +201,8 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
                 "give it more with --time-limit",
             ),
         )
+    if answer.termination is Termination.TIME_LIMIT and draft.is_late():
+        draft = replace(draft, termination=Termination.TIME_LIMIT)
     return replace(draft, state=Dealt(machines, works), diagnostics=diagnostics)
 
 

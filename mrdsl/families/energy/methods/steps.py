@@ -18,7 +18,6 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
-from mrdsl.core.result import Termination
 from mrdsl.core.rounding import ROUNDING, floor
 from mrdsl.families.energy.assignment import Attempt, Dealt, DealtJob, each_attempt, each_job, job_use, per_vm, plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
@@ -338,7 +337,7 @@ def report(draft: Draft) -> Draft:
             for diagnostic in broken
         )
         return replace(draft, plan=None, diagnostics=(*draft.diagnostics, *said))
-    return replace(draft, plan=plan, value=measure(draft.spec, plan), termination=Termination.COMPLETED)
+    return replace(draft, plan=plan, value=measure(draft.spec, plan))
 
 
 def _no_placement(name: str) -> Diagnostic:
