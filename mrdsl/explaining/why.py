@@ -84,7 +84,7 @@ def _of_plan(
     if method[2] and family.formulations:
         yield shadow_prices(spec, method[1])
     if worth and family.promises and result.objective.value is not None:
-        seconds = shared_time(patience)
+        seconds = shared_time(patience) or 0.0
         measured = table(spec, result, tuple(steps(spec, result, *method, seconds=seconds)))
         yield (
             measured
