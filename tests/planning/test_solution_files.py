@@ -87,8 +87,12 @@ INFEASIBLE = {
     "highs": "Model status\nInfeasible\n\n# Primal solution values\nNone\n",
     "scip": "solution status: infeasible\nno solution available\n",
 }
-STOPPED = "c Status: UNDEFINED\ns bas 1 1 i f 0\ni 1 b 0 0\nj 1 b 0 0\ne o f\n"
-"""What glpsol writes at the end of its time: the basis is infeasible, not the problem."""
+STOPPED = {
+    "basis": "c Status: UNDEFINED\ns bas 1 1 i f 0\ni 1 b 0 0\nj 1 b 0 0\ne o f\n",
+    "undefined": "c Status: UNDEFINED\ns bas 1 1 u u 0\ni 1 b 0 0\nj 1 b 0 0\ne o f\n",
+    "integer": "c Status: INTEGER UNDEFINED\ns mip 1 1 u 0\ni 1 0\nj 1 0\ne o f\n",
+}
+"""What glpsol writes at the end of its time, before it knows of a plan or that there is none."""
 LATE = """problem capacity
 vm m5 { on_demand { price = 0.192 USD/h }, available = 1 }
 class a { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
@@ -129,13 +133,43 @@ def test_infeasible_is_a_proof_where_closed_forms_prove_it_too(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_an_infeasible_basis_of_a_stopped_glpsol_is_no_claim(named: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stopped", STOPPED)
+def test_what_a_stopped_glpsol_writes_is_no_claim(stopped: str, named: bool, tmp_path: Path) -> None:
     for number, spec in enumerate((mrdsl.load(REFERENCE), mrdsl.load(ENERGY), mrdsl.loads(LATE))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        result = read_again(spec, STOPPED, folder, named)
+        result = read_again(spec, STOPPED[stopped], folder, named)
         assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.NONE)
         assert not result.diagnostics
+
+
+LIMITS = {
+    "highs": ("Memory limit reached", "Bound on objective reached", "Target for objective reached", "Unknown"),
+    "scip": (
+        "stall node limit reached",
+        "memory limit reached",
+        "solution limit reached",
+        "solution improvement limit reached",
+        "restart limit reached",
+        "primal limit reached",
+        "dual limit reached",
+        "termination signal received",
+        "unknown",
+    ),
+    "cbc": ("Stopped on solutions", "Stopped on nodes", "Stopped on time"),
+}
+
+
+@pytest.mark.parametrize(("solver", "status"), [(solver, status) for solver in LIMITS for status in LIMITS[solver]])
+def test_the_plan_of_a_solver_that_a_limit_stopped_is_kept(solver: str, status: str, tmp_path: Path) -> None:
+    spec = mrdsl.load(REFERENCE)
+    model, names = write_model(build_model(spec), tmp_path / "x.mps")
+    _, solution = run_outside(solver, model)
+    said = {"highs": "Optimal", "scip": "optimal solution found", "cbc": "Optimal"}[solver]
+    solution.write_text(solution.read_text(encoding="utf-8").replace(said, status, 1), encoding="utf-8")
+    result = read_solution(spec, solution, proof=Proof(names))
+    assert result.solution is SolutionStatus.FEASIBLE
+    assert result.termination not in (Termination.OPTIMAL, Termination.ERROR)
 
 
 @pytest.mark.parametrize(

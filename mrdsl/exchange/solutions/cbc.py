@@ -17,7 +17,7 @@ _STATUS = (
     (re.compile(r"(Integer |Primal|Linear relaxation )?[Ii]nfeasible"), Termination.INFEASIBLE),
     (re.compile(r"Unbounded|Dual ?infeasible|Linear relaxation unbounded"), Termination.UNBOUNDED),
     (re.compile(r"Stopped on time"), Termination.TIME_LIMIT),
-    (re.compile(r"Stopped on (iterations|nodes)"), Termination.NODE_LIMIT),
+    (re.compile(r"Stopped on (iterations|nodes|solutions)"), Termination.NODE_LIMIT),
     (re.compile(r"Stopped on (ctrl-c|user)|Stopped by event"), Termination.INTERRUPTED),
 )
 _NO_INTEGERS = re.compile(r"no integer solution|LP relaxation not completed|continuous used")

@@ -73,7 +73,7 @@ def _read_integer(header: list[str], lines: list[str], printed: str) -> Reply:
     if status == "n":
         return Reply(Termination.INFEASIBLE)
     if told is None:
-        return Reply(Termination.ERROR, message="glpsol found nothing and does not say why")
+        return _undecided(printed)
     return Reply(told[0], undecided=told[1], bound=_bound(printed) if told[0] is Termination.TIME_LIMIT else None)
 
 
@@ -97,7 +97,14 @@ def _read_basic(header: list[str], lines: list[str], printed: str) -> Reply:
         return Reply(Termination.INFEASIBLE)
     if primal == "i":  # the basis that it stopped at is infeasible: not the problem
         return Reply(Termination.COMPLETED)
-    return Reply(Termination.ERROR, message="glpsol left the problem undecided")
+    return _undecided(printed)
+
+
+def _undecided(printed: str) -> Reply:
+    """Return the reply for a status `u`: what a stopped glpsol writes, but after a whole run it must print why."""
+    if printed:
+        return Reply(Termination.ERROR, message="glpsol left the problem undecided and printed no reason")
+    return Reply(Termination.COMPLETED)
 
 
 def _told(printed: str) -> tuple[Termination, bool] | None:

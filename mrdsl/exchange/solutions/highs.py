@@ -18,6 +18,10 @@ _STATUS = MappingProxyType(
         "Time limit reached": Termination.TIME_LIMIT,
         "Iteration limit reached": Termination.NODE_LIMIT,
         "Solution limit reached": Termination.NODE_LIMIT,
+        "Memory limit reached": Termination.NODE_LIMIT,
+        "Bound on objective reached": Termination.NODE_LIMIT,
+        "Target for objective reached": Termination.NODE_LIMIT,
+        "Unknown": Termination.COMPLETED,
         "Interrupted by user": Termination.INTERRUPTED,
     }
 )

@@ -19,6 +19,15 @@ _STATUS = MappingProxyType(
         "time limit reached": Termination.TIME_LIMIT,
         "node limit reached": Termination.NODE_LIMIT,
         "total node limit reached": Termination.NODE_LIMIT,
+        "stall node limit reached": Termination.NODE_LIMIT,
+        "memory limit reached": Termination.NODE_LIMIT,
+        "solution limit reached": Termination.NODE_LIMIT,
+        "solution improvement limit reached": Termination.NODE_LIMIT,
+        "restart limit reached": Termination.NODE_LIMIT,
+        "primal limit reached": Termination.NODE_LIMIT,
+        "dual limit reached": Termination.NODE_LIMIT,
+        "termination signal received": Termination.INTERRUPTED,
+        "unknown": Termination.COMPLETED,
         "user interrupt": Termination.INTERRUPTED,
     }
 )
