@@ -27,7 +27,7 @@ TWITTER, SORT = (370, 30.0, 42.0, 64, 59.0, 84.0), (1024, 5.0, 16.0, 64, 83.0, 1
 
 
 def spread(avg, longest):
-    from mrdsl.simulation.engine.samplers import Spread
+    from mrdsl.simulation.engine.draws import Spread
 
     return Spread(max(0.0, 2 * avg - longest), avg, longest)
 

@@ -59,7 +59,7 @@ def evaluation(tasks):
 
 def half_width(trials, cells, index, runs):
     """Half of the 95 % interval of the share of a class's jobs within the time that 95 % take."""
-    from mrdsl.simulation.statistics import kept_within
+    from mrdsl.simulation.verdicts import kept_within
 
     times = trials.times(cells, index, runs)
     middle = sorted(t for run in times for t in run)

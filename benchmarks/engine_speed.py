@@ -28,8 +28,7 @@ FAST, SLOW = (25, 4, 1.3), (50, 4, 1.0)  # VMs, slots, speed
 
 def scenario(jobs, fixed=False, alike=False, **more):
     """Jobs of 292 tasks in four stages, of which one fetches, on two VM types; ``alike``: of one speed."""
-    from mrdsl.simulation.engine.draws import TaskTimes
-    from mrdsl.simulation.engine.samplers import Spread
+    from mrdsl.simulation.engine.draws import Spread, TaskTimes
     from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users
     from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 

@@ -25,7 +25,7 @@ from mrdsl.families.capacity.simulate import held_of, simulate_plan
 from mrdsl.formulas import mapreduce
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.statistics import TAIL, share_bounds
+from mrdsl.simulation.verdicts import TAIL, share_bounds
 from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Simulation, Slots
 from mrdsl.spec.schema import PERCENTILES, Range
 from mrdsl.spec.spec import Goal, Spec

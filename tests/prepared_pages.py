@@ -266,7 +266,7 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "system-refuses": _raising(MemoryError()),
     "missing-extra": _without_pygls,
     "lost-scheduler": _lost,
-    "missing-solver": lambda folder, patch: patch.setattr("mrdsl.solving.installed._importable", lambda *_: False),
+    "missing-solver": lambda folder, patch: patch.setattr("mrdsl.solving.registry._importable", lambda *_: False),
     "other-sweep": lambda folder, patch: _text(folder / "out.csv.part", '{"sweep": "another"}\n'),
     "solver-failed": _crashing,
     "stale-model": _solution,

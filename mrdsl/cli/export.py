@@ -70,7 +70,7 @@ def export(
     from mrdsl.exchange.targets.deployment import Wishes
     from mrdsl.planning.exporting import named_types, writer_of
     from mrdsl.planning.solve_spec import solve as run
-    from mrdsl.solving.interruption import kept
+    from mrdsl.solving.processes import kept
 
     wishes = Wishes(master, named_types(called), cores, memory, fleets)
     from mrdsl.core.writer import refuse_folder

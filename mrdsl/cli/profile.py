@@ -142,7 +142,7 @@ def _write_tables(profiles: Profiles, outputs: Outputs) -> None:
 
 def _write_samples(profiles: Profiles, folder: Path, force: bool, logs: tuple[str, ...]) -> None:
     from mrdsl.core.writer import Together, make_folder
-    from mrdsl.profiling.samples import sample_files
+    from mrdsl.profiling.report import sample_files
 
     files = sample_files(profiles.gathered)
     make_folder(folder)

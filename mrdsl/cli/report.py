@@ -51,7 +51,7 @@ def report(output: Path, force: bool, runs: int | None, analysis_time: float, **
     from mrdsl.explaining.sensitivity import How
     from mrdsl.reporting.written import check_ending, written
     from mrdsl.simulation.settings import Settings
-    from mrdsl.solving.interruption import kept
+    from mrdsl.solving.processes import kept
 
     check_ending(output)
     outputs = Outputs({"-o": output}, force)

@@ -108,7 +108,7 @@ def run_command(
 
 def _solve(opened: Opened, options: dict[str, Any]) -> Result:
     from mrdsl.planning.solve_spec import solve as run
-    from mrdsl.solving.interruption import kept
+    from mrdsl.solving.processes import kept
 
     loaded = opened.loaded
     assert loaded.spec is not None

@@ -38,7 +38,7 @@ def why(
     Ctrl-C ends the solve and explains its best plan so far; the second ends the command.
     """
     from mrdsl.explaining.why import why as run
-    from mrdsl.solving.interruption import kept
+    from mrdsl.solving.processes import kept
 
     opened = open_input(options["file"], options)
     loaded = opened.loaded

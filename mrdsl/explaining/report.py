@@ -22,7 +22,7 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
 from mrdsl.reporting.text import status_text
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.interruption import passed_on
+from mrdsl.solving.processes import passed_on
 from mrdsl.spec.spec import Spec
 
 BARS = 300

@@ -49,7 +49,7 @@ def why(
     """
     began = time.monotonic()
     from mrdsl.planning.solve_spec import solve
-    from mrdsl.solving.interruption import passed_on
+    from mrdsl.solving.processes import passed_on
 
     if isinstance(plan, Result):
         result, formulation, relax = plan, plan.formulation, plan.relaxed

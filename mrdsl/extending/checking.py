@@ -20,8 +20,8 @@ from mrdsl.extending.report import SECONDS, Checked, PluginReport, Trial, compla
 from mrdsl.planning import solver_contract as contract
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.installed import require
 from mrdsl.solving.processes import signals_deferred
+from mrdsl.solving.registry import require
 from mrdsl.solving.worker import Report, Worker
 from mrdsl.spec.spec import METHOD_NAME
 

@@ -24,7 +24,7 @@ from mrdsl.planning.results import goal_of
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.document import result_document
 from mrdsl.simulation.audit import audit
-from mrdsl.solving.agreement import contradicts
+from mrdsl.solving.claims import contradicts
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import named_at, steps_of
 from mrdsl.spec.spec import Spec

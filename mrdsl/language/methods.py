@@ -37,7 +37,7 @@ def options_of(method: str, family: str) -> Mapping[str, Item]:
     ``check`` and ``solve`` both go by this list. A method that no file declares is left to the registry to refuse.
     """
     from mrdsl.solving import registry
-    from mrdsl.solving.method_options import options_taken
+    from mrdsl.solving.references import options_taken
 
     try:
         declared = registry.find(method) if method != "auto" else None

@@ -12,8 +12,7 @@ from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, Severity, has_errors, note, warning
 from mrdsl.core.result import CUT_SHORT, Limits, Plan, Result, SolutionStatus, Termination, finite, relative_gap
 from mrdsl.planning.results import goal_of
-from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts, drawn_back
-from mrdsl.solving.claims import graded
+from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts, drawn_back, graded
 from mrdsl.solving.request import DEFAULT_GAP
 from mrdsl.spec.spec import Spec
 

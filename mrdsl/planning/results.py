@@ -18,8 +18,8 @@ from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import Choice, formulation_named
 from mrdsl.solving.claims import failure
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.installed import version
 from mrdsl.solving.references import last_plugin
+from mrdsl.solving.registry import version
 from mrdsl.spec.declared import described
 from mrdsl.spec.expression import value_of
 from mrdsl.spec.spec import Spec

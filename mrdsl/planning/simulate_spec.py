@@ -13,8 +13,7 @@ from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.results import labelled
 from mrdsl.planning.solve_spec import solve
-from mrdsl.simulation.kept import Verdict
-from mrdsl.simulation.observed import Simulated
+from mrdsl.simulation.observed import Simulated, Verdict
 from mrdsl.simulation.settings import TOLD_OF_RUNS, Settings, WhatIf
 from mrdsl.simulation.verdicts import doubt_about
 from mrdsl.spec.declared import SIMULATION, require_options

@@ -19,8 +19,8 @@ from mrdsl.planning.results import ended, goal_of
 from mrdsl.planning.starts import last_kept
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.installed import require
-from mrdsl.solving.interruption import is_kept
+from mrdsl.solving.processes import is_kept
+from mrdsl.solving.registry import require
 from mrdsl.spec.declared import LIMITS, require_options
 from mrdsl.spec.spec import Spec
 
@@ -211,7 +211,7 @@ class _Run:
 
     def _refuse_early(self, chosen: Formulation) -> None:
         """Before anything is built: a solver that cannot do what the formulation needs."""
-        from mrdsl.solving.array_answer import refuse_what_it_cannot
+        from mrdsl.solving.programs import refuse_what_it_cannot
 
         if self.choice.solver is not None:
             needs = chosen.needs(self.spec, self.relax)
@@ -266,7 +266,7 @@ class _Run:
         return solve_model(model, "highs", replace(limits or Limits(), time=min(times, default=None)))
 
     def _single_model(self, chosen: Formulation) -> Result:
-        from mrdsl.solving.array_answer import refuse_what_it_cannot
+        from mrdsl.solving.programs import refuse_what_it_cannot
 
         choice = self.choice
         assert choice.solver is not None
@@ -309,7 +309,7 @@ class _Run:
 
     def _in_arrays(self, chosen: Formulation, form: ArrayForm, solver: SolverFile, started: float) -> Result:
         from mrdsl.planning.results import doubts_of, result_of
-        from mrdsl.solving.array_answer import solve_arrays
+        from mrdsl.solving.programs import solve_arrays
 
         built = time.perf_counter()
         begins = form.begins_at_known and form.program.kind == "MILP" and solver.name == registry.EMBEDDED

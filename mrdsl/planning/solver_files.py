@@ -28,10 +28,9 @@ from mrdsl.planning.choice import asked, formulation_named
 from mrdsl.planning.claims import compared, method_of, verified
 from mrdsl.planning.results import decoded, doubts_of, goal_of
 from mrdsl.planning.solve_spec import build_model, finish
-from mrdsl.solving.agreement import AGREE
-from mrdsl.solving.arrays import fill_the_unused, linear_program, objective_of
+from mrdsl.solving.arrays import fill_the_unused, fingerprint, linear_program, objective_of, require_match
 from mrdsl.solving.checked_answer import judge
-from mrdsl.solving.fingerprint import fingerprint, require_match
+from mrdsl.solving.claims import AGREE
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
 

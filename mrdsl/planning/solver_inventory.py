@@ -7,7 +7,7 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import Distrust, SolverFile
-from mrdsl.solving.installed import version, where
+from mrdsl.solving.registry import version, where
 
 
 def entries(name: str | None = None, try_out: bool = False) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:

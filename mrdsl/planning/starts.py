@@ -11,7 +11,7 @@ from mrdsl.core.diagnostics import Diagnostic, note
 from mrdsl.core.result import Limits, Result, SolutionStatus, relative_gap
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.planning.results import goal_of
-from mrdsl.solving.agreement import AGREE
+from mrdsl.solving.claims import AGREE
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from mrdsl.planning.saved_plans import Saved, read_saved
 from mrdsl.planning.saved_specs import CHANGED, MISSING, SAME, UNKNOWN
 from mrdsl.planning.simulate_spec import doubts, evidence_of, said_of, seen_again
 from mrdsl.reporting.diagnostics import as_document
-from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts
+from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts
 
 SECONDS = 2.0
 """How long a method may look for a bound of its own."""

@@ -1,18 +1,134 @@
-"""Today's cluster as the logs show it: what any plan is compared with."""
+"""The cluster as the logs show it, to compare a plan with: machines, slots, and how much ran at once.
+
+Counts over time come from starts and ends. Very many tasks are counted in sixteen bytes each.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.exchange.logs.records import AttemptEnd, Attempts, MapReduceJob, SparkApplication, TaskKind
-from mrdsl.profiling.concurrency import HOUR, counts_of
-from mrdsl.profiling.running import Moments, Running
+
+Moments = NDArray[np.int64]
+_AT_A_TIME = 2**16
+
+
+@dataclass(frozen=True)
+class Running:
+    """All starts and all ends of what ran, each sorted by itself, in milliseconds.
+
+    Which end belongs to which start does not matter to how many ran: the starts before a moment less the ends up to it.
+    """
+
+    starts: Moments
+    ends: Moments
+
+    @classmethod
+    def of(cls, starts: Moments, ends: Moments) -> Running:
+        """Out of starts and ends task by task; what took no time, or less, counts for nothing."""
+        took = ends > starts
+        sides = starts[took], ends[took]
+        for side in sides:
+            side.sort()
+        return cls(*sides)
+
+    @classmethod
+    def together(cls, parts: Sequence[Running]) -> Running:
+        """Those of all parts."""
+        sides = [np.concatenate([getattr(part, side) for part in parts]) for side in ("starts", "ends")]
+        for side in sides:
+            side.sort()
+        return cls(*sides)
+
+    @property
+    def most(self) -> int:
+        """The most at once; what ends at the moment when another starts does not overlap it."""
+        most = 0
+        for first in range(0, len(self.starts), _AT_A_TIME):
+            block = self.starts[first : first + _AT_A_TIME]
+            begun = np.arange(first + 1, first + len(block) + 1)
+            most = max(most, int((begun - np.searchsorted(self.ends, block, side="right")).max()))
+        return most
+
+    @property
+    def busy(self) -> float:
+        """Sum of all running times."""
+        return float((self.ends - self.starts).sum())
+
+    @property
+    def length(self) -> float:
+        """From the first start to the last end; 0 where nothing ran."""
+        return float(self.ends[-1] - self.starts[0]) if len(self.starts) else 0.0
+
+    @property
+    def covered(self) -> float:
+        """For how long anything ran: nothing does from the k-th end to the start after it, where that comes later."""
+        return self.length - float(np.maximum(self.starts[1:] - self.ends[:-1], 0).sum())
+
+
+HOUR = 3_600_000
+Interval = tuple[int, int]
+"""Start and end in milliseconds; what ends at the moment when another starts does not overlap it."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A step function: ``counts[i]`` things ran from ``times[i]`` to ``times[i + 1]``."""
+
+    times: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def most(self) -> int:
+        """The most at once."""
+        return int(self.counts.max(initial=0))
+
+    def quantile(self, share: float) -> int:
+        """The least count that is not exceeded for ``share`` of the time during which anything ran; 0 for never."""
+        lengths = np.diff(self.times)
+        counts = self.counts[:-1]
+        running = (counts > 0) & (lengths > 0)
+        lengths, counts = lengths[running], counts[running]
+        if not len(counts):
+            return 0
+        order = np.argsort(counts, kind="stable")
+        reached = np.cumsum(lengths[order]) >= share * lengths.sum() * (1 - SAME_SUM)
+        return int(counts[order][np.argmax(reached)])
+
+
+def counts_of(intervals: Iterable[Interval]) -> Counts:
+    """How many of the intervals run at each moment; empty and negative ones count for nothing."""
+    starts, ends = np.array([*intervals], dtype=np.int64).reshape(-1, 2).T
+    running = Running.of(starts, ends)
+    times = np.unique(np.concatenate([running.starts, running.ends]))
+    begun, ended = (np.searchsorted(side, times, side="right") for side in (running.starts, running.ends))
+    return Counts(times, begun - ended)
+
+
+def growth(times: Sequence[float], values: Sequence[float]) -> float | None:
+    """By what share of its mean ``values`` grows from the first time to the last, along the line of least squares."""
+    if len(times) < 3 or max(times) <= min(times) or not any(values):
+        return None
+    x, y = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    x = (x - x.min()) / (x.max() - x.min())
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    return slope / float(y.mean()) if y.mean() else None
+
+
+def most_within(length: int, moments: Sequence[int]) -> int:
+    """The most moments in any stretch of time so long, its end not in it; 0 where there is none."""
+    ranked = np.sort(np.asarray(moments, dtype=np.int64))
+    ends = np.searchsorted(ranked, ranked + length, side="left")
+    return int((ends - np.arange(len(ranked))).max(initial=0))
+
 
 _NONE = np.zeros(0, np.int64)
 TASKS = ("map", "reduce", "task")

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from mrdsl.profiling import spec_text as parts
-from mrdsl.profiling.classes import JobClass
+from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.price import GUESSED, Price
+from mrdsl.profiling.spec_text import GUESSED, Price
 from mrdsl.profiling.stage_classes import StageClass
-from mrdsl.profiling.summary import Summary
 
 LARGEST_BATCH = 200
 

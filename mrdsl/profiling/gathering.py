@@ -1,16 +1,23 @@
-"""All that logs gave, gathered: classes of jobs and of applications, the cluster, what was left out."""
+"""The contents of logs, gathered: classes of jobs and of applications, the cluster, and what was left out.
+
+Jobs belong to one class by their name without dates and numbers, by queue, by user or by a pattern.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
-from mrdsl.profiling.classes import JobClass, Profiled, classes_of, sort_out
+from mrdsl.profiling.classes import MAX, JobClass, LeftOut, Profiled, classes_of, sort_out
 from mrdsl.profiling.cluster import Cluster, cluster_of
+from mrdsl.profiling.phases import phases_of
 from mrdsl.profiling.stage_classes import Grouped, StageClass, sort_out_applications, stage_classes_of
-from mrdsl.profiling.summary import MAX, LeftOut
 
 Each = TypeVar("Each", MapReduceJob, SparkApplication)
 
@@ -63,3 +70,131 @@ def _once(runs: Iterable[Each]) -> Sequence[Each]:
         key = (run.job, run.submitted) if isinstance(run, MapReduceJob) else (run.application, run.started)
         kept.setdefault(key, run)
     return tuple(kept.values())
+
+
+_STRIPPED = (
+    re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
+    re.compile(r"\b(?:application|job|attempt|task|oozie|query|hive)_?\d[\d_]*"),
+    re.compile(r"\d{4}-\d{2}-\d{2}(?:[T :_-]?\d{2}(?:[:_-]?\d{2}){0,2})?"),
+    re.compile(r"\b[0-9a-f]{12,}\b"),
+    re.compile(r"\d+"),
+)
+_EDGES = re.compile(r"[\s:._/\\|#@,;(){}\[\]+-]+")
+UNNAMED = "unnamed"
+LONGEST = 60
+"""Characters of a class's name at most."""
+
+
+def normalised(name: str) -> str:
+    """The name without dates, numbers and ids, its words joined by ``_``: ``Sleep job`` and ``Sleep job 7`` are one."""
+    for pattern in _STRIPPED:
+        name = pattern.sub(" ", name)
+    words = [word for word in _EDGES.split(name) if word.strip("_")]
+    return "_".join(words)[:LONGEST].strip("_") or UNNAMED
+
+
+def class_name(found: str) -> str:
+    """Make the name of a class of what a log says: on one line, not empty, at most 60 characters.
+
+    The same text gives the same name in all logs, and two texts that are cut or changed give two names.
+    """
+    shown = "".join(sign if sign.isprintable() else " " for sign in found).strip()
+    if not shown:
+        return UNNAMED
+    if len(shown) <= LONGEST and shown == found:
+        return found
+    return f"{shown[: LONGEST - 9]}_{hashlib.sha256(found.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def grouper(by: str) -> Callable[[Run], str]:
+    """The class of a job for ``by``: ``name``, ``queue``, ``user``, ``tasks``, else a regular expression whose first
+    group, or whole match, in the name is the class. Raises ValueError where that is none."""
+    if by == "name":
+        return lambda job: normalised(job.name)
+    if by == "queue":
+        return lambda job: job.queue.rpartition(".")[2] or "default"
+    if by == "user":
+        return lambda job: job.user or "nobody"
+    if by == "tasks":
+        return _shape
+    try:
+        pattern = re.compile(by)
+    except re.error as cause:
+        raise ValueError(f"`{by}` is neither name, queue, user nor tasks, nor a regular expression: {cause}") from None
+
+    def matched(job: Run) -> str:
+        match = pattern.search(job.name)
+        return (match[1] if match.groups() and match[1] else match[0]) if match else "other"
+
+    return matched
+
+
+def _shape(run: Run) -> str:
+    """What is known when a run is submitted, whatever it is called: its tasks down to a power of two; Spark: stages."""
+    if not isinstance(run, MapReduceJob):
+        return f"stages_{len({stage.stage for stage in run.stages if stage.launches})}"
+    phases = phases_of(run)
+    maps, reduces = (count and 2 ** (count.bit_length() - 1) for count in (phases.map.count, phases.reduce.count))
+    return f"maps_{maps}_reduces_{reduces}" if reduces else f"maps_{maps}"
+
+
+def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: int) -> tuple[list[int], float | None]:
+    """The cluster of each job, numbered by first appearance, and the silhouette, by k-means on log features.
+
+    ``features`` are positive numbers, one row a job. Without ``classes`` the number from 2 to 8 with the best
+    silhouette is taken, or 1 where that is below 0.25. Raises ImportError without scikit-learn.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import silhouette_score
+
+    rows = np.log1p(np.asarray(features, dtype=float))
+    spread = rows.std(axis=0)
+    rows = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    distinct = len(np.unique(rows, axis=0))
+
+    def labels(number: int) -> np.ndarray:
+        clusters: np.ndarray = KMeans(number, n_init=10, random_state=seed).fit_predict(rows)
+        return clusters
+
+    def score(clusters: np.ndarray) -> float:
+        return float(silhouette_score(rows, clusters)) if 1 < len(set(clusters.tolist())) < len(rows) else 0.0
+
+    if classes is not None:
+        best = labels(min(classes, distinct))
+    else:
+        tried = [labels(number) for number in range(2, min(8, distinct, len(rows) - 1) + 1)]
+        best = max(tried, key=score, default=np.zeros(len(rows), dtype=int))
+        if score(best) < 0.25:
+            best = np.zeros(len(rows), dtype=int)
+    numbers = {label: position for position, label in enumerate(dict.fromkeys(best.tolist()))}
+    return [numbers[label] for label in best.tolist()], score(best) if len(numbers) > 1 else None
+
+
+def features(run: Run) -> tuple[float | None, ...]:
+    """What runs are clustered by: mean times of maps and reduces, how many (of Spark: tasks, stages), bytes read.
+
+    None is unknown, as bytes are where a log has no such counter.
+    """
+    if isinstance(run, MapReduceJob):
+        phases = phases_of(run)
+        means = phases.map.average or 0.0, phases.reduce.average or 0.0
+        return (*means, float(phases.map.count), float(phases.reduce.count), _known(run.input_bytes))
+    durations = [value for stage in run.stages for value in stage.durations]
+    return (
+        sum(durations) / len(durations) if durations else 0.0,
+        0.0,
+        float(len(durations)),
+        float(sum(bool(stage.launches) for stage in run.stages)),
+        float(sum(stage.input_bytes for stage in run.stages)),
+    )
+
+
+def _known(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def known_features(runs: Sequence[Run]) -> list[list[float]]:
+    """The features of runs that are known of every one of them; else formats would be told apart, not jobs."""
+    rows = [features(run) for run in runs]
+    columns = [column for column in zip(*rows, strict=True) if None not in column]
+    return [list(row) for row in zip(*columns, strict=True)]

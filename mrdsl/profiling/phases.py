@@ -1,8 +1,11 @@
-"""Durations of a MapReduce job's phases, out of its attempts.
+"""Durations of a MapReduce job and of its phases, from its attempts; and time lost to attempts that came to nothing.
 
 With M the end of the job's last successful map attempt: a reduce that started before M has a *first* shuffle, which
 lasts from M until its data was there; any other a *typical* one, from its own start. Sorting lasts from there until
 the merge was done, reducing from there to the end. Only successful attempts count.
+
+A run's submission and end come from its log if they are plausible, else from its tasks. Lost time is that of failed
+attempts, of killed ones, and of speculative copies.
 """
 
 from __future__ import annotations
@@ -15,8 +18,79 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, small
-from mrdsl.profiling.overhead import Overhead
-from mrdsl.profiling.times import Times, believed
+
+LONGEST_WAIT = 7 * 24 * 3_600_000
+"""A week in milliseconds: no run is believed to wait longer for its first task, or to end so long after its last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Begin and end in milliseconds, None where unknown; ``doubted`` where the log says otherwise."""
+
+    begin: int | None
+    end: int | None
+    doubted: bool = False
+
+
+def believed(
+    submitted: int | None, launched: int | None, finished: int | None, first: int | None, last: int | None
+) -> Times:
+    """``first`` is the start of the run's first attempt, ``last`` the end of its last successful one.
+
+    A submission after the first start, or more than :data:`LONGEST_WAIT` before it, is that of another clock or no time
+    at all: the launch stands in where it can be believed, else the first start. So with an end before the last success.
+    """
+    begin = next((each for each in (submitted, launched) if each is not None and _before(each, first)), first)
+    end = finished if finished is not None and (last is None or 0 <= finished - last <= LONGEST_WAIT) else last
+    doubted = (submitted is not None and begin != submitted) or (finished is not None and end != finished)
+    return Times(begin, end, doubted)
+
+
+def _before(moment: int, first: int | None) -> bool:
+    return first is None or 0 <= first - moment <= LONGEST_WAIT
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Attempts that failed and that were killed, and the slot-seconds that both held; ``work`` is held by the others.
+
+    A copy of a task that another one overtook counts as killed. An attempt whose times are unknown is counted, its
+    time is not.
+    """
+
+    failed: int = 0
+    killed: int = 0
+    failed_time: float = 0.0
+    killed_time: float = 0.0
+    work: float = 0.0
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts were lost."""
+        return self.failed + self.killed
+
+    @property
+    def time(self) -> float:
+        """The slot-seconds that were lost."""
+        return self.failed_time + self.killed_time
+
+    @property
+    def share(self) -> float:
+        """The part of all slot-seconds that was lost; 0 where there were none."""
+        every = self.time + self.work
+        return self.time / every if every else 0.0
+
+
+def summed(parts: Iterable[Overhead]) -> Overhead:
+    """That of all parts."""
+    every = tuple(parts)
+    return Overhead(
+        sum(each.failed for each in every),
+        sum(each.killed for each in every),
+        sum(each.failed_time for each in every),
+        sum(each.killed_time for each in every),
+        sum(each.work for each in every),
+    )
 
 
 @dataclass(frozen=True, slots=True)

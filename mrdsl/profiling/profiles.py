@@ -12,14 +12,12 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
-from mrdsl.profiling.classes import JobClass
+from mrdsl.profiling.classes import MAX, P95, JobClass, LeftOut, Taught
 from mrdsl.profiling.cluster import Cluster
 from mrdsl.profiling.family_texts import schedule_text, spec_text
-from mrdsl.profiling.gathering import Gathered, gather
-from mrdsl.profiling.grouping import class_name, clustered, grouper, known_features
-from mrdsl.profiling.price import Price, parse_price
+from mrdsl.profiling.gathering import Gathered, class_name, clustered, gather, grouper, known_features
+from mrdsl.profiling.spec_text import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
-from mrdsl.profiling.summary import MAX, P95, LeftOut, Taught
 
 if TYPE_CHECKING:
     import pandas
@@ -113,7 +111,7 @@ class Profiles:
     ) -> str:
         """A commented spec for the classes, numbers of the logs in it and params to fill in.
 
-        ``samples`` is a folder of the files of :func:`mrdsl.profiling.samples.sample_files`, as the spec is to name it.
+        ``samples`` is a folder of the files of :func:`mrdsl.profiling.report.sample_files`, as the spec is to name it.
         ``on`` has what logs of machines of other types say of classes of the same names, by type, for a spec of
         capacity. Raises ValueError for a family that these logs do not serve.
         """

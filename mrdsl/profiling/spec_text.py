@@ -1,4 +1,4 @@
-"""The parts of a spec out of logs: what the logs say stands as it is, what they cannot say is a param to fill in."""
+"""Text of a spec from logs: what the logs state is a value, what they cannot state is a param to fill in."""
 
 from __future__ import annotations
 
@@ -6,14 +6,42 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
 
-from mrdsl.profiling.classes import JobClass
+from mrdsl.core.units import HOUR, MONEY, TIME, UNITS, scaled
+from mrdsl.profiling.classes import JobClass, Measured, Summary
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.price import Price
 from mrdsl.profiling.stage_classes import StageClass
-from mrdsl.profiling.summary import Measured, Summary
+
+_PRICE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*/\s*([A-Za-z]+)\s*$")
+
+
+@dataclass(frozen=True)
+class Price:
+    """A price as it was written, and in its currency an hour."""
+
+    text: str
+    hourly: float
+    currency: str
+
+
+GUESSED = Price("0.20 USD/h", 0.20, "USD")
+
+
+def parse_price(text: str) -> Price:
+    """The price in a text. Raises ValueError where it is none."""
+    match = _PRICE.match(text)
+    money, time = (UNITS.get(match[2]), UNITS.get(match[3])) if match else (None, None)
+    if match is None or money is None or time is None or money.dimension != MONEY or time.dimension != TIME:
+        raise ValueError(f"`{text}` is no price of a VM")
+    amount = float(match[1])
+    if not amount > 0.0:
+        raise ValueError(f"`{text}` is no price of a VM: it must be above 0")
+    per_hour = scaled(scaled(amount, money.factor), HOUR / time.factor)
+    return Price(f"{match[1]} {match[2]}/{match[3]}", per_hour, money.currency)
+
 
 _WORD = re.compile(r"^[A-Za-z_]\w*$")
 

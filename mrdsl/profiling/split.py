@@ -1,8 +1,9 @@
-"""Profiles from the first part of the time, checked on the rest: what is predicted beside what the logs show.
+"""Profiles from the first part of the time, checked on the rest: predictions compared with the logs.
 
-Jobs of MapReduce are split by when they were submitted: those of the first part make the classes, each of the others is
+Jobs of MapReduce are split by their submission: those of the first part make the classes. Each of the others is
 predicted with its class's task times, its own numbers of tasks, and k slots, the most of its tasks that ran at once. A
-stage of Spark is predicted from those of its tasks that had ended after the first part of its own time.
+stage of Spark is predicted from those of its tasks that had ended after the first part of its own time. Predictions are
+the estimates of paper 000, and simulations.
 """
 
 from __future__ import annotations
@@ -15,12 +16,83 @@ import numpy as np
 
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun, TaskKind
-from mrdsl.profiling.classes import Profiled, with_sort
-from mrdsl.profiling.cluster import parallel_tasks
-from mrdsl.profiling.concurrency import counts_of
-from mrdsl.profiling.forecast import Forecast, Times, forecast
+from mrdsl.formulas import mapreduce
+from mrdsl.profiling.classes import BY_NAME, MAX, P95, Profiled, Taught, with_sort
+from mrdsl.profiling.cluster import counts_of, parallel_tasks
 from mrdsl.profiling.phases import Phases
-from mrdsl.profiling.summary import BY_NAME, Taught
+from mrdsl.simulation.engine.draws import Samples, TaskTimes
+from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
+from mrdsl.simulation.engine.world import JobKind, Machines, Stage
+
+RUNS = 20
+
+
+@dataclass(frozen=True)
+class Times:
+    """Recorded times of tasks in seconds; reduce tasks after their shuffle, which is ``first`` in the first wave."""
+
+    map: Sequence[float]
+    first_shuffle: Sequence[float] = ()
+    shuffle: Sequence[float] = ()
+    reduce: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Seconds from the first task's start to the last one's end: three estimates, and the mean of a simulation."""
+
+    lower: float
+    average: float
+    upper: float
+    simulated: float
+
+
+def forecast(
+    times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str, longest: str = MAX
+) -> Forecast:
+    """A job of so many map and reduce tasks alone on so many map and reduce slots, its task times drawn from ``times``.
+
+    Equations (1) to (4) of paper 000 for the estimates. The simulation draws every task's time from the recorded ones,
+    with putting back, and runs the job :data:`RUNS` times. ``name`` chooses the random streams beside ``seed``;
+    ``longest`` is ``max`` or ``p95``, what the estimates take as a maximum.
+    """
+    profile = _profile(times, tasks, longest)
+    one = np.ones(1)
+    counts = [np.array([float(max(1, count))]) for count in slots]
+    lower, average, upper = (
+        float(mapreduce.completion(estimate(profile), one, *counts)[0])
+        for estimate in (mapreduce.lower, mapreduce.average, mapreduce.upper)
+    )
+    return Forecast(lower, average, upper, _simulated(times, tasks, slots, seed, name))
+
+
+def _profile(times: Times, tasks: tuple[int, int], longest: str) -> mapreduce.Profile:
+    def both(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        known = np.asarray(values if len(values) else [np.nan])
+        mean = known.mean(keepdims=True)
+        high = np.quantile(known, 0.95, method="inverted_cdf") if longest == P95 else known.max()
+        return mean, np.maximum(mean, high)
+
+    return mapreduce.Profile(
+        np.array([float(tasks[0])]),
+        *both(times.map),
+        *both(times.first_shuffle),
+        *both(times.shuffle),
+        np.array([float(tasks[1])]),
+        *both(times.reduce),
+    )
+
+
+def _simulated(times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str) -> float:
+    stages, work = [Stage("map", tasks[0])], [TaskTimes(Samples(tuple(times.map)))]
+    if tasks[1]:
+        stages.append(Stage("reduce", tasks[1], (0,), 1))
+        work.append(TaskTimes(*(Samples(tuple(each)) for each in (times.reduce, times.first_shuffle, times.shuffle))))
+    job = JobClass(JobKind(name, tuple(stages)), tuple(work), Users(1), RUNS)
+    machines = tuple(Machines(1, max(1, count), pool) for pool, count in enumerate(slots))
+    seen = run_once(Scenario((job,), machines, ((QueueRule(),), (QueueRule(),)), 0.0), seed, 0)
+    return float(np.mean(seen.times[0]))
+
 
 LEAST_TASKS = 3
 

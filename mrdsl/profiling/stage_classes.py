@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
-from mrdsl.profiling.overhead import Overhead
-from mrdsl.profiling.phases import Durations
-from mrdsl.profiling.summary import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
-from mrdsl.profiling.times import Times, believed
+from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
+from mrdsl.profiling.phases import Durations, Overhead, Times, believed
 
 Grouped = tuple[SparkApplication, str]
 Shape = tuple[tuple[int, ...], ...]

@@ -12,9 +12,7 @@ from itertools import pairwise
 from math import inf
 
 from mrdsl.core.rounding import begun, floor
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Entry
-from mrdsl.simulation.machines import MachineType
+from mrdsl.simulation.rental import Entry, Job, MachineType
 
 TOLERANCE = 1e-7
 PHASES = ("map", "reduce")

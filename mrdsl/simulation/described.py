@@ -1,4 +1,4 @@
-"""Classes as a spec describes them, as the engine runs them: stages, and how the times of their tasks spread."""
+"""Classes of a spec as the engine runs them: stages, and the spread of their task times."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import numpy as np
 
 from mrdsl.formulas.stages import Parents, parents_of
 from mrdsl.formulas.wave_estimates import least
-from mrdsl.simulation.engine.draws import Sampler, TaskTimes
-from mrdsl.simulation.engine.samplers import Samples, sampler, slowdown
+from mrdsl.simulation.engine.draws import Sampler, Samples, TaskTimes, sampler, slowdown
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
 from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
+from mrdsl.simulation.recordings import read_times
 from mrdsl.simulation.settings import WhatIf
-from mrdsl.simulation.task_times import read_times
 from mrdsl.spec.blocks import Losses, Simulation
 from mrdsl.spec.schema import Source
 from mrdsl.spec.simulated import Run, Stragglers

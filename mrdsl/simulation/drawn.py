@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
-from mrdsl.simulation.engine.draws import Sampler
-from mrdsl.simulation.engine.samplers import Straggling, sampler
-from mrdsl.simulation.observed import Observed, Simulated, observed_of
+from mrdsl.simulation.engine.draws import Sampler, Straggling, sampler
+from mrdsl.simulation.observed import Observed, Simulated
 from mrdsl.simulation.planned import asked_for
-from mrdsl.simulation.promises import Promised
+from mrdsl.simulation.promises import Promised, observed_of
 from mrdsl.simulation.sampling import stream_again
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.simulated import Spread, Stragglers

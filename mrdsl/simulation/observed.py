@@ -1,20 +1,47 @@
-"""What was seen of a class while a plan ran."""
+"""Observations of runs that plans keep: times of each class, the share in time, and the verdict on its promise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.result import Outcome, Table, plain
-from mrdsl.simulation.kept import Kept, Verdict
 
 if TYPE_CHECKING:
-    from mrdsl.simulation.engine.scenario import Scenario, Seen
-    from mrdsl.simulation.promises import Promised
     from mrdsl.simulation.settings import Settings
     from mrdsl.spec.simulated import Run
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The share of jobs within a limit, and its 95 % confidence interval."""
+
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``seen`` beside what was promised, ``wanted``, and what lies below and above it with ``confidence`` each.
+
+    ``what`` says of what: ``share`` of jobs in time, of which ``wanted`` is the least, or ``mean`` time in seconds, of
+    which it is the most: ``high`` is None where nothing is known above, and all are where some job never ended.
+    ``jobs`` were seen in ``runs``. ``enough`` is how many such runs would tell if they show what these did; None where
+    these do, and where none would.
+    """
+
+    outcome: Outcome
+    what: str
+    wanted: float
+    seen: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    runs: int
+    jobs: int
+    enough: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,42 +104,6 @@ def simulated_as(rules: Run, settings: Settings) -> Simulated:
     """How a plan is run by the rules of a spec and what a command says."""
     jobs = settings.jobs or rules.jobs_per_user
     return Simulated(settings.runs, settings.seed, jobs, rules.warm_up, settings.what_if.said())
-
-
-def observed_classes(
-    scenario: Scenario,
-    runs: Sequence[Seen],
-    deadlines: Sequence[float | None],
-    promises: Sequence[Promised | None],
-) -> list[Observed | None]:
-    """What runs of a scenario saw of each of its classes; ``utilisation`` is the class's part of all slot seconds."""
-    slots = sum(machines.vms * machines.slots for machines in scenario.machines)
-    span = sum(run.span for run in runs)
-    found = []
-    for place, (deadline, promise) in enumerate(zip(deadlines, promises, strict=True)):
-        use = sum(run.busy[place] for run in runs) / (slots * span) if span > 0.0 else 0.0
-        found.append(observed_of([run.times[place] for run in runs], deadline, use, promise))
-    return found
-
-
-def observed_of(
-    runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float | None, promise: Promised | None = None
-) -> Observed | None:
-    """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
-    from mrdsl.simulation.statistics import kept_within, summarize
-
-    jobs = sum(map(len, runs))
-    if not jobs:
-        return None
-    kept = None if deadline is None else kept_within(runs, deadline)
-    verdict = None if promise is None else promise.judged(runs)
-    ended = [[time for time in run if isfinite(time)] for run in runs]
-    failed = jobs - sum(map(len, ended))
-    if failed == jobs:
-        return Observed(jobs, failed, None, None, None, None, None, kept, utilisation, verdict)
-    summary = summarize(ended)
-    times = (summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width)
-    return Observed(jobs, failed, *times, kept, utilisation, verdict)
 
 
 def outcomes_of(observed: Mapping[str, Observed], promising: Iterable[str]) -> dict[str, Outcome]:

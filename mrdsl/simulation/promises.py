@@ -1,16 +1,21 @@
-"""What a deadline promises by the estimate that keeps it, and what is told of it after runs of the plan."""
+"""Promises of deadlines: what each estimate promises, what runs showed of it, and the warnings that follow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, Span, warning
 from mrdsl.core.result import Outcome
 from mrdsl.core.units import show
-from mrdsl.simulation.kept import Verdict
-from mrdsl.simulation.verdicts import judge_mean, judge_share
+from mrdsl.simulation.observed import Observed, Verdict
+from mrdsl.simulation.verdicts import judge_mean, judge_share, kept_within, summarize
 from mrdsl.spec.schema import PERCENTILES
+
+if TYPE_CHECKING:
+    from mrdsl.simulation.engine.scenario import Scenario, Seen
 
 HARDLY_ANY = 0.01
 """The share of jobs that `guarantee = lower` is held to."""
@@ -60,6 +65,40 @@ def promised(deadline: float | None, guarantee: str | None) -> Promised | None:
     if guarantee is not None and guarantee in PERCENTILES:
         return Promised(deadline, PERCENTILES[guarantee] / 100.0)
     return Promised(deadline, HARDLY_ANY if guarantee == "lower" else None)
+
+
+def observed_classes(
+    scenario: Scenario,
+    runs: Sequence[Seen],
+    deadlines: Sequence[float | None],
+    promises: Sequence[Promised | None],
+) -> list[Observed | None]:
+    """What runs of a scenario saw of each of its classes; ``utilisation`` is the class's part of all slot seconds."""
+    slots = sum(machines.vms * machines.slots for machines in scenario.machines)
+    span = sum(run.span for run in runs)
+    found = []
+    for place, (deadline, promise) in enumerate(zip(deadlines, promises, strict=True)):
+        use = sum(run.busy[place] for run in runs) / (slots * span) if span > 0.0 else 0.0
+        found.append(observed_of([run.times[place] for run in runs], deadline, use, promise))
+    return found
+
+
+def observed_of(
+    runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float | None, promise: Promised | None = None
+) -> Observed | None:
+    """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
+    jobs = sum(map(len, runs))
+    if not jobs:
+        return None
+    kept = None if deadline is None else kept_within(runs, deadline)
+    verdict = None if promise is None else promise.judged(runs)
+    ended = [[time for time in run if isfinite(time)] for run in runs]
+    failed = jobs - sum(map(len, ended))
+    if failed == jobs:
+        return Observed(jobs, failed, None, None, None, None, None, kept, utilisation, verdict)
+    summary = summarize(ended)
+    times = (summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width)
+    return Observed(jobs, failed, *times, kept, utilisation, verdict)
 
 
 def told_of(verdict: Verdict | None, whose: str, place: Span | None, words: Words = JOBS_TAKE) -> Iterator[Diagnostic]:

@@ -1,14 +1,19 @@
-"""Recorded times that a spec names, looked at before anything runs."""
+"""Recorded times of tasks and of arrivals: the files that a spec names, checked before runs, and their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.schema import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
@@ -57,8 +62,6 @@ def _sources(node: Any) -> Iterator[tuple[Source, float, bool, Span | None]]:
 
 
 def _check(source: Source, unit: float, zero: bool, span: Span | None) -> Iterator[Diagnostic]:
-    from mrdsl.simulation.task_times import read_times
-
     try:
         read_times(Path(source.path), unit, zero)
     except (OSError, ValueError) as problem:
@@ -68,3 +71,33 @@ def _check(source: Source, unit: float, zero: bool, span: Span | None) -> Iterat
             source.span or span,
             "write one positive number a line, such as 23.5" + ("" if zero else "; unit says what 1 stands for"),
         )
+
+
+@lru_cache(maxsize=16)
+def read_times(path: Path, unit: float, zero: bool = False) -> NDArray[np.float64]:
+    """Recorded times in seconds: one positive number a line, in units of ``unit`` seconds; empty lines are skipped.
+
+    ``zero``: one may be 0, as a moment may. Raises ValueError, naming the line, where one is no positive number, or
+    where there is none at all.
+    """
+    import numpy as np
+
+    values = []
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            text = line.strip()
+            if text:
+                values.append(0.0 if zero and text in ("0", "0.0") else _positive(text, number) * unit)
+    if not values:
+        raise ValueError("there is no number in it")
+    return np.array(values)
+
+
+def _positive(text: str, number: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise ValueError(f"line {number} is no positive number: `{text[:40]}`")
+    return value

@@ -25,11 +25,9 @@ from math import inf
 from typing import Any, Protocol
 
 from mrdsl.core.rounding import floor
-from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Piece, charge, refund
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.lateness import Lateness
-from mrdsl.simulation.machines import MachineType, started_periods
-from mrdsl.simulation.prices import PriceProcess
+from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Lateness, Piece, charge, refund
+from mrdsl.simulation.rental import Job, MachineType, started_periods
+from mrdsl.simulation.sampling import PriceProcess
 
 PIECE, PRICE, PERIOD, ARRIVAL, CLOCK = range(5)
 DECIDED = (PIECE, PRICE, ARRIVAL)

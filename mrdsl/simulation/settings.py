@@ -1,4 +1,4 @@
-"""How a plan is to be run: what a command says, beside what the spec does."""
+"""Settings of simulated runs, as commands and callers give them."""
 
 from __future__ import annotations
 

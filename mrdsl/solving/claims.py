@@ -1,7 +1,8 @@
-"""What a solver's reply proves: its bound is believed only as far as it agrees with the point that is known.
+"""Claims of a solver's reply: its bound counts only as far as it agrees with the known point.
 
-A claim is withdrawn, with a doubt that says why, where it contradicts a point or a value that is known to be right:
-the point stays, for it was checked against the model, the proof goes.
+A claim that contradicts a point or a value known to be right is withdrawn, with a doubt that says why: the point stays,
+since it was checked against the model, and the proof goes. Tolerances say how closely a bound must agree with a value,
+and a value with its plan's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,25 @@ from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
-from mrdsl.solving.agreement import AGREE, contradicts, drawn_back
+
+TOLERANCE = 1e-5
+"""How far a value may lie beyond a true bound, relative to the goal's size: points hold to 1e-6 to 1e-5 only."""
+AGREE = 1e-6
+"""How far the gap between value and bound may exceed what was asked for: their last digits."""
+
+
+def contradicts(bound: float, value: float, maximize: bool, size: float = 0.0) -> bool:
+    """Whether a value that is attained lies beyond a bound by more than tolerances explain."""
+    beyond = value - bound if maximize else bound - value
+    return not beyond <= TOLERANCE * max(abs(value), size)
+
+
+def drawn_back(bound: float | None, value: float, maximize: bool) -> float | None:
+    """The bound, no further than the value."""
+    if bound is None:
+        return None
+    return max(bound, value) if maximize else min(bound, value)
+
 
 CRASHED = "it crashed"
 """What the message of a solver begins with whose process died of a signal of its own."""

@@ -1,4 +1,4 @@
-"""Independent pieces of work in processes of this machine, in the order in which they were asked for."""
+"""Independent pieces of work, such as runs of scenarios, in processes of this machine, in the order of the request."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.watching import GLANCE, counted, is_stoppable, is_stopped, is_watched, tell, work
+from mrdsl.simulation.engine.scenario import Scenario, Seen, run_once
+from mrdsl.simulation.settings import Settings
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
 
@@ -67,3 +69,21 @@ def _answer(worker: Worker) -> Any:
     if kind != "reply":
         raise MrdslError([error("internal", f"a process of the simulation failed: {content}")], 3)
     return content
+
+
+def seen_of(scenarios: Sequence[Scenario], settings: Settings, apart: bool = False) -> list[list[Seen]]:
+    """What every run of every scenario showed; nothing of it depends on the number of processes.
+
+    Scenarios may have the same jobs in the same run, unless they are ``apart``: then no two of them do.
+    """
+    requests = [
+        (scenario, settings.seed, run + at * settings.runs * apart)
+        for at, scenario in enumerate(scenarios)
+        for run in range(settings.runs)
+    ]
+    seen: list[Seen] = in_processes(_run, requests, settings.processes)
+    return [seen[at * settings.runs : (at + 1) * settings.runs] for at in range(len(scenarios))]
+
+
+def _run(request: tuple[Scenario, int, int], report: object) -> Seen:
+    return run_once(*request)

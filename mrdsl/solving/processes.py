@@ -1,8 +1,10 @@
-"""Child processes that end when they must: with their group, with their parent, and whatever becomes of it.
+"""Child processes that end when they must: with their group, with their parent, and after Ctrl-C.
 
-Three things hold that together. Every child leads a process group of its own, so that ending it ends what it started.
-On Linux the kernel ends a child whose parent dies. And one guard (:mod:`mrdsl.core.guarded`) for all of a process's
-children and theirs ends the groups that a killed process leaves behind.
+Three things ensure that. Every child leads a process group of its own, so that ending it ends what it started. On Linux
+the kernel ends a child whose parent dies. And one guard (:mod:`mrdsl.core.guarded`) for all of a process's children and
+theirs ends the groups that a killed process leaves behind.
+
+Ctrl-C is an exception for a program that embeds mrdsl, and a result with the best plan for a user of the commands.
 """
 
 from __future__ import annotations
@@ -16,10 +18,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
 from mrdsl.core.guarded import forget_group, guarded, share_guard, watch_group
+from mrdsl.core.watching import is_stopped
 
 MARK = "MRDSL_PROGRAM"
 """The variable by which a program's children are known, whatever session they are in."""
@@ -181,3 +186,37 @@ def signals_deferred() -> Iterator[None]:
             signal.signal(number, handler)
         for number in came:
             signal.raise_signal(number)
+
+
+_KEPT: ContextVar[bool] = ContextVar("_KEPT", default=False)
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """While it lasts, a Ctrl-C ends the solve with what it has; elsewhere KeyboardInterrupt passes to the caller."""
+    with _keeping(True):
+        yield
+
+
+@contextmanager
+def passed_on() -> Iterator[None]:
+    """While it lasts, a Ctrl-C passes to the caller, whoever keeps it: a question's answer is not the plan."""
+    with _keeping(False):
+        yield
+
+
+@contextmanager
+def _keeping(whether: bool) -> Iterator[None]:
+    token = _KEPT.set(whether)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def is_kept() -> bool:
+    """Whether a KeyboardInterrupt makes a result; else it is raised again once what was begun is ended.
+
+    It does where another thread has ended the work, too.
+    """
+    return _KEPT.get() or is_stopped()

@@ -31,13 +31,7 @@ from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
 from mrdsl.core.watching import GLANCE, is_stoppable, is_stopped, is_watched, tell, work
 from mrdsl.solving.claims import CRASHED
-from mrdsl.solving.interruption import is_kept
-from mrdsl.solving.processes import (
-    begin_as_child,
-    die_with_parent,
-    end_group,
-    signals_deferred,
-)
+from mrdsl.solving.processes import begin_as_child, die_with_parent, end_group, is_kept, signals_deferred
 from mrdsl.solving.request import Request, Solve
 
 GRACE = 1.0

@@ -151,7 +151,7 @@ def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> t
     from mrdsl.families.diagnosis import find_family
     from mrdsl.language.loading import load_file
     from mrdsl.planning.choice import choose
-    from mrdsl.solving.installed import require
+    from mrdsl.solving.registry import require
 
     first = planned[0]
     loaded = load_file(setting.file, {**setting.defines, **first.parameters}, seed=first.seed, outside=setting.outside)

@@ -43,8 +43,7 @@ def test_nothing_is_printed_and_stages_are_logged(
 
 
 def test_the_lines_of_a_solver_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from mrdsl.solving.installed import version
-    from mrdsl.solving.registry import find
+    from mrdsl.solving.registry import find, version
 
     if version(find("glpk")) is None:
         pytest.skip("glpk is not installed")
@@ -86,8 +85,7 @@ def test_what_the_callback_raises_passes_through(hard: mrdsl.Spec, raised: BaseE
 
 @pytest.mark.parametrize("solver", ["highs", "glpk"])
 def test_another_thread_ends_a_solve(hard: mrdsl.Spec, solver: str) -> None:
-    from mrdsl.solving.installed import version
-    from mrdsl.solving.registry import find
+    from mrdsl.solving.registry import find, version
 
     if version(find(solver)) is None:
         pytest.skip(f"{solver} is not installed")

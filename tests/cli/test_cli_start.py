@@ -37,7 +37,7 @@ OTHER_COMMANDS = {
     *(
         "mrdsl.simulation.engine",
         "mrdsl.simulation.settings",
-        "mrdsl.simulation.statistics",
+        "mrdsl.simulation.verdicts",
     ),
     *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
 }

@@ -17,7 +17,7 @@ from mrdsl.extending import pipelines
 from mrdsl.extending.checking import check_plugin, named
 from mrdsl.extending.kits import kit, write
 from mrdsl.solving import registry
-from mrdsl.solving.agreement import TOLERANCE
+from mrdsl.solving.claims import TOLERANCE
 from tests.command_lines import run_here
 
 SPEC = Path(__file__).resolve().parents[2] / "models" / "makespan" / "two-jobs.mrspec"

@@ -13,7 +13,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Outcome
-from mrdsl.simulation.kept import Verdict
+from mrdsl.simulation.observed import Verdict
 from mrdsl.simulation.verdicts import doubt_about, judge_counts, judge_mean, judge_share
 from tests.command_lines import run_here
 from tests.prepared_pages import _run_of_another_seed

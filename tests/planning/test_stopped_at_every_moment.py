@@ -87,7 +87,7 @@ def test_no_interrupt_comes_out_of_a_verification(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("at", ["verified", "refined", "known"])
 def test_ctrl_c_while_a_plan_is_settled_does_not_lose_it(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from mrdsl.planning import results, solve_spec
-    from mrdsl.solving.interruption import kept
+    from mrdsl.solving.processes import kept
 
     home: Any = {"verified": solve_spec, "refined": results, "known": solve_spec._Run}[at]
     name = {"known": "_known"}.get(at, at)

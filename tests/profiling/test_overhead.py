@@ -11,9 +11,8 @@ from click.testing import CliRunner
 
 from mrdsl import api
 from mrdsl.cli import cli
-from mrdsl.profiling.overhead import Overhead
+from mrdsl.profiling.phases import LONGEST_WAIT, Overhead, Times, believed
 from mrdsl.profiling.report import report
-from mrdsl.profiling.times import LONGEST_WAIT, Times, believed
 
 from ..exchange.logs.making import BEGIN, as_json, job_events, spark_events
 

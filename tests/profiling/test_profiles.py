@@ -19,15 +19,11 @@ from mrdsl.cli import cli
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.resources import resource
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
-from mrdsl.profiling.concurrency import counts_of
-from mrdsl.profiling.gathering import gather
-from mrdsl.profiling.grouping import clustered, grouper, normalised
-from mrdsl.profiling.overhead import Overhead
-from mrdsl.profiling.phases import Durations, phases_of
-from mrdsl.profiling.price import parse_price
-from mrdsl.profiling.report import report
-from mrdsl.profiling.running import Running
-from mrdsl.profiling.samples import sample_files
+from mrdsl.profiling.cluster import Running, counts_of
+from mrdsl.profiling.gathering import clustered, gather, grouper, normalised
+from mrdsl.profiling.phases import Durations, Overhead, phases_of
+from mrdsl.profiling.report import report, sample_files
+from mrdsl.profiling.spec_text import parse_price
 
 from ..exchange.logs.making import BEGIN, as_json, job_events
 
@@ -124,7 +120,7 @@ def test_what_ran_is_that_of_every_moment(some: list[tuple[int, int]], more: lis
 
 
 def test_the_most_at_once_of_more_than_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrdsl.profiling.running._AT_A_TIME", 3)
+    monkeypatch.setattr("mrdsl.profiling.cluster._AT_A_TIME", 3)
     starts = np.arange(20)
     assert Running.of(starts, starts + 7).most == 7
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import simpy
 
-from mrdsl.simulation.shares import Claim, fair_shares
+from mrdsl.simulation.engine.faults import Claim, fair_shares
 
 
 @dataclass(eq=False)

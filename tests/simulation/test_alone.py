@@ -10,9 +10,8 @@ import pytest
 
 from mrdsl.simulation.engine import scenario as scenarios
 from mrdsl.simulation.engine.alone import AloneEngine
-from mrdsl.simulation.engine.draws import TaskTimes
+from mrdsl.simulation.engine.draws import Exponential, Samples, Spread, Straggling, TaskTimes, sampler, spreads
 from mrdsl.simulation.engine.engine import Engine
-from mrdsl.simulation.engine.samplers import Exponential, Samples, Spread, Straggling, sampler, spreads
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, QueueRule, Recorded, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import Faults, JobKind, Machines, Stage
 

@@ -17,8 +17,8 @@ from mrdsl.core.result import Outcome, Result
 from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.families.makespan.simulate import _Sequence
 from mrdsl.simulation.drawn import Factors, drawing
+from mrdsl.simulation.engine.draws import Spread as Times
 from mrdsl.simulation.engine.draws import TaskTimes
-from mrdsl.simulation.engine.samplers import Spread as Times
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 from mrdsl.simulation.settings import Settings

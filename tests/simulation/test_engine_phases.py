@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
+from mrdsl.simulation.engine.draws import Exponential, Samples, Spread, StreamDraws, TaskTimes
 from mrdsl.simulation.engine.engine import Engine
+from mrdsl.simulation.engine.faults import Claim, fair_shares
 from mrdsl.simulation.engine.flow import Submission
-from mrdsl.simulation.engine.samplers import Exponential, Samples, Spread
 from mrdsl.simulation.engine.scenario import JobClass, LossRule, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
-from mrdsl.simulation.shares import Claim, fair_shares
-from mrdsl.simulation.statistics import half_width, student_95, summarize
-from mrdsl.simulation.task_times import read_times
+from mrdsl.simulation.recordings import read_times
+from mrdsl.simulation.verdicts import half_width, student_95, summarize
 from tests.formulas.queues import fifo_wait, multi_server_wait
 from tests.simulation.known_jobs import Known, run
 

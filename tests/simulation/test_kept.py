@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrdsl.simulation.statistics import kept_within, summarize
+from mrdsl.simulation.verdicts import kept_within, summarize
 
 
 def test_the_interval_is_that_of_printed_tables() -> None:

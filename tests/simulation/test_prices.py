@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrdsl.simulation.fleet import Bill, Cohort, charge
-from mrdsl.simulation.machines import started_periods
-from mrdsl.simulation.prices import ConstantPrice, DrawnPrice, PricePath, RecordedPrice, path
-from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.rental import started_periods
+from mrdsl.simulation.sampling import ConstantPrice, DrawnPrice, PricePath, RecordedPrice, path, stream
 from mrdsl.spec.schema import Distribution
 
 MIXTURE = Distribution("mixture", ((0.7, 0.25, 0.05), (0.012, 0.03, 0.4), (0.002, 0.01, 0.2)))

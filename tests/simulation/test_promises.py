@@ -14,8 +14,8 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.core.result import Outcome
 from mrdsl.families.capacity.simulate import held_of
-from mrdsl.simulation.observed import observed_of, outcomes_of
-from mrdsl.simulation.promises import HARDLY_ANY, Promised, promised
+from mrdsl.simulation.observed import outcomes_of
+from mrdsl.simulation.promises import HARDLY_ANY, Promised, observed_of, promised
 from mrdsl.simulation.settings import WhatIf
 from tests.command_lines import run_here
 

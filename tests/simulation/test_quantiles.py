@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mrdsl.formulas.distributions import cumulative, quantile
-from mrdsl.simulation.statistics import student_95
+from mrdsl.simulation.verdicts import student_95
 from mrdsl.spec.schema import Distribution
 
 

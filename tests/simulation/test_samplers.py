@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
-from mrdsl.simulation.engine.samplers import Exponential, Lognormal, Samples, Spread, Straggling, mean_of, sampler
+from mrdsl.simulation.engine.draws import (
+    Exponential,
+    Lognormal,
+    Samples,
+    Spread,
+    Straggling,
+    StreamDraws,
+    TaskTimes,
+    mean_of,
+    sampler,
+)
 from mrdsl.simulation.sampling import stream
 
 SAMPLERS = (

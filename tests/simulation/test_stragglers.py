@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import mrdsl
 from mrdsl.families.capacity.methods.calibration import Cell, Trials, quantile
 from mrdsl.simulation.described import class_of
-from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
-from mrdsl.simulation.engine.samplers import Exponential, Spread, mean_attempt, slowdown
+from mrdsl.simulation.engine.draws import Exponential, Spread, StreamDraws, TaskTimes, mean_attempt, slowdown
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import Faults, JobKind, Machines, Speculation, Stage
 from mrdsl.simulation.planned import Held

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from mrdsl.core.result import Outcome
-from mrdsl.simulation.verdicts import (
-    Verdict,
-    confidence_of_each,
-    jobs_to_show,
-    judge_counts,
-    judge_mean,
-    judge_share,
-)
+from mrdsl.simulation.verdicts import Verdict, confidence_of_each, jobs_to_show, judge_counts, judge_mean, judge_share
 
 NORMAL_90, NORMAL_95, NORMAL_99 = 1.2815515655446004, 1.6448536269514722, 2.3263478740408408
 

@@ -11,7 +11,7 @@ import highspy
 import pyscipopt
 
 from mrdsl.solving import registry
-from mrdsl.solving.installed import locate
+from mrdsl.solving.registry import locate
 
 SOLVERS = ("glpk", "cbc", "highs", "scip")
 

@@ -21,7 +21,7 @@ from mrdsl.core.result import SolutionStatus, Termination
 from mrdsl.solving import worker
 from mrdsl.solving.backends import highs
 from mrdsl.solving.checked_answer import solve_model
-from mrdsl.solving.interruption import kept
+from mrdsl.solving.processes import kept
 from tests.solving.hard_models import market_split
 from tests.solving.test_limits import easy, fake_program, fresh_workers, running
 

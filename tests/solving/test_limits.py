@@ -21,7 +21,7 @@ from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
 from mrdsl.solving import worker
 from mrdsl.solving.backends import highs, scip
 from mrdsl.solving.checked_answer import solve_model
-from mrdsl.solving.interruption import kept
+from mrdsl.solving.processes import kept
 from tests.solving.hard_models import many_knapsacks, market_split
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")

@@ -15,7 +15,7 @@ from mrdsl.core.resources import resource
 from mrdsl.planning.solver_inventory import entries
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import declare
-from mrdsl.solving.installed import require, version, where
+from mrdsl.solving.registry import require, version, where
 from tests.solving.toy import toy
 
 REFERENCE = resource("models") / "capacity" / "reference.mrspec"

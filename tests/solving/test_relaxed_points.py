@@ -18,7 +18,7 @@ from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.solving.arrays import linear_program
 from mrdsl.solving.backends import highs, scip
 from mrdsl.solving.checked_answer import judge, solve_model
-from mrdsl.solving.interruption import kept
+from mrdsl.solving.processes import kept
 from tests.solving.test_limits import fake_program, fresh_workers  # noqa: F401
 
 AT_ONCE, PLENTY = 1e-6, 1e4

@@ -21,11 +21,10 @@ from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.planning import solver_contract as contract
 from mrdsl.planning.solve_spec import build_model
 from mrdsl.planning.solver_contract import RealModel
-from mrdsl.solving import flat, registry
+from mrdsl.solving import arrays, registry
 from mrdsl.solving.arrays import linear_program
-from mrdsl.solving.checked_answer import solve_model
+from mrdsl.solving.checked_answer import solve_model, variables_of
 from mrdsl.solving.declaration import declare
-from mrdsl.solving.nonlinear_file import variables_of
 from tests.solving.test_limits import fresh_workers
 from tests.solving.toy import toy
 
@@ -91,7 +90,7 @@ def test_flat_models_pickle_and_say_the_same(case: RealModel) -> None:
         pytest.skip("the family refuses this spec in this formulation")
     found = linear_program(model)
     variables = found[1].variables if found else variables_of(model)
-    plain = pickle.loads(pickle.dumps(flat.of_program(found[0]) if found else flat.of_model(model, variables)))
+    plain = pickle.loads(pickle.dumps(arrays.of_program(found[0]) if found else arrays.of_model(model, variables)))
     for i, variable in enumerate(variables):
         value = 1.0 + (i % 7) / 3.0
         variable.set_value(value, skip_validation=True)
@@ -221,6 +220,6 @@ def test_nonlinear_models_are_flat_too() -> None:
     """SCIP by way of mrdsl solves the flat model to the same value as the model itself: paper 000's cone."""
     model = build_model(mrdsl.load(resource("models") / "capacity" / "quickstart.mrspec"), "P0-cone")
     own = solve_model(model, "scip", Limits(time=30))
-    plain = solve_model(flat.of_model(model, variables_of(model)), "scip", Limits(time=30))
+    plain = solve_model(arrays.of_model(model, variables_of(model)), "scip", Limits(time=30))
     assert own.solution is SolutionStatus.OPTIMAL
     assert plain.value == pytest.approx(own.value, rel=1e-6)

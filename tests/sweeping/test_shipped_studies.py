@@ -72,7 +72,7 @@ def test_a_report_asks_in_one_sentence() -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_run_of_a_shipped_study_can_be_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mrdsl.solving.installed.where", lambda solver: "here")
+    monkeypatch.setattr("mrdsl.solving.registry.where", lambda solver: "here")
     runs = planned(read_study(SHIPPED[name]), SHIPPED[name].parent).runs
     assert len(runs) == RUNS[name]
 

@@ -319,7 +319,7 @@ def test_tables_without_plans_are_empty(folder: Path) -> None:
 def test_a_table_above_a_method_that_is_not_installed_is_left_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mrdsl.solving.installed.where", lambda solver: None if solver.name == "scip" else "here")
+    monkeypatch.setattr("mrdsl.solving.registry.where", lambda solver: None if solver.name == "scip" else "here")
     text = STUDY.replace('"highs"]', '"highs", { solver = "scip", optional = true }]').replace(
         'above = "highs"', 'above = "scip"\ntitle = "Above SCIP"'
     )

@@ -276,7 +276,7 @@ def test_a_link_that_leads_round_to_itself_is_told(outside: bool, folder: Path) 
 def test_an_optional_method_is_left_out_where_it_is_not_installed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mrdsl.solving.installed.where", lambda solver: None if solver.name == "scip" else "here")
+    monkeypatch.setattr("mrdsl.solving.registry.where", lambda solver: None if solver.name == "scip" else "here")
     text = '[[runs]]\nspecs = "one.mrspec"\nmethods = ["direct", { solver = "scip", optional = true }]\n'
     found = plan(folder, text)
     assert ([run.name for run in found.runs], found.left_out) == (["direct"], ("scip",))

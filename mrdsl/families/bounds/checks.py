@@ -179,7 +179,7 @@ def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
 
 
 def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
-    from mrdsl.simulation.task_times import read_times
+    from mrdsl.simulation.recordings import read_times
 
     wrong = list(check_recordings(facts.classes))
     yield from wrong

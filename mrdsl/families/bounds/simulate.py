@@ -18,12 +18,11 @@ from mrdsl.families.bounds.plan import BoundsPlan, TaskRun
 from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
-from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
-from mrdsl.simulation.planned import asked_for, check_burst, check_load
-from mrdsl.simulation.promises import promised, told_of
-from mrdsl.simulation.repeats import check_repeats
+from mrdsl.simulation.observed import Observed, simulated_as
+from mrdsl.simulation.planned import asked_for, check_burst, check_load, check_repeats
+from mrdsl.simulation.promises import observed_classes, promised, told_of
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.running import seen_of
+from mrdsl.solving.parallel import seen_of
 from mrdsl.spec.columns import column
 from mrdsl.spec.simulated import Run
 from mrdsl.spec.spec import Spec, tightest

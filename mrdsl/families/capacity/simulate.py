@@ -28,7 +28,7 @@ from mrdsl.simulation.planned import (
 from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.verdicts import judge_share
-from mrdsl.solving.running import seen_of
+from mrdsl.solving.parallel import seen_of
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec, tightest

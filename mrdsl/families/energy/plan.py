@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
-from mrdsl.simulation.kept import Verdict
-from mrdsl.simulation.observed import Observed, Simulated, table_of
+from mrdsl.simulation.observed import Observed, Simulated, Verdict, table_of
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar

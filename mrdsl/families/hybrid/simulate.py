@@ -14,7 +14,7 @@ from mrdsl.core.watching import counted
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.verify import verify
 from mrdsl.families.hybrid.workload import arrivals_of
-from mrdsl.simulation.statistics import half_width
+from mrdsl.simulation.verdicts import half_width
 from mrdsl.solving import registry
 from mrdsl.solving.references import steps_of
 from mrdsl.spec.spec import Spec

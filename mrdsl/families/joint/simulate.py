@@ -21,7 +21,7 @@ from mrdsl.simulation.planned import (
     told,
 )
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.running import seen_of
+from mrdsl.solving.parallel import seen_of
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.spec import Spec
 

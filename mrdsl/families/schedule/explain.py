@@ -17,8 +17,7 @@ from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import run_once
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.reporting.report import Shown
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Entry
+from mrdsl.simulation.rental import Entry, Job
 from mrdsl.spec.spec import Spec
 
 

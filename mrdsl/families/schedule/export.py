@@ -9,8 +9,7 @@ from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineTy
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.trace import jobs
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Entry
+from mrdsl.simulation.rental import Entry, Job
 from mrdsl.spec.spec import Spec
 
 

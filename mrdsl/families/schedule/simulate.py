@@ -25,11 +25,10 @@ from mrdsl.families.schedule.methods.policy import decisions, run_policy, simula
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.reporting.chart_files import write_chart
-from mrdsl.simulation.log import Entry
-from mrdsl.simulation.statistics import half_width
+from mrdsl.simulation.rental import Entry
+from mrdsl.simulation.verdicts import half_width
 from mrdsl.solving import registry
-from mrdsl.solving.method_options import options_given
-from mrdsl.solving.references import steps_of
+from mrdsl.solving.references import options_given, steps_of
 from mrdsl.spec.spec import Spec
 
 POINTS = 1000

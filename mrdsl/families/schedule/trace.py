@@ -12,13 +12,12 @@ from mrdsl.exchange.registry import JOBS, SPOT_PRICES, named
 from mrdsl.exchange.spot_history import PriceSteps, gaps, price_steps
 from mrdsl.exchange.text import FormatError
 from mrdsl.families.schedule.facts import Arrivals, JobClass, ScheduleFacts, Vm
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.machines import MachineType
+from mrdsl.simulation.rental import Job, MachineType
 from mrdsl.spec.schema import Distribution, Source
 
 if TYPE_CHECKING:
     from mrdsl.exchange.job_traces import SwimJob, TableJob
-    from mrdsl.simulation.prices import PriceProcess
+    from mrdsl.simulation.sampling import PriceProcess
 
 
 EMPTY_INPUT_SECONDS = 1.0
@@ -181,8 +180,7 @@ def machine_type(vm: Vm) -> MachineType:
 
 def price_process(vm: Vm, seed: int) -> PriceProcess | None:
     """The spot market of a run; None without one."""
-    from mrdsl.simulation.prices import ConstantPrice, DrawnPrice, RecordedPrice
-    from mrdsl.simulation.sampling import stream
+    from mrdsl.simulation.sampling import ConstantPrice, DrawnPrice, RecordedPrice, stream
 
     spot = vm.spot
     if spot is None:

@@ -14,8 +14,7 @@ from typing import Any
 
 from mrdsl.simulation.engine.draws import Draws
 from mrdsl.simulation.engine.flow import Completed, Submission
-from mrdsl.simulation.engine.state import Job
-from mrdsl.simulation.engine.world import JobKind
+from mrdsl.simulation.engine.world import Job, JobKind
 
 FEW = 256
 """Entries of jobs that wait which are not worth a look whether they still hold."""

@@ -13,8 +13,7 @@ from math import inf
 from operator import add
 
 from mrdsl.simulation.engine.flow import ARRIVAL, OTHER, TASK, Flow
-from mrdsl.simulation.engine.state import Pool, Presence, Running, StageRun
-from mrdsl.simulation.engine.world import Attempt
+from mrdsl.simulation.engine.world import Attempt, Pool, Presence, Running, StageRun
 from mrdsl.simulation.queues import Queue, next_queue
 
 MANY = 4

@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.simulation.engine.draws import Draws
-from mrdsl.simulation.engine.state import Job, Pool, Presence, Running, StageRun
-from mrdsl.simulation.engine.world import Attempt, JobKind, Machines, Sharing, count_vms
+from mrdsl.simulation.engine.world import (
+    Attempt,
+    Job,
+    JobKind,
+    Machines,
+    Pool,
+    Presence,
+    Running,
+    Sharing,
+    StageRun,
+    count_vms,
+)
 
 TASK, ARRIVAL, RETURN, OTHER = range(4)
 

@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from mrdsl.simulation.engine.alone import AloneEngine
-from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
+from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes, mean_attempt, spreads
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
-from mrdsl.simulation.engine.samplers import mean_attempt, spreads
-from mrdsl.simulation.engine.state import Job
-from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Sharing, count_vms
+from mrdsl.simulation.engine.world import Attempt, Faults, Job, JobKind, Loss, Machines, Sharing, count_vms
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.sampling import stream
 

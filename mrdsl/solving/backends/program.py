@@ -26,10 +26,9 @@ from mrdsl.exchange.models.linear import relations, write_lp, write_mps
 from mrdsl.exchange.models.naming import plain_names
 from mrdsl.exchange.text import FormatError
 from mrdsl.solving.declaration import Command, SolverFile
-from mrdsl.solving.installed import locate
-from mrdsl.solving.interruption import is_kept
-from mrdsl.solving.processes import end, signals_deferred, start
+from mrdsl.solving.processes import end, is_kept, signals_deferred, start
 from mrdsl.solving.references import loaded, unloaded
+from mrdsl.solving.registry import locate
 from mrdsl.solving.worker import GRACE
 
 KEPT_AT_ENDS = 4 * 1024 * 1024

@@ -1,13 +1,15 @@
-"""Solvers that only Pyomo knows how to call: names of its SolverFactory. Runs in a worker process.
+"""Solvers that only Pyomo can call, by their names in its SolverFactory. Runs in a worker process.
 
-The solution is loaded only where Pyomo's status says that there is one: some of its interfaces leave a fractional
-point in the model otherwise.
+The solution is loaded only if Pyomo's status says that there is one: some of its interfaces leave a fractional point in
+the model otherwise.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import getattr_static
 from types import MappingProxyType
 from typing import Any
 
@@ -19,9 +21,39 @@ from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
-from mrdsl.solving import flat
-from mrdsl.solving.pyomo_factory import factory_named
+from mrdsl.solving import arrays
 from mrdsl.solving.request import Request
+
+VERSION_SECONDS = 60.0
+"""How long a program may take to tell its version, before it is asked anything: Pyomo waits two seconds."""
+
+
+def factory_named(name: str) -> Any:
+    """Pyomo's interface of that name, patient with programs that start slowly.
+
+    What it cannot make is an interface that raises RuntimeError for whatever it is asked but ``available``.
+    """
+    import pyomo.environ as pyo
+
+    told = logging.getLogger("pyomo.opt")
+    level = told.level
+    told.setLevel(logging.CRITICAL)  # of an interface that it cannot make it tells by a traceback
+    try:
+        factory = pyo.SolverFactory(name)
+    finally:
+        told.setLevel(level)
+    if getattr_static(factory, "_version_timeout", None) is not None:
+        factory._version_timeout = VERSION_SECONDS
+    return factory
+
+
+def is_there(name: str) -> bool:
+    """Whether Pyomo knows the name, and what it stands for is installed and says so."""
+    try:
+        return bool(factory_named(name).available(exception_flag=False))
+    except Exception:  # whatever an interface raises, the solver behind it cannot be called
+        return False
+
 
 TERMINATIONS = MappingProxyType(
     {
@@ -43,8 +75,8 @@ TERMINATIONS = MappingProxyType(
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
-    """Solves the program, or ``request.model`` of :mod:`mrdsl.solving.flat`, by ``SolverFactory(request.factory)``."""
-    model = request.model if request.program is None else flat.of_program(request.program)
+    """Solve the program, or the model of :mod:`mrdsl.solving.arrays`, by ``SolverFactory(request.factory)``."""
+    model = request.model if request.program is None else arrays.of_program(request.program)
     factory = factory_named(request.factory)
     for name, value in request.options.items():
         factory.options[name] = value

@@ -264,7 +264,7 @@ class _Planner:
         """Who solves a spec by a method, with versions; None where it cannot, which is noted."""
         from mrdsl.families.diagnosis import find_family
         from mrdsl.planning.choice import choose
-        from mrdsl.solving.installed import require, version
+        from mrdsl.solving.registry import require, version
 
         method, several = design.methods[number], isinstance(self._given(design, "methods"), list)
         place: Place = (*design.path, "methods", number) if several else (*design.path, "methods")

@@ -13,7 +13,7 @@ from mrdsl.core.result import LEAST_VALUE, Table
 from mrdsl.core.rounding import PROVEN
 from mrdsl.formulas.distributions import performance_ratios, share_within, steps
 from mrdsl.reporting.text import cell_text
-from mrdsl.solving.agreement import contradicts
+from mrdsl.solving.claims import contradicts
 from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot, Profile
 
 Row = Mapping[str, Any]

@@ -7,8 +7,7 @@ import pytest
 
 import mrdsl
 from mrdsl.simulation.engine.audit import audit
-from mrdsl.simulation.engine.draws import TaskTimes
-from mrdsl.simulation.engine.samplers import Exponential, Spread
+from mrdsl.simulation.engine.draws import Exponential, Spread, TaskTimes
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 from tests.formulas.random_stages import random_stages

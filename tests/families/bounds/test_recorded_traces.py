@@ -8,7 +8,7 @@ import pytest
 
 from mrdsl.families.bounds import FAMILY
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
-from mrdsl.simulation.task_times import read_times
+from mrdsl.simulation.recordings import read_times
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Source
 from mrdsl.spec.simulated import Recorded

@@ -17,7 +17,7 @@ from mrdsl.planning.solve_spec import build_model, solve
 from mrdsl.planning.solver_files import span_of
 from mrdsl.solving import registry
 from mrdsl.solving.arrays import constraints_of
-from mrdsl.solving.installed import version
+from mrdsl.solving.registry import version
 from mrdsl.spec import Spec
 from tests.families.capacity import capacity_specs as specs
 

@@ -21,7 +21,7 @@ from mrdsl.families.capacity.methods import few_lanes, relaxation
 from mrdsl.families.capacity.methods.few_lanes import GAP, improved, on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Task, effort
 from mrdsl.families.capacity.methods.relaxation import relaxed
-from mrdsl.solving import array_answer
+from mrdsl.solving import programs
 from mrdsl.spec.blocks import OnDemand, OnType, Slots, Spot
 from tests.families.capacity.type_specs import best_by_trying, best_of, random_types
 
@@ -371,7 +371,7 @@ def test_direct_says_that_its_time_was_over() -> None:
 
 def test_what_a_solver_begins_at_takes_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     times: dict[str, list[float | None]] = {"known": [], "solver": []}
-    asked = array_answer.solve_arrays
+    asked = programs.solve_arrays
 
     def known(spec: Spec, relax: bool, limits: mrdsl.Limits) -> None:
         times["known"].append(limits.time)
@@ -381,7 +381,7 @@ def test_what_a_solver_begins_at_takes_part_of_its_time(monkeypatch: pytest.Monk
         return asked(program, name, solver, limits, *rest)
 
     monkeypatch.setattr("mrdsl.families.capacity.methods.direct.direct", known)
-    monkeypatch.setattr(array_answer, "solve_arrays", solver)
+    monkeypatch.setattr(programs, "solve_arrays", solver)
     hosts = "container { map { cores = 1, memory = 1 GiB }, reduce { cores = 1, memory = 1 GiB } }"
     classes = HALF_ON_SPOT.replace(hosts, "slots { map = 4, reduce = 2 }")
     mrdsl.solve(spec_of(blocks(), classes), "highs", limits=mrdsl.Limits(time=100.0))

@@ -89,7 +89,7 @@ def test_a_search_that_is_cut_short_has_nothing_worse_than_its_start(
         asked.append(start)
         return Reply(Termination.TIME_LIMIT)
 
-    monkeypatch.setattr("mrdsl.solving.array_answer.solve_program", ended)
+    monkeypatch.setattr("mrdsl.solving.programs.solve_program", ended)
     for solver, begins in (("highs", True), ("cbc", True), ("glpk", False)):
         warm = mrdsl.solve(spec, solver, start=start)
         assert (asked[-1] is not None) == begins
@@ -174,7 +174,7 @@ def test_what_begins_at_no_plan_says_so(how: dict[str, Any]) -> None:
 
 def test_the_note_leaves_the_warning_of_a_short_search(monkeypatch: pytest.MonkeyPatch) -> None:
     start = other_classes()
-    monkeypatch.setattr("mrdsl.solving.array_answer.solve_program", lambda *_, **__: Reply(Termination.TIME_LIMIT))
+    monkeypatch.setattr("mrdsl.solving.programs.solve_program", lambda *_, **__: Reply(Termination.TIME_LIMIT))
     found = mrdsl.solve(hour(), "cbc", start=start)
     assert found.plan is None
     assert [d.code for d in found.diagnostics] == ["stopped-early", "start-unused"]

@@ -11,8 +11,8 @@ from math import ceil, inf
 
 from mrdsl.families.schedule.methods.sizing import slots_for
 from mrdsl.formulas import waves
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.prices import PriceProcess
+from mrdsl.simulation.rental import Job
+from mrdsl.simulation.sampling import PriceProcess
 
 
 @dataclass(eq=False)

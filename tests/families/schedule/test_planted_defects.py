@@ -15,7 +15,7 @@ from mrdsl.families.schedule import trace
 from mrdsl.families.schedule.methods import policy
 from mrdsl.families.schedule.verify import jobs_of, verify
 from mrdsl.planning.verified_plans import trust_in
-from mrdsl.simulation.prices import ConstantPrice
+from mrdsl.simulation.sampling import ConstantPrice
 
 MODELS = Path(__file__).parents[3] / "models/schedule"
 CLASSES = """

@@ -7,11 +7,8 @@ import pytest
 
 from mrdsl.families.schedule.methods.policy import policy_of
 from mrdsl.simulation.audit import audit
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Log
-from mrdsl.simulation.machines import MachineType
-from mrdsl.simulation.prices import DrawnPrice
-from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.sampling import DrawnPrice, stream
 from mrdsl.simulation.scheduling import Simulation
 from mrdsl.spec.schema import Distribution
 from tests.families.schedule.plain_scheduler import Plain

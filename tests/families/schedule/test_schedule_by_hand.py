@@ -8,10 +8,8 @@ from mrdsl.families.schedule.methods.policies import EpochEdf, EventEdf, Malleab
 from mrdsl.families.schedule.methods.sizing import InstanceTypes, slots_for
 from mrdsl.formulas.waves import WaveProfile
 from mrdsl.simulation.audit import audit
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Log
-from mrdsl.simulation.machines import MachineType
-from mrdsl.simulation.prices import ConstantPrice, RecordedPrice
+from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.sampling import ConstantPrice, RecordedPrice
 from mrdsl.simulation.scheduling import Observed, Policy, Simulation
 
 HOUR = 3600.0

@@ -18,11 +18,8 @@ from mrdsl.families.schedule.methods.policy import run_policy, simulation
 from mrdsl.families.schedule.trace import jobs, machine_type
 from mrdsl.families.schedule.verify import measure, verify
 from mrdsl.simulation.audit import audit
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Log
-from mrdsl.simulation.machines import MachineType
-from mrdsl.simulation.prices import DrawnPrice
-from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.sampling import DrawnPrice, stream
 from mrdsl.simulation.scheduling import Simulation
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec

@@ -47,7 +47,7 @@ from mrdsl.families.capacity.methods.settling import Settling
 from mrdsl.families.capacity.packed_plans import as_packed
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Calibration, Evidence, FittedWork
-from mrdsl.simulation.kept import Verdict
+from mrdsl.simulation.observed import Verdict
 from mrdsl.simulation.verdicts import judge_share
 from mrdsl.spec.blocks import GUARANTEES
 

@@ -16,9 +16,8 @@ from mrdsl.core.result import Outcome
 from mrdsl.families.capacity.methods.calibration import Cell, Placement
 from mrdsl.families.capacity.methods.search import POWER, OutOfTimeError, Search, Wanted
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.simulation.kept import Verdict
-from mrdsl.simulation.statistics import share_bounds, within
-from mrdsl.simulation.verdicts import judge_share
+from mrdsl.simulation.observed import Verdict
+from mrdsl.simulation.verdicts import judge_share, share_bounds, within
 
 DECIDED = 0.99
 """The confidence at which a neighbour is accepted or rejected."""

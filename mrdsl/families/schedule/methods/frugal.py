@@ -29,9 +29,8 @@ from math import ceil, inf, nextafter
 
 from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.methods.placing import Lanes, fitting, rent_slots, spread
-from mrdsl.simulation.fleet import MAP, REDUCE, Cohort
-from mrdsl.simulation.lateness import Lateness
-from mrdsl.simulation.machines import started_periods
+from mrdsl.simulation.fleet import MAP, REDUCE, Cohort, Lateness
+from mrdsl.simulation.rental import started_periods
 from mrdsl.simulation.scheduling import JobRun, Simulation
 
 #: Late jobs held back for the largest savings; measured on the Facebook day (benchmarks/README.md).

@@ -18,8 +18,7 @@ from mrdsl.families.schedule.methods.sizing import InstanceTypes
 from mrdsl.families.schedule.plan import plan_of
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.families.schedule.trace import machine_type, price_process
-from mrdsl.simulation.jobs import Job
-from mrdsl.simulation.log import Entry, Log
+from mrdsl.simulation.rental import Entry, Job, Log
 from mrdsl.simulation.scheduling import Observer, Policy, Simulation
 
 

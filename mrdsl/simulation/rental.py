@@ -1,12 +1,13 @@
-"""Jobs as a simulation of deadlines takes them: equal tasks, counted, with their times and the moment they are due."""
+"""Values of a simulation of deadlines: jobs, the rented machine and its billing, and the decision log."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.rounding import ROUNDING, begun
 
 if TYPE_CHECKING:
     from mrdsl.formulas.waves import WaveProfile
@@ -56,3 +57,46 @@ class Job:
     def punctual_until(self) -> float:
         """The last finish that still counts as in time: the due moment, and what rounding may add to it."""
         return self.due + ROUNDING * (self.due - self.submit) + ROUNDING
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a run's log: what happened (``arrive``, ``rent``, ``place``, ``pay``, ...), when, and to what."""
+
+    what: str
+    time: float
+    facts: Mapping[str, Any]
+
+
+@dataclass
+class Log:
+    """Collects a run's entries: pass it as the simulation's observer."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def __call__(self, what: str, time: float, facts: Mapping[str, Any]) -> None:
+        self.entries.append(Entry(what, time, dict(facts)))
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """The one VM type: slots, on-demand price per second, billing period and start-up time in seconds.
+
+    ``broken_free``: the period in which the market takes a spot VM is not paid, as on EC2 until 2017.
+    """
+
+    map_slots: int
+    reduce_slots: int
+    price: float
+    billing: float
+    boot: float = 0.0
+    broken_free: bool = True
+
+    @property
+    def slots(self) -> tuple[int, int]:
+        return self.map_slots, self.reduce_slots
+
+
+def started_periods(start: float, end: float, period: float) -> int:
+    """How many billing periods have started by ``end`` (one that would start exactly there has not)."""
+    return max(int(begun((end - start) / period)), 0)
