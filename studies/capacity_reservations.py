@@ -145,7 +145,7 @@ def _with(spec: Spec, counts: Mapping[str, float]) -> Spec:
 
     def bought(vm: VmType) -> VmType:
         count = int(counts.get(vm.name, 0))
-        term = Reserved(price=0.0, available=count, paid="yes") if count else None
+        term = Reserved(price=0.0, available=count, prepaid="yes") if count else None
         return replace(vm, reserved=term, terms=())
 
     return replace(spec, facts=replace(spec.facts, vms=tuple(bought(vm) for vm in spec.facts.vms)))

@@ -38,7 +38,7 @@ def _page(path: Path, name: str, root: Path) -> str:
     where = path.relative_to(root).as_posix()
     text = path.read_text(encoding="utf-8").rstrip("\n")
     report = f"{name}-report.html"
-    command = f"mrdsl report {where} --time-limit {SECONDS:g} --spend 0 -o report.html"
+    command = f"mrdsl report {where} --time-limit {SECONDS:g} --analysis-time 0 -o report.html"
     style = "width: 100%; height: 40rem; border: 1px solid #8888"
     return (
         f"# {path.parent.name}: {path.stem}\n\n[The report of its plan]({report}), written by\n\n"

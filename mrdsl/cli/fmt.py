@@ -21,13 +21,14 @@ from mrdsl.exchange.text import decode
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Change nothing; print the differences.")
-def fmt(files: tuple[Path, ...], only_check: bool, diff: bool) -> int:
+@click.option("--upgrade", is_flag=True, help="Replace the words of earlier releases by those of today.")
+def fmt(files: tuple[Path, ...], only_check: bool, diff: bool, upgrade: bool) -> int:
     """Rewrite FILES in the canonical form; `-` reads standard input and prints."""
-    codes = [_format_one(path, only_check, diff) for path in specs_below(files)]
+    codes = [_format_one(path, only_check, diff, upgrade) for path in specs_below(files)]
     return max(codes, default=PLAN)
 
 
-def _format_one(path: Path, only_check: bool, diff: bool) -> int:
+def _format_one(path: Path, only_check: bool, diff: bool, upgrade: bool) -> int:
     from mrdsl.language.formatting import format_text
 
     shown = STANDARD_INPUT_NAME if path == STANDARD_INPUT else str(path)
@@ -41,7 +42,7 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
             [error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1))], {}
         )
         return WRONG_INPUT
-    made, problems = format_text(text, shown)
+    made, problems = format_text(_upgraded(text, shown, path) if upgrade else text, shown)
     if made is None:
         print_diagnostics(problems, {shown: text})
         return WRONG_INPUT
@@ -61,3 +62,9 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
         write_text(path, made, force=True)
         say(f"formatted {shown}", err=True)
     return PLAN
+
+
+def _upgraded(text: str, shown: str, path: Path) -> str:
+    from mrdsl.language.loading import upgraded
+
+    return upgraded(text, shown, Path.cwd() if path == STANDARD_INPUT else path.parent)

@@ -115,6 +115,7 @@ class QuantityKind:
     ``kind`` is the unit's kind in ``mrdsl.core.units.KINDS``; ``over`` names the facts field whose blocks are its
     argument (``classes`` for ``admitted(c)``), "" where it has none. Its argument may also be one of ``words``
     (``share(spot)``). ``whole``: it may be written without one too, and is then the sum over all.
+    ``was`` is its name in an earlier release, which specs may still have.
     """
 
     name: str
@@ -123,6 +124,7 @@ class QuantityKind:
     over: str = ""
     words: tuple[str, ...] = ()
     whole: bool = False
+    was: str = ""
 
     @property
     def takes_argument(self) -> bool:

@@ -97,7 +97,7 @@ def _resolve_item(
 ) -> None:
     scope = context.scope
     token = statement.words[0]
-    key = tree.word_text(token)
+    key = scope.current_word(words.former, tree.word_text(token), token)
     known = words.items.get(key)
     short = words.short_form(key) if known is None else None
     if short is not None and len(statement.words) == 1:
@@ -204,8 +204,8 @@ def _sort_block(
     written: dict[str, Any],
     repeated: dict[str, list[tree.Block | tree.Alike]],
 ) -> None:
-    word = tree.word_text(block.words[0])
-    if words.is_single(block):
+    word = context.scope.current_word(words.former, tree.word_text(block.words[0]), block.words[0])
+    if words.is_single(block, word):
         _resolve_single(words.singles[word], word, block, context, values, written)
     elif word in words.repeated:
         repeated.setdefault(word, []).append(block)

@@ -25,7 +25,7 @@ from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse, parse_in_rows
 from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import Importer, asked_of_plan, resolve, sort_statements
-from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
+from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
 from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations, mark_valid
 from mrdsl.spec.spec import Checked, Spec
@@ -51,12 +51,14 @@ class Loaded:
 
     ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them;
     ``files`` are the imports, tables and data files that it names.
+    ``renamed`` are the words of an earlier release, with their places.
     """
 
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str]
     files: tuple[Path, ...] = ()
+    renamed: tuple[Renamed, ...] = ()
 
 
 def load_file(
@@ -85,6 +87,25 @@ def load_text(
     if whole is None:
         return _unreadable(name, problem)
     return _load(whole, name, Path(folder), None, parameters or {}, seed, outside)
+
+
+def upgraded(text: str, name: str, folder: Path) -> str:
+    """Replace the words of earlier releases by those of today, in a spec's own text but not in what it imports.
+
+    Args:
+        text: The spec, which may have errors: words are replaced as far as it can be read.
+        name: The name of its file in messages.
+        folder: Where its imports and tables are.
+
+    Returns:
+        The text with each former word replaced; all else is unchanged.
+    """
+    found = load_text(text, name=name, folder=folder, outside=True).renamed
+    lines = text.split("\n")
+    for each in sorted({each for each in found if each.span.file == name}, key=lambda e: (e.span.line, -e.span.column)):
+        at, line = each.span.column - 1, lines[each.span.line - 1]
+        lines[each.span.line - 1] = line[:at] + line[at:].replace(each.was, each.word, 1)
+    return "\n".join(lines)
 
 
 def _unreadable(shown: str, problem: str) -> Loaded:
@@ -123,7 +144,7 @@ def _load(
         diagnostics += [d for d in said if d.code not in follows]
     diagnostics = _first(in_order(diagnostics))
     usable = not has_errors(d for d in diagnostics if not d.impossible)
-    return Loaded(spec if usable else None, tuple(diagnostics), resolved.texts, resolved.files)
+    return Loaded(spec if usable else None, tuple(diagnostics), resolved.texts, resolved.files, resolved.renamed)
 
 
 def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -39,6 +39,7 @@ class PlanExpressions:
     ) -> None:
         self.family, self.facts, self.scope, self.own, self.below = family, facts, scope, own, below
         self.known = {quantity.name: quantity for quantity in family.quantities}
+        self.former = {quantity.was: quantity.name for quantity in family.quantities if quantity.was}
         self._members: dict[str, dict[str, None]] = {}
 
     def build(self, node: Any) -> Built:
@@ -64,8 +65,9 @@ class PlanExpressions:
                 return self._named(str(token))
             case tree.Name(token):
                 return self._quantity(str(token), (), node)
-            case tree.Call(function, arguments, _) if str(function) in self.known:
-                return self._quantity(str(function), arguments, node)
+            case tree.Call(function, arguments, _) if str(function) in self.known or str(function) in self.former:
+                name = self.scope.current_word(self.former, str(function), function)
+                return self._quantity(name, arguments, node)
             case tree.Group(_, inner, _):
                 return self._build(inner)
             case tree.Signed(sign, operand):
@@ -86,7 +88,8 @@ class PlanExpressions:
             case tree.Name(token):
                 return (str(token) in self.known or str(token) in self.own) and token not in self.scope.parameter_names
             case tree.Call(function, arguments, _):
-                return str(function) in self.known or any(map(self._mentions_plan, arguments))
+                named = str(function) in self.known or str(function) in self.former
+                return named or any(map(self._mentions_plan, arguments))
             case tree.Group(_, inner, _) | tree.Signed(_, inner):
                 return self._mentions_plan(inner)
             case tree.Sum(parts) | tree.Product(parts):
@@ -277,7 +280,7 @@ class OwnQuantities:
         if isinstance(built[0], Constant):
             raise self.scope.mistake(
                 "wrong-statement",
-                f"`{name}` names no quantity of the plan",
+                f"`{name}` does not use any quantity of the plan",
                 statement.value,
                 f"write `param {name} = ...` for a number, or name a quantity: {_known(self.builder)}",
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any
 
 from mrdsl.contracts.family import SENSES, Family
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Span, chained, did_you_mean, error, note
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Span, chained, did_you_mean, error, note, warning
 from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document
 from mrdsl.families import family as find_family
@@ -27,7 +27,7 @@ from mrdsl.language.parsing import parse
 from mrdsl.language.plan_expressions import OwnQuantities, is_let, resolve_constraints, resolve_goal
 from mrdsl.language.requirements import WORD as REQUIRE
 from mrdsl.language.requirements import check_requirements, is_requirement
-from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
+from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
 from mrdsl.spec.schema import Block, Node
 from mrdsl.spec.spec import FileRead, Spec
 
@@ -160,6 +160,7 @@ class Resolved:
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str]
     files: tuple[Path, ...]
+    renamed: tuple[Renamed, ...] = ()
 
 
 def resolve(
@@ -184,7 +185,20 @@ def resolve(
         return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
     if spec is not None:
         spec = replace(spec, files=_read_files((path.resolve(),) if path is not None else (), files.found))
-    return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found))
+    report.found += _renamed(report.renamed)
+    return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found), tuple(report.renamed))
+
+
+def _renamed(renamed: Iterable[Renamed]) -> Iterator[Diagnostic]:
+    """Yield a warning for each former word, at its first place."""
+    first = {each.was: each for each in reversed(list(renamed))}
+    for each in first.values():
+        yield warning(
+            "former-word",
+            f"`{each.was}` is now called `{each.word}`",
+            each.span,
+            f"write `{each.word}`, or run `mrdsl fmt --upgrade {each.span.file}`",
+        )
 
 
 def _read_files(own: Iterable[Path], found: Iterable[Path]) -> tuple[FileRead, ...]:

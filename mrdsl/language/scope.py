@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -93,6 +93,15 @@ class TooManyMistakesError(Exception):
     """Ends the resolution of a spec that is wrong in more places than anybody reads."""
 
 
+@dataclass(frozen=True)
+class Renamed:
+    """A word of an earlier release: where it is, what it was, and the word of today."""
+
+    span: Span
+    was: str
+    word: str
+
+
 @dataclass
 class Report:
     """What all parts of one resolution share: the diagnostics so far, the one currency, names of unusable blocks.
@@ -104,6 +113,7 @@ class Report:
     currency: str = ""
     currency_span: Span | None = None
     dropped: set[str] = field(default_factory=set)
+    renamed: list[Renamed] = field(default_factory=list)
 
     def add(self, diagnostic: Diagnostic | None) -> None:
         if diagnostic is not None:
@@ -123,6 +133,13 @@ class Scope:
     draws: Draws | None = None
     accept: Callable[[Any], Any] = lambda values: values == values
     turns: list[int] = field(default_factory=list)
+
+    def current_word(self, former: Mapping[str, str], word: str, token: Any) -> str:
+        """Return the word of today for a word of an earlier release, and note its place."""
+        if word not in former:
+            return word
+        self.report.renamed.append(Renamed(self.span(token), word, former[word]))
+        return former[word]
 
     def span(self, node: Any) -> Span:
         return tree.span_of(self.files, node)

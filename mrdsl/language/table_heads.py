@@ -12,7 +12,7 @@ from mrdsl.exchange.cells import RawTable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import evaluate
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.scope import MistakeError, Value
+from mrdsl.language.scope import MistakeError, Renamed, Report, Value
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.schema import Item, Node
 
@@ -74,7 +74,7 @@ def column_of(
     written, unit = match["path"], match["unit"]
     if written == NAME_COLUMN:
         return Column(index, written, NAME_COLUMN, None, 1.0)
-    declared = attribute(node_type, written)
+    declared = attribute(node_type, _current_path(node_type, written, span, report))
     if declared is None and written in asked:
         value = Value(1.0, units.NUMBER)
         try:
@@ -101,6 +101,20 @@ def column_of(
     except MistakeError as mistake:
         report.add(mistake.diagnostic)
         return Column(index, written, path, item, 1.0)
+
+
+def _current_path(node_type: type[Node], path: str, span: Span, report: Report) -> str:
+    """Return a dotted path in the words of today, and note each former word."""
+    parts: list[str] = []
+    at: type[Node] | None = node_type
+    for part in path.split("."):
+        words = vocabulary(at) if at is not None else None
+        word = words.former.get(part, part) if words is not None else part
+        if word != part:
+            report.renamed.append(Renamed(span, part, word))
+        parts.append(word)
+        at = words.singles[word][1].node if words is not None and word in words.singles else None
+    return ".".join(parts)
 
 
 def attribute(node_type: type[Node], path: str) -> tuple[str, Item] | None:

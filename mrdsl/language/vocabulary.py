@@ -21,6 +21,7 @@ class Vocabulary:
     """The words of one block: items, single blocks, repeated blocks by singular and by plural; each with its field.
 
     ``calls`` are items that may be written as a call in the value of another: by that item's word and the call's.
+    ``former`` are words that a release before this one had, each with the word of today.
     """
 
     items: Mapping[str, tuple[str, Item]]
@@ -28,15 +29,16 @@ class Vocabulary:
     repeated: Mapping[str, tuple[str, Block]]
     plurals: Mapping[str, tuple[str, Block]]
     calls: Mapping[tuple[str, str], tuple[str, Item]]
+    former: Mapping[str, str]
 
     @property
     def blocks(self) -> tuple[str, ...]:
         """Every word that starts a block here."""
         return (*self.singles, *self.repeated)
 
-    def is_single(self, block: tree.Block) -> bool:
+    def is_single(self, block: tree.Block, word: str = "") -> bool:
         """Whether a block is a single one; where a word may be either, a name behind it makes it a repeated one."""
-        word = tree.word_text(block.words[0])
+        word = word or tree.word_text(block.words[0])
         return word in self.singles and not (word in self.repeated and len(block.words) > 1)
 
     def short_form(self, word: str) -> tuple[str, Block, Item] | None:
@@ -63,8 +65,11 @@ def _vocabulary(node: Any) -> Vocabulary:
     repeated: dict[str, tuple[str, Block]] = {}
     plurals: dict[str, tuple[str, Block]] = {}
     calls: dict[tuple[str, str], tuple[str, Item]] = {}
+    former: dict[str, str] = {}
     for name, declared in declarations(node).items():
         word = name.rstrip("_")
+        if declared.was:
+            former[declared.was] = word
         if isinstance(declared, Item):
             items[word] = (name, declared)
             if declared.called:
@@ -80,6 +85,7 @@ def _vocabulary(node: Any) -> Vocabulary:
         MappingProxyType(repeated),
         MappingProxyType(plurals),
         MappingProxyType(calls),
+        MappingProxyType(former),
     )
 
 

@@ -26,7 +26,8 @@ from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.families.diagnosis import schema_mistakes
 from mrdsl.reporting.document import FORMAT as FORMAT
-from mrdsl.spec.encoding import Decoder, MalformedError, encoded
+from mrdsl.spec.encoding import IS, Decoder, MalformedError, encoded
+from mrdsl.spec.expression import PlanQuantity
 from mrdsl.spec.schema import Node, Source
 from mrdsl.spec.spec import Constraint, FileRead, Goal, Let, Method, Spec
 
@@ -232,7 +233,39 @@ def _slots_as_meant(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "spec": {**spec, "facts": {**facts, "whole": facts.get("whole") or "no"}}}
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant, 2: _without_bounds}
+_RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "Losses": ("MachineFailures", {"back": "repair_time", "machines": "permanent"}),
+    "Failures": ("TaskFailures", {"share": "probability"}),
+    "Simulation": (
+        "Simulation",
+        {"lending": "work_conserving", "losses": "machine_failures", "failures": "task_failures"},
+    ),
+    "Run": ("Run", {"failures": "task_failures"}),
+    "Spread": ("Spread", {"kept": "service_level"}),
+    "Reserved": ("Reserved", {"paid": "prepaid"}),
+}
+_COLUMNS_RENAMED = {"reserved.paid": "reserved.prepaid"}
+
+
+def _words_of_today(document: dict[str, Any]) -> dict[str, Any]:
+    """Version 3 has the former words of the language in its spec."""
+    return {**document, "spec": _renamed(document["spec"])} if "spec" in document else document
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value.get(IS)
+    name, words = _RENAMED.get(kind, (kind, {})) if isinstance(kind, str) else (kind, {})
+    if kind == PlanQuantity.__name__ and value.get("name") == "kept":
+        return {**value, "name": "on_time"}
+    found = {words.get(key, _COLUMNS_RENAMED.get(key, key)): _renamed(each) for key, each in value.items()}
+    return found if name is None else {**found, IS: name}
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant, 2: _without_bounds, 3: _words_of_today}
 """From each older version to the next."""
 
 

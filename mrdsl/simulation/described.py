@@ -18,7 +18,7 @@ from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
 from mrdsl.simulation.recordings import read_times
 from mrdsl.simulation.settings import WhatIf
-from mrdsl.spec.blocks import Losses, Simulation
+from mrdsl.spec.blocks import MachineFailures, Simulation
 from mrdsl.spec.schema import Source
 from mrdsl.spec.simulated import Run, Stragglers
 
@@ -34,7 +34,10 @@ def asked(simulation: R, what_if: WhatIf) -> R:
     if what_if.stragglers is not None:
         described = replace(described, stragglers=Stragglers(share=what_if.stragglers[0], factor=what_if.stragglers[1]))
     if what_if.lose is not None and isinstance(described, Simulation):
-        described = replace(described, losses=replace(described.losses or Losses(), machines=what_if.lose))
+        described = replace(
+            described,
+            machine_failures=replace(described.machine_failures or MachineFailures(), permanent=what_if.lose),
+        )
     return described
 
 
@@ -58,9 +61,9 @@ def class_of(
 
 def faults_of(rules: Run, shuffle_service: bool = False, patience: float | None = None) -> Faults:
     """What may go wrong while tasks run; whether outputs outlive machines and how patient queues are, beside."""
-    failures, speculation = rules.failures, rules.speculation
+    failures, speculation = rules.task_failures, rules.speculation
     return Faults(
-        share=failures.share if failures is not None else 0.0,
+        share=failures.probability if failures is not None else 0.0,
         retries=failures.retries if failures is not None else 3,
         shuffle_service=shuffle_service,
         speculation=Speculation(speculation.quantile, speculation.factor) if speculation is not None else None,

@@ -60,7 +60,7 @@ class Drawing:
 
     def promise(self, limit: float | None) -> Promised | None:
         """What a limit on something that happens once in each run promises, as the rules say."""
-        return None if limit is None else Promised(limit, self.rules.kept)
+        return None if limit is None else Promised(limit, self.rules.service_level)
 
     def once(self, times: Sequence[float] | Floats, limit: float | None, utilisation: float | None = None) -> Observed:
         """What runs saw of something that happens once in each; a ``limit`` on it is a promise."""

@@ -37,17 +37,17 @@ def check_repeats(scenario: Scenario, node: Any, rules: Run) -> Iterator[Diagnos
 
     ``node`` is a class to show, and ``rules`` is what the spec says of its simulation.
     """
-    failures, losses = rules.failures, getattr(rules, "losses", None)
+    failures, losses = rules.task_failures, getattr(rules, "machine_failures", None)
     place = node.span if losses is None else losses.span
     expected = (
         (
             _failed,
             "attempts that fail",
             None if failures is None else failures.span,
-            "fewer retries, or a smaller share",
+            "fewer retries, or a smaller probability",
         ),
         (_killed, "attempts that end with their machine", place, "a lower rate, or tasks that take less time"),
-        (_losses, "losses of machines, which come back too late", place, "a lower rate, or a shorter time `back`"),
+        (_losses, "losses of machines, which come back too late", place, "a lower rate, or a shorter `repair_time`"),
     )
     tasks = sum(enough_of(each) * stage.tasks for each in scenario.classes for stage in each.kind.stages)
     most = MOST_REPEATS + PER_TASK * tasks
@@ -174,7 +174,7 @@ class Held:
 def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:
     """Classes that share slots: all where slots are lent, else each alone; without those that no task is known of."""
     known = [each for each in held if each.users and each.node.coefficients is None]
-    return [tuple(known)] if rules.lending == "yes" and known else [(each,) for each in known]
+    return [tuple(known)] if rules.work_conserving == "yes" and known else [(each,) for each in known]
 
 
 def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) -> Scenario:
@@ -190,7 +190,7 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
         node, jobs = each.node, each.users * (settings.jobs or rules.jobs_per_user)
         classes.append(class_of(node, submitters_of(node, each.users, settings.what_if.burst), rules, jobs))
         machines += _as_packed(each) if each.machines else [m for p in (MAP, REDUCE) for m in _machines(each, p)]
-    losses = rules.losses
+    losses = rules.machine_failures
     shares = rules.scheduler == "fair" or (rules.scheduler == "capacity" and len(group) > 1)
     return Scenario(
         tuple(classes),
@@ -198,7 +198,7 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
         tuple(_queues(rules, [each.slots[pool] for each in group]) for pool in (MAP, REDUCE)),
         rules.warm_up,
         faults_of(rules, rules.shuffle_service == "yes", rules.preemption if shares else None),
-        LossRule(losses.rate, losses.back, losses.machines) if losses is not None else None,
+        LossRule(losses.rate, losses.repair_time, losses.permanent) if losses is not None else None,
     )
 
 
@@ -247,7 +247,9 @@ def check_scenario(
             error(
                 "out-of-range",
                 f"{losses.machines} machines go for good, and class {node.name} has {fewest} for one kind of its tasks",
-                simulation.losses.span_of("machines") if simulation and simulation.losses and not asked else None,
+                simulation.machine_failures.span_of("permanent")
+                if simulation and simulation.machine_failures and not asked
+                else None,
                 f"write {said} or fewer" if fewest > 1 else f"leave out {word}: the class has no machine to spare",
             ),
             path="--fail-machines" if asked else "",

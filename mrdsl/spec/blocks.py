@@ -112,10 +112,11 @@ class Reserved(Node):
         "price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0, symbol="rho"
     )
     available: int = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")
-    paid: str = choice(
+    prepaid: str = choice(
         YES_OR_NO,
         "whether they are paid for in any case, used or not: using them then costs the fee alone",
         default="no",
+        was="paid",
     )
 
 
@@ -267,17 +268,18 @@ def any_rows(nodes: Sequence[Any], field: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Losses(Node):
-    """Machines that go, with the tasks that run on them and their map output."""
+class MachineFailures(Node):
+    """Failures of machines, which end the tasks that run on them and lose their map output."""
 
-    rate: float = quantity("rate", "how often each machine goes, at random", default=0.0, at_least=0.0)
-    back: float = quantity("time", "how long it takes until another stands there", default=120.0, at_least=0.0)
-    machines: int = quantity(
+    rate: float = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
+    repair_time: float = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0, was="back")
+    permanent: int = quantity(
         "vms",
-        "how many go for good once the warm-up is over, of every class where classes lend no slots",
+        "machines that fail for good after the warm-up, of every class if classes do not share idle slots",
         default=0,
         at_least=0,
         whole=True,
+        was="machines",
     )
 
 
@@ -290,11 +292,14 @@ class Simulation(Run):
         "fair: every job of a class alike; capacity: the oldest job of each class first; fifo: the oldest job of all",
         default="fair",
     )
-    lending: str = choice(
-        YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
+    work_conserving: str = choice(
+        YES_OR_NO,
+        "whether a class's idle slots are lent to other classes, one for one",
+        default="no",
+        was="lending",
     )
     preemption: float | None = preemption_item()
-    losses: Losses | None = block(Losses, "machines that go")
+    machine_failures: MachineFailures | None = block(MachineFailures, "machines that fail", was="losses")
     shuffle_service: str = choice(
         YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"
     )

@@ -124,6 +124,7 @@ class Item:
     own word is what the file is wrapped in.
     ``names`` are those of blocks ``of``, where that is said, or one of ``choices`` alone.
     A choice with ``percentiles`` may be any of p1 to p99 too.
+    ``was`` is the former word, which specs and saved plans may still have.
     """
 
     form: str
@@ -141,6 +142,7 @@ class Item:
     called: str = ""
     of: str = ""
     percentiles: bool = False
+    was: str = ""
 
     @property
     def required(self) -> bool:
@@ -163,6 +165,7 @@ class Block:
     ``sources`` are readers that bring one block's data, ``catalogues`` those whose files list many blocks. ``short``
     names the item that ``word = value`` gives where the block's other items keep their defaults. A repeated block whose
     NAME is that of a block ``of`` says something about that one.
+    ``was`` is the former word, which specs and saved plans may still have.
     """
 
     node: type[Node]
@@ -175,6 +178,7 @@ class Block:
     short: str = ""
     catalogues: tuple[str, ...] = ()
     of: str = ""
+    was: str = ""
 
 
 def quantity(
@@ -189,13 +193,16 @@ def quantity(
     at_most: float | None = None,
     whole: bool = False,
     automatic: bool = False,
+    was: str = "",
 ) -> Any:
     """A number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``: optional.
 
     ``automatic``: ``auto`` may be written for None.
     """
     return _item(
-        Item("quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole, automatic=automatic)
+        Item(
+            "quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole, automatic=automatic, was=was
+        )
     )
 
 
@@ -212,9 +219,11 @@ def value_range(
     return _item(Item("range", doc, kind, symbol, default, above, at_least))
 
 
-def choice(options: Sequence[str], doc: str, *, default: Any = REQUIRED, percentiles: bool = False) -> Any:
+def choice(
+    options: Sequence[str], doc: str, *, default: Any = REQUIRED, percentiles: bool = False, was: str = ""
+) -> Any:
     """One word out of a fixed list, with ``percentiles`` or one of p1 to p99."""
-    return _item(Item("choice", doc, default=default, choices=tuple(options), percentiles=percentiles))
+    return _item(Item("choice", doc, default=default, choices=tuple(options), percentiles=percentiles, was=was))
 
 
 def text(doc: str, *, default: Any = REQUIRED) -> Any:
@@ -279,13 +288,21 @@ def distribution(
     return _item(Item("distribution", doc, kind, symbol, default, above, at_least))
 
 
-def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequence[str] = (), short: str = "") -> Any:
+def block(
+    node: type[Node],
+    doc: str,
+    *,
+    required: bool = False,
+    sources: Sequence[str] = (),
+    short: str = "",
+    was: str = "",
+) -> Any:
     """One nested block; the field holds the node, or None where it was left out.
 
     ``sources`` names the readers that ``from`` accepts; such a node type declares a field ``source``. With ``short``,
     ``word = value`` stands for ``word { short = value }``.
     """
-    declared = Block(node, doc, required=required, sources=tuple(sources), short=short)
+    declared = Block(node, doc, required=required, sources=tuple(sources), short=short, was=was)
     return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
 
 

@@ -29,10 +29,10 @@ class Stragglers(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Failures(Node):
+class TaskFailures(Node):
     """Attempts that fail, at a moment that is uniform over their time."""
 
-    share: float = quantity("share", "which part of all attempts", at_least=0.0, below=1.0)
+    probability: float = quantity("share", "share of the attempts that fail", at_least=0.0, below=1.0, was="share")
     retries: int = quantity(
         "number",
         "how often a task may fail and run again before its job is given up",
@@ -72,7 +72,7 @@ class Run(Node):
         at_most=1.0,
     )
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
-    failures: Failures | None = block(Failures, "attempts that fail")
+    task_failures: TaskFailures | None = block(TaskFailures, "attempts that fail", was="failures")
     speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
 
 
@@ -141,12 +141,13 @@ class Spread(Node):
         at_least=1.0,
     )
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
-    kept: float | None = quantity(
+    service_level: float | None = quantity(
         "share",
-        "in which part of all runs a deadline or limit must hold; default: on average",
+        "share of the runs in which a deadline or limit must hold; default: on average",
         default=None,
         above=0.0,
         below=1.0,
+        was="kept",
     )
 
     @property

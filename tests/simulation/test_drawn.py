@@ -286,7 +286,7 @@ def test_factors_have_the_mean_one(words: str) -> None:
 def test_kept_makes_a_promise_of_a_share() -> None:
     """One task of exponential time: its share of runs in time is known."""
     text = 'problem deadline "one"\ndag d { allowable_delay = 100 s, task t { duration = 90 s } }\nmaximize slack\n'
-    spread = "simulation {{ distribution = exponential, kept = {0} }}"
+    spread = "simulation {{ distribution = exponential, service_level = {0} }}"
     in_time = 1.0 - np.exp(-100.0 / 90.0)
     for level, outcome in ((in_time - 0.05, Outcome.KEPT), (in_time + 0.05, Outcome.BROKEN)):
         plan = plan_of(mrdsl.simulate(mrdsl.loads(text + spread.format(f"{100 * level:.3f}%")), runs=1500))

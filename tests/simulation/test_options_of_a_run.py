@@ -46,7 +46,7 @@ def test_bursts_wait_for_each_other() -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 9])
 def test_jobs_survive_as_often_as_their_retries_allow(retries: int) -> None:
-    found = seen(rules=f"failures {{ share = 20 %, retries = {retries} }}")
+    found = seen(rules=f"task_failures {{ probability = 20 %, retries = {retries} }}")
     survive = (1.0 - 0.2 ** (retries + 1)) ** 4
     assert 1.0 - found.failed / found.jobs == pytest.approx(survive, abs=0.035)
     if retries == 9:

@@ -38,10 +38,10 @@ def lone(rules: str, family: str = "capacity") -> mrdsl.Spec:
 @pytest.mark.parametrize(
     ("rules", "what"),
     [
-        ("losses { rate = 10/h, back = 1e9 s }", "losses of machines"),
-        ("losses { rate = 1e9/h }", "end with their machine"),
-        ("losses { rate = 600/h }", "end with their machine"),
-        ("failures { share = 99.999%, retries = 1000000 }", "attempts that fail"),
+        ("machine_failures { rate = 10/h, repair_time = 1e9 s }", "losses of machines"),
+        ("machine_failures { rate = 1e9/h }", "end with their machine"),
+        ("machine_failures { rate = 600/h }", "end with their machine"),
+        ("task_failures { probability = 99.999%, retries = 1000000 }", "attempts that fail"),
     ],
 )
 def test_a_run_that_would_hardly_end_is_told_before_it(rules: str, what: str) -> None:
@@ -55,21 +55,24 @@ def test_a_run_that_would_hardly_end_is_told_before_it(rules: str, what: str) ->
 
 def test_failures_are_told_where_slots_have_no_machines_too() -> None:
     with pytest.raises(mrdsl.MrdslError, match="would hardly end"):
-        mrdsl.simulate(lone("failures { share = 99.999%, retries = 1000000 }", "bounds"), runs=1, jobs=2)
+        mrdsl.simulate(lone("task_failures { probability = 99.999%, retries = 1000000 }", "bounds"), runs=1, jobs=2)
 
 
 def test_a_task_is_tried_as_often_as_is_expected_of_it() -> None:
     # On one slot, whose machine goes once in 5 s and is back at once: 10 s without a loss take (e^2 - 1) * 5 s.
-    plan = mrdsl.simulate(lone("losses { rate = 0.2/s, back = 0 s }"), runs=4, jobs=50).plan
+    plan = mrdsl.simulate(lone("machine_failures { rate = 0.2/s, repair_time = 0 s }"), runs=4, jobs=50).plan
     assert plan.observed["a"].mean == pytest.approx(4 * 5.0 * (exp(2.0) - 1.0), rel=0.15)
 
 
 def test_a_lone_machine_is_there_for_its_share_of_the_time() -> None:
     # It goes once in 1,000 s and comes back after 9,000 s: 40 s take ten times as long, and a little more.
-    plan = mrdsl.simulate(lone("losses { rate = 0.001/s, back = 9000 s }"), runs=4, jobs=2000).plan
+    plan = mrdsl.simulate(lone("machine_failures { rate = 0.001/s, repair_time = 9000 s }"), runs=4, jobs=2000).plan
     assert plan.observed["a"].mean == pytest.approx(400.0, rel=0.1)
 
 
-@pytest.mark.parametrize("rules", ["losses { rate = 5/h, back = 30 s }", "losses { rate = 1e-6/h, back = 1e15 s }"])
+@pytest.mark.parametrize(
+    "rules",
+    ["machine_failures { rate = 5/h, repair_time = 30 s }", "machine_failures { rate = 1e-6/h, repair_time = 1e15 s }"],
+)
 def test_losses_that_a_run_outlasts_are_run(rules: str) -> None:
     assert mrdsl.simulate(mrdsl.loads(TEXT.format(rules=rules)), runs=1, jobs=2).plan.observed["a"].jobs > 0

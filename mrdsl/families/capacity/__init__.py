@@ -73,7 +73,9 @@ FAMILY = Family(
         QuantityKind("vms", "vms", "rented VMs, however bought; of all types or of one", "vms", whole=True),
         QuantityKind("share", "share", "the part of all rented VMs that is bought so", words=WAYS),
         QuantityKind("admitted", "jobs", "jobs of a class that are admitted", over="classes"),
-        QuantityKind("kept", "share", "share of a class's jobs that end in time, in simulation", over="classes"),
+        QuantityKind(
+            "on_time", "share", "share of a class's jobs that end in time, in simulation", over="classes", was="kept"
+        ),
         QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),
     ),
     check=check,

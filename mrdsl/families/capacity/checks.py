@@ -108,7 +108,7 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
         )
     for vm in vms:
         for term in contracts(vm):
-            if term.paid == "no" and term.price >= vm.on_demand.price:
+            if term.prepaid == "no" and term.price >= vm.on_demand.price:
                 yield warning(
                     "reserved-not-cheaper",
                     f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",

@@ -131,7 +131,7 @@ def _is_quota(bound: Bound) -> bool:
     return bound.quantity == "vms" and bool(bound.name) and bound.comparison == "<="
 
 
-KEPT = "kept"
+ON_TIME = "on_time"
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class Promise:
 def promises_of(spec: Spec) -> tuple[Promise, ...]:
     """What a spec that has passed its checks promises about runs, in the order of classes.
 
-    ``guarantee = p95`` speaks of the deadline, or of ``completion(c) <= t`` where that is tighter; ``kept(c) >= 99 %``
-    of the deadline, and stands in the place of an estimate where the class says neither ``guarantee`` nor
-    ``completion(c) <= t``, which limits the average.
+    ``guarantee = p95`` limits the deadline, or ``completion(c) <= t`` if that is tighter. ``on_time(c) >= 99 %`` limits
+    the deadline; it replaces an estimate if the class has neither ``guarantee`` nor ``completion(c) <= t``, which
+    limits the average.
     """
     facts: CapacityFacts = spec.facts
     percents = _percentiles(facts)
@@ -206,12 +206,14 @@ def _disturbed(rules: Simulation | None) -> bool:
     """Return True if tasks may take longer, run twice or wait for those of other classes."""
     if rules is None:
         return False
-    return rules.lending == "yes" or any((rules.stragglers, rules.failures, rules.speculation, rules.losses))
+    return rules.work_conserving == "yes" or any(
+        (rules.stragglers, rules.task_failures, rules.speculation, rules.machine_failures)
+    )
 
 
 def is_about_runs(spec: Spec) -> bool:
     """Whether a spec promises anything about runs."""
-    return any(map(mentions_kept, spec.constraints)) or bool(_percentiles(spec.facts))
+    return any(map(mentions_on_time, spec.constraints)) or bool(_percentiles(spec.facts))
 
 
 def _percentiles(facts: CapacityFacts) -> tuple[int, ...]:
@@ -223,15 +225,15 @@ def _with_a_p(word: Any) -> Any:
     return (word >= "p") & (word < "q")
 
 
-def mentions_kept(constraint: Constraint) -> bool:
+def mentions_on_time(constraint: Constraint) -> bool:
     """Whether a comparison is about the share of jobs in time."""
     sides = constraint.left, constraint.right
-    return any(quantity.name == KEPT for side in sides for quantity in quantities_in(side))
+    return any(quantity.name == ON_TIME for side in sides for quantity in quantities_in(side))
 
 
 def without_promises(spec: Spec) -> Spec:
-    """The spec without comparisons of ``kept``: what a formula can plan for."""
-    return replace(spec, constraints=tuple(each for each in spec.constraints if not mentions_kept(each)))
+    """The spec without comparisons of ``on_time``: what a formula can plan for."""
+    return replace(spec, constraints=tuple(each for each in spec.constraints if not mentions_on_time(each)))
 
 
 def refuse_promises(spec: Spec, what: str) -> None:
@@ -253,23 +255,23 @@ def refuse_promises(spec: Spec, what: str) -> None:
 
 
 def check_promises(spec: Spec) -> Iterator[Diagnostic]:
-    """Comparisons of ``kept`` that say no share to reach, and promises about classes that never run."""
-    wrong = [each for each in spec.constraints if mentions_kept(each) and _level(each) is None]
+    """Comparisons of ``on_time`` that say no share to reach, and promises about classes that never run."""
+    wrong = [each for each in spec.constraints if mentions_on_time(each) and _level(each) is None]
     for constraint in wrong:
         yield error(
             "wrong-statement",
-            "`kept` is compared in one way: with a share that it reaches at least",
+            "`on_time` is compared in one way: with a share that it reaches at least",
             constraint.span,
-            "write kept(CLASS) >= 99.9 %",
+            "write on_time(CLASS) >= 99.9 %",
         )
     for constraint in spec.constraints:
-        found = _level(constraint) if mentions_kept(constraint) else None
+        found = _level(constraint) if mentions_on_time(constraint) else None
         if found is not None and not 0.0 < found[1] < 1.0:
             yield error(
                 "out-of-range",
                 f"a share of {100.0 * found[1]:g} % of the jobs cannot be shown by runs",
                 constraint.span,
-                "write a share above 0 and below 100 %, such as kept(CLASS) >= 99.9 %; all jobs: guarantee = upper",
+                "write a share above 0 and below 100 %, such as on_time(CLASS) >= 99.9 %; all jobs: guarantee = upper",
             )
     if not wrong:
         yield from _never_run(spec)
@@ -290,14 +292,14 @@ def _never_run(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _levels(spec: Spec) -> list[tuple[str, float, Span | None]]:
-    found = [(constraint, _level(constraint)) for constraint in spec.constraints if mentions_kept(constraint)]
+    found = [(constraint, _level(constraint)) for constraint in spec.constraints if mentions_on_time(constraint)]
     return [(*level, constraint.span) for constraint, level in found if level is not None]
 
 
 def _level(constraint: Constraint) -> tuple[str, float] | None:
-    """The class and the share of ``kept(c) >= share``, None for any other comparison."""
+    """The class and the share of ``on_time(c) >= share``, None for any other comparison."""
     match bounds_in(constraint):
-        case [Bound("kept", name, ">=", level)]:
+        case [Bound("on_time", name, ">=", level)]:
             return name, level
     return None
 

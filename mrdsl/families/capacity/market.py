@@ -152,7 +152,7 @@ def market_of(facts: CapacityFacts) -> Market:
     for number, vm in enumerate(facts.vms):
         lanes.append(Lane(number))
         offers += _firm(vm, len(lanes) - 1, facts.period)
-        sunk += sum(term.price * term.available for term in contracts(vm) if term.paid == "yes") * facts.period
+        sunk += sum(term.price * term.available for term in contracts(vm) if term.prepaid == "yes") * facts.period
         if vm.spot is not None:
             lanes.append(Lane(number, True, vm.spot.interruptions))
             offers.append(Offer(len(lanes) - 1, SPOT, (vm.spot.price + vm.fee) * facts.period))
@@ -169,5 +169,5 @@ def market_of(facts: CapacityFacts) -> Market:
 def _firm(vm: VmType, lane: int, period: float) -> Iterator[Offer]:
     yield Offer(lane, ON_DEMAND, (vm.on_demand.price + vm.fee) * period)
     for term in contracts(vm):
-        price = (0.0 if term.paid == "yes" else term.price) + vm.fee
+        price = (0.0 if term.prepaid == "yes" else term.price) + vm.fee
         yield Offer(lane, RESERVED, price * period, float(term.available), term.name)

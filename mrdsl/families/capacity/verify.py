@@ -366,7 +366,7 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     index = list(plan.names).index(argument)
     if name == "admitted":
         return float(plan.admitted[index])
-    if name == "kept":
+    if name == "on_time":
         return share_kept(spec, plan, shares_of(spec.facts, plan), argument)
     if name == "completion":
         return float(promised_times(spec, plan)[index])

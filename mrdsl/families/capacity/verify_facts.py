@@ -262,7 +262,7 @@ def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
             found[vm.name, "spot", ""] = Offered(facts.period * (vm.spot.price + vm.fee))
         contracts = [("", vm.reserved)] if vm.reserved is not None else []
         for name, contract in (*contracts, *((term.name, term) for term in vm.terms)):
-            price = vm.fee if contract.paid == "yes" else contract.price + vm.fee
+            price = vm.fee if contract.prepaid == "yes" else contract.price + vm.fee
             found[vm.name, "reserved", name] = Offered(facts.period * price, float(contract.available))
     return found
 
@@ -270,7 +270,7 @@ def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
 def paid_in_any_case(facts: CapacityFacts) -> float:
     """Compute what contracts cost that are paid whether or not their VMs are used."""
     contracts = [each for vm in facts.vms for each in ((vm.reserved, *vm.terms) if vm.reserved else vm.terms)]
-    return facts.period * sum(each.price * each.available for each in contracts if each.paid == "yes")
+    return facts.period * sum(each.price * each.available for each in contracts if each.prepaid == "yes")
 
 
 def vms_of(facts: CapacityFacts, plan: CapacityPlan) -> Mapping[Way, float]:

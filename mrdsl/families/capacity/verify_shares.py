@@ -229,7 +229,7 @@ def verify_promises(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[
 
 
 def promised(spec: Spec) -> tuple[Promised, ...]:
-    """Read what a spec promises about runs: ``guarantee = p95`` of the deadline, ``kept(c) >= share``."""
+    """Read what a spec promises about runs: ``guarantee = p95`` of the deadline, ``on_time(c) >= share``."""
     classes = spec.facts.classes
     guarantee = words(classes, "guarantee")
     percents = np.flatnonzero(np.isin(guarantee, list(PERCENTILES))).tolist()
@@ -245,7 +245,7 @@ def promised(spec: Spec) -> tuple[Promised, ...]:
         level = PERCENTILES[str(node.guarantee)] / 100.0
         found.append(Promised(index, node.name, level, min([node.deadline, *limits]), node.span_of("guarantee")))
     for each in bounds:
-        if each.quantity == "kept" and each.comparison == ">=":
+        if each.quantity == "on_time" and each.comparison == ">=":
             index = places[each.name]
             found.append(Promised(index, each.name, each.value, classes[index].deadline, each.span))
     return tuple(found)
@@ -320,7 +320,9 @@ def _disturbed(rules: Simulation | None) -> bool:
     """Return True if tasks may take longer, run twice or wait for those of other classes."""
     if rules is None:
         return False
-    return rules.lending == "yes" or any((rules.stragglers, rules.failures, rules.speculation, rules.losses))
+    return rules.work_conserving == "yes" or any(
+        (rules.stragglers, rules.task_failures, rules.speculation, rules.machine_failures)
+    )
 
 
 def _doubt_about(found: Evidence) -> str:

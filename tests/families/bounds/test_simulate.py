@@ -221,7 +221,7 @@ def test_what_goes_wrong_can_be_said_in_a_bounds_spec_and_asked_for_by_the_comma
         return mrdsl.simulate(class_of("", simulation=simulation), runs=2, jobs=20, **given).plan.observed["a"].mean
 
     usual = mean()
-    for wrong in ("stragglers { share = 10 %, factor = 6 }", "failures { share = 20 %, retries = 9 }"):
+    for wrong in ("stragglers { share = 10 %, factor = 6 }", "task_failures { probability = 20 %, retries = 9 }"):
         assert mean(wrong) > 1.1 * usual
     slow = WhatIf(stragglers=(0.1, 6.0))
     assert mean(what_if=slow) == mean("stragglers { share = 10 %, factor = 6 }")

@@ -164,7 +164,7 @@ def test_a_plan_without_evidence_keeps_no_promise() -> None:
 
 
 def kept_at_least(share: float) -> Constraint:
-    return Constraint(PlanQuantity("kept", "clicks"), ">=", Constant(share), "kept(clicks) >= ...")
+    return Constraint(PlanQuantity("kept", "clicks"), ">=", Constant(share), "on_time(clicks) >= ...")
 
 
 def test_a_share_beside_an_estimate_is_kept_too() -> None:
@@ -287,9 +287,9 @@ def test_formulations_refuse_such_promises_with_the_reason(formulation: str) -> 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("kept(clicks) <= 90 %", "one way"),
-        ("2 * kept(clicks) >= 90 %", "one way"),
-        ("kept(clicks) >= 100 %", "cannot be shown by runs"),
+        ("on_time(clicks) <= 90 %", "one way"),
+        ("2 * on_time(clicks) >= 90 %", "one way"),
+        ("on_time(clicks) >= 100 %", "cannot be shown by runs"),
     ],
 )
 def test_a_share_is_promised_in_one_way(line: str, said: str) -> None:

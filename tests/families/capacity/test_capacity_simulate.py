@@ -139,9 +139,9 @@ def test_a_plain_simulator_agrees_within_their_intervals() -> None:
     ("simulation", "slower"),
     [
         ("stragglers { share = 10 %, factor = 6 }", True),
-        ("failures { share = 20 %, retries = 9 }", True),
-        ("losses { machines = 3 }", True),
-        ("losses { rate = 20/h, back = 1 min }", True),
+        ("task_failures { probability = 20 %, retries = 9 }", True),
+        ("machine_failures { permanent = 3 }", True),
+        ("machine_failures { rate = 20/h, repair_time = 1 min }", True),
         ("scheduler = fifo", False),
     ],
 )
@@ -152,24 +152,28 @@ def test_what_goes_wrong_costs_time(simulation: str, slower: bool) -> None:
 def test_copies_help_against_stragglers_and_a_shuffle_service_against_losses() -> None:
     slow = "stragglers { share = 5 %, factor = 8 }"
     assert mean_of(spec_of(PLAIN, f"{slow} speculation {{ }}")) < 0.95 * mean_of(spec_of(PLAIN, slow))
-    losses = "losses { rate = 40/h, back = 30 s }"
+    losses = "machine_failures { rate = 40/h, repair_time = 30 s }"
     assert mean_of(spec_of(PLAIN, f"{losses} shuffle_service = yes")) < 0.98 * mean_of(spec_of(PLAIN, losses))
 
 
 def test_machines_may_go_before_the_first_job() -> None:
     # Without a warm-up they go at once: the class has run on what is left from its first job on.
     for warm_up in (0, 10):
-        plan = mrdsl.simulate(spec_of(PLAIN, f"warm_up = {warm_up}%, losses {{ machines = 3 }}"), runs=1, jobs=5).plan
+        plan = mrdsl.simulate(
+            spec_of(PLAIN, f"warm_up = {warm_up}%, machine_failures {{ permanent = 3 }}"), runs=1, jobs=5
+        ).plan
         assert plan.observed["a"].jobs == 20 - 20 * warm_up // 100
 
 
 def test_jobs_are_given_up_where_no_retry_is_left() -> None:
-    plan = mrdsl.simulate(spec_of(PLAIN, "failures { share = 1 %, retries = 0 }"), runs=2, jobs=50).plan
+    plan = mrdsl.simulate(spec_of(PLAIN, "task_failures { probability = 1 %, retries = 0 }"), runs=2, jobs=50).plan
     seen = plan.observed["a"]
     # 52 tasks that must all go well: 0.99^52 of the jobs do.
     assert 1.0 - seen.failed / seen.jobs == pytest.approx(0.99**52, abs=0.08)
     assert round(seen.kept.share * seen.jobs) <= seen.jobs - seen.failed
-    gone = mrdsl.simulate(spec_of(PLAIN, "failures { share = 99 %, retries = 0 }"), runs=1, jobs=2).plan.observed["a"]
+    gone = mrdsl.simulate(
+        spec_of(PLAIN, "task_failures { probability = 99 %, retries = 0 }"), runs=1, jobs=2
+    ).plan.observed["a"]
     assert (gone.failed, gone.mean, gone.kept.share) == (gone.jobs, None, 0.0)
 
 
@@ -209,7 +213,7 @@ def test_every_scheduler_keeps_its_order(scheduler: str, by_hand: tuple[float, f
     # fifo: three slots for the oldest job: a's end at 20, 30, 60 and 70 s, b's at 40 and 80 s.
     one, two = (MAPS.format(4, 10, f"jobs = {n}..{n}, deadline = 30 min, penalty = 1 USD") for n in (1, 2))
     both = two + one.replace("class a", "class b")
-    spec = spec_of(both, f"warm_up = 0%, lending = yes, {preemption} scheduler = {scheduler}")
+    spec = spec_of(both, f"warm_up = 0%, work_conserving = yes, {preemption} scheduler = {scheduler}")
     plan = mrdsl.simulate(spec, runs=1, jobs=2).plan
     assert [plan.of_class(k).whole_slots.map for k in (0, 1)] == [2, 1]
     assert [plan.observed[name].jobs for name in "ab"] == [4, 2]
@@ -242,7 +246,7 @@ def test_a_class_of_stages_runs_and_waits_for_its_longest_path() -> None:
 
 
 def test_the_number_of_processes_changes_nothing() -> None:
-    spec = spec_of(PLAIN, "stragglers { share = 10 %, factor = 6 } speculation { } losses { rate = 5/h }")
+    spec = spec_of(PLAIN, "stragglers { share = 10 %, factor = 6 } speculation { } machine_failures { rate = 5/h }")
     one, two = (mrdsl.simulate(spec, runs=3, jobs=4, processes=count).plan.document() for count in (1, 2))
     assert one == two
 
@@ -296,7 +300,7 @@ def test_where_no_machine_is_to_spare_the_words_of_whoever_said_so_are_told() ->
     assert told.place == "--fail-machines"
     assert told.hint == "leave out --fail-machines: the class has no machine to spare"
     with pytest.raises(mrdsl.MrdslError) as refused:
-        mrdsl.simulate(spec_of(SPARES_NONE, "losses { machines = 1 }"), runs=1, jobs=2)
+        mrdsl.simulate(spec_of(SPARES_NONE, "machine_failures { permanent = 1 }"), runs=1, jobs=2)
     (told,) = refused.value.diagnostics
     assert told.span is not None
     assert told.hint == "leave out machines: the class has no machine to spare"
@@ -347,7 +351,7 @@ class b { map { tasks = 4, avg = 10 s, max = 10 s } slots { map = 2, reduce = 1 
   on slow { map { tasks = 4, avg = 12 s, max = 12 s } }
   jobs = 2..2, deadline = 30 min, penalty = 100 USD, types = [slow] }
 minimize cost
-simulation { warm_up = 0%, losses { back = 5 min } }
+simulation { warm_up = 0%, machine_failures { repair_time = 5 min } }
 """
 
 

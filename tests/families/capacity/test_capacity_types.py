@@ -369,7 +369,7 @@ def test_formulations_that_take_the_type_as_fixed_say_so(formulation: str) -> No
 def test_a_spec_of_types_is_printed_and_read_back() -> None:
     text = """problem capacity
 vm a { on_demand { price = 1 USD/h }, reserved { price = 0.5 USD/h, available = 3 }
-       reserved "1 year" { price = 0.4 USD/h, available = 2, paid = yes }
+       reserved "1 year" { price = 0.4 USD/h, available = 2, prepaid = yes }
        spot { price = 0.2 USD/h, interruptions = 0.1/h }
        fee = 0.1 USD/h, available = 500, masters = 1, cores = 4, memory = 8 GiB }
 class c[1..3] {

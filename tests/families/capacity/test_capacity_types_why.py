@@ -61,8 +61,8 @@ def test_one_more_vm_of_every_contract_saves_what_one_on_demand_costs_more() -> 
     """All are used and others are on demand, so that one more stands in for one of those: paid ones, and one at 0.1."""
     text = """problem capacity
 vm a {
-  on_demand { price = 0.4 USD/h }, reserved { price = 0.25 USD/h, available = 7, paid = yes }
-  reserved "1 year" { price = 0.2 USD/h, available = 3, paid = yes }
+  on_demand { price = 0.4 USD/h }, reserved { price = 0.25 USD/h, available = 7, prepaid = yes }
+  reserved "1 year" { price = 0.2 USD/h, available = 3, prepaid = yes }
   reserved "3 years" { price = 0.1 USD/h, available = 2 }
 }
 class c {

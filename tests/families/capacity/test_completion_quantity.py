@@ -119,7 +119,7 @@ def test_a_percentile_within_a_tighter_time_is_what_runs_show() -> None:
 
 
 def test_a_share_in_time_beside_a_limit_of_the_average_keeps_both() -> None:
-    spec = mrdsl.loads(AT_P95.format(guarantee="", asked="kept(a) >= 80%, completion(a) <= 4 min"))
+    spec = mrdsl.loads(AT_P95.format(guarantee="", asked="on_time(a) >= 80%, completion(a) <= 4 min"))
     document = json.loads(mrdsl.solve(spec).to_json())
     average = document["plan"]["classes"]["a"]["completion"]["average"]
     assert document["quantities"]["done"]["value"] == pytest.approx(average)

@@ -22,7 +22,7 @@ def told(tmp_path: Path, command: str, vm: str, jobs: str, penalty: int) -> str:
 
 
 def test_vms_that_are_paid_anyway_are_used_by_jobs_alone(tmp_path: Path) -> None:
-    paid = "reserved { price = 0.5 USD/h, available = 100, paid = yes }"
+    paid = "reserved { price = 0.5 USD/h, available = 100, prepaid = yes }"
     vm = f'on_demand {{ price = 1 USD/h }}, {paid}, reserved "x" {{ price = 0.2 USD/h, available = 1 }}'
     plan = mrdsl.solve(mrdsl.loads(TEXT.format(vm=vm, jobs="3..4", penalty=4))).plan
     used = round(sum(plan.vms.tolist()))

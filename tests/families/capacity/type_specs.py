@@ -44,7 +44,7 @@ def _vm(random: np.random.RandomState, name: str) -> VmType:
             name=term,
             price=part * price / HOUR,
             available=int(random.randint(0, 60)),
-            paid="yes" if maybe(0.3) else "no",
+            prepaid="yes" if maybe(0.3) else "no",
         )
 
     return VmType(

@@ -93,7 +93,10 @@ def test_coefficients_are_told_and_too_much_work_is_refused() -> None:
     result = mrdsl.simulate(spec_of(SPREAD + known), runs=1, jobs=2)
     assert [d.code for d in result.diagnostics if d.code == "not-simulated"] == ["not-simulated"]
     assert set(result.plan.observed) == {"a"}
-    for more, what in (("arrivals = 1/s", "overloaded-cluster"), ("losses { machines = 900 }", "out-of-range")):
+    for more, what in (
+        ("arrivals = 1/s", "overloaded-cluster"),
+        ("machine_failures { permanent = 900 }", "out-of-range"),
+    ):
         in_class = more if what == "overloaded-cluster" else ""
         spec = spec_of(EQUAL.format(jobs=4, deadline="30 min", more=in_class), "" if in_class else more)
         with pytest.raises(mrdsl.MrdslError) as refused:

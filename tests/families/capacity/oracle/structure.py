@@ -141,7 +141,7 @@ def _vm(vm: Vm) -> Iterator[str]:
     yield f"  on_demand {{ price = {number(vm.on_demand)} USD/h }}"
     for contract in vm.contracts:
         name = f' "{contract.name}"' if contract.name else ""
-        paid = ", paid = yes" if contract.paid else ""
+        paid = ", prepaid = yes" if contract.paid else ""
         price = f"price = {number(contract.price)} USD/h"
         yield f"  reserved{name} {{ {price}, available = {contract.available}{paid} }}"
     if vm.spot is not None:
