@@ -228,6 +228,8 @@ def _span(node: Any, block: str, item: str) -> Span | None:
 
 DEAREST = 500.0
 """USD/h: above the dearest VM on sale, EC2's u7inh-32tb.480xlarge at about 407 USD/h on demand."""
+DEAREST_UNKNOWN = 150.0
+"""USD/h: above nearly all VMs on sale, for types whose cores are not stated; 0.05 USD/s are 180 USD/h."""
 DEAREST_CORE = 5.0
 """USD/h for each core: ten times the dearest of EC2's types, where cores are stated."""
 _PER_USD = {"JPY": 200.0, "INR": 100.0, "CNY": 10.0, "SEK": 12.0, "NOK": 12.0, "DKK": 8.0, "PLN": 5.0, "BRL": 7.0}
@@ -236,31 +238,40 @@ _PRICES = ("on_demand.price", "reserved.price", "spot.price", "fee")
 
 
 def implausible_prices(spec: Spec) -> Iterator[Diagnostic]:
-    """Warn of prices of VM types that are above those of any VM on sale."""
+    """Warn of prices of VMs that are above those of nearly all VMs on sale."""
+    cluster = getattr(spec.facts, "cluster", None)
+    yield from _implausible(spec, getattr(spec.facts, "vms", ()), _PRICES)
+    yield from _implausible(spec, () if cluster is None else (cluster,), ("vm_cost",))
+
+
+def _implausible(spec: Spec, vms: Sequence[Any], paths: Sequence[str]) -> Iterator[Diagnostic]:
     units = _PER_USD.get(spec.currency, 2.0) if spec.currency != "USD" else 1.0
-    vms: Sequence[Any] = getattr(spec.facts, "vms", ())
     known = _numbers_of(vms)
-    for path in _PRICES:
-        if path not in known:
-            continue
+    for path in [each for each in paths if each in known]:
         for index in matching(vms, lambda vm, path=path: _is_above(vm, path, units, "cores" in known)):  # type: ignore[misc]
             node: Any = vms[index]
             block, _, item = path.rpartition(".")
             owner = getattr(node, block) if block else node
             price = getattr(owner, item)
+            cores = "; else write the type's `cores`" if "cores" in known and node.cores is None else ""
+            named = f" of vm {node.name}" if node.name else ""
             told = warning(
                 "implausible-price",
-                f"`{path}` of vm {node.name} is {show(price, 'price', spec.currency)}, above that of any VM on sale",
+                f"`{path}`{named} is {show(price, 'price', spec.currency)}, above that of nearly all VMs on sale",
                 owner.span_of(item),
-                f"a number without a unit is per second: if it is per hour, write `{price:g} {spec.currency}/h`",
+                f"a number without a unit is per second: if it is per hour, write `{price:g} {spec.currency}/h`{cores}",
             )
-            yield told if told.span is not None else replace(told, path=f"vms[{index}].{path}")
+            place = f"vms[{index}].{path}" if node.name else f"cluster.{path}"
+            yield told if told.span is not None else replace(told, path=place)
 
 
 def _is_above(vm: Reader, path: str, units: float, with_cores: bool) -> Any:
-    price = vm(path)
-    above = price > DEAREST * units / HOUR
-    return above | (price > DEAREST_CORE * units / HOUR * vm("cores")) if with_cores else above
+    price, unit = vm(path), units / HOUR
+    if not with_cores:
+        return price > DEAREST_UNKNOWN * unit
+    cores = vm("cores")
+    open_cores = (price > DEAREST_UNKNOWN * unit) & (cores != cores)
+    return open_cores | (price > DEAREST * unit) | (price > DEAREST_CORE * unit * cores)
 
 
 def _numbers_of(vms: Sequence[Any]) -> frozenset[str]:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from mrdsl.language.vocabulary import dash_range, lacking_unit
 from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake, within
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
+
+_BY_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
 def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
@@ -219,8 +222,19 @@ def _whole(key: str, number: Any, node: Any, scope: Scope) -> Any:
         return rounded
     mistake = whole_mistake(key, number)
     if mistake is not None:
-        raise scope.mistake(mistake.code, mistake.message, node, mistake.hint)
+        hint = thousands_by_point(key, node) or mistake.hint
+        raise scope.mistake(mistake.code, mistake.message, node, hint)
     return round(number)
+
+
+def thousands_by_point(key: str, node: Any) -> str:
+    """For a number such as `1.200` in the place of a whole one: what to write; empty for any other."""
+    text = str(node.token) if isinstance(node, tree.Number) else ""
+    if not _BY_POINT.fullmatch(text):
+        return ""
+    return (
+        f"write `{key} = {text.replace('.', '')}` if the point separates thousands, else `{key} = {ceil(float(text))}`"
+    )
 
 
 def _range(key: str, item: Item, node: Any, scope: Scope) -> Range:

@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.language import tree
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.vocabulary import comma_in_number, money_sign, words_between
+from mrdsl.language.vocabulary import comma_in_number, money_sign, thousands_apart, words_between
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER", "CLOCK")
@@ -264,7 +264,9 @@ class _Recovery:
                     "unexpected-character",
                     f"`{shown}` is not valid here",
                     Span(self.file, line, column, line, column + 1),
-                    money_sign(self.text, position) or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
+                    money_sign(self.text, position)
+                    or thousands_apart(self.text, position)
+                    or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
                 )
             )
         return character
@@ -311,7 +313,9 @@ class _Recovery:
                 "missing-comma",
                 f"{shown} follows an item that has not ended",
                 token,
-                words_between(previous, token, self.text) or "put a comma or a new line between two items",
+                words_between(previous, token, self.text)
+                or thousands_apart(self.text, token.start_pos or 0)
+                or "put a comma or a new line between two items",
             )
         elif token.type == "LBRACE":
             self._report(

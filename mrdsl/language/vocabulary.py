@@ -97,6 +97,7 @@ _AMOUNT_BEFORE = re.compile(rf"({_NUMBER})\s*$")
 _DECIMAL_COMMA = re.compile(rf"(\d+),({_NUMBER})$")
 _THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
 _MORE_THOUSANDS = re.compile(r"(?:,\d{3})+(?!\w)(?:\.\d+)?")
+_APART = re.compile(r"([1-9]\d{0,2})((?:[ '’]\d{3})+)(?![\w.])")
 _RANGE_WORDS = ("to", "until", "and")
 
 
@@ -111,6 +112,15 @@ def money_sign(text: str, position: int) -> str:
     per = _PER.match(text, behind)
     time = per[1] if per is not None else ""
     return f"write `{amount[1]} {currency}{time}`" if amount is not None else f"write `{currency}` behind the amount"
+
+
+def thousands_apart(text: str, position: int) -> str:
+    """For a digit group behind a space or an apostrophe, as in `1 200`: what to write; empty for anything else."""
+    start = max(text.rfind("\n", 0, position) + 1, position - 20)
+    for match in _APART.finditer(text, start):
+        if match.start() < position <= match.end():
+            return f"write `{re.sub(r'[^0-9]', '', match[0])}`: a number has no separators of thousands"
+    return ""
 
 
 def comma_in_number(text: str, number: Token) -> tuple[str, str]:

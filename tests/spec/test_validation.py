@@ -206,7 +206,15 @@ def codes(spec: Spec) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("block", ["on_demand", "reserved", "spot"])
 @pytest.mark.parametrize(
     ("hourly", "cores", "told"),
-    [(407.0, None, False), (500.0, None, False), (500.1, None, True), (5.0, 1.0, False), (5.01, 1.0, True)],
+    [
+        (150.0, None, False),
+        (150.1, None, True),
+        (407.0, 1920.0, False),
+        (500.0, 1920.0, False),
+        (500.1, 1920.0, True),
+        (5.0, 1.0, False),
+        (5.01, 1.0, True),
+    ],
 )
 def test_a_price_above_any_on_sale_is_a_warning(block: str, hourly: float, cores: float | None, told: bool) -> None:
     price = hourly / 3600.0
@@ -223,6 +231,19 @@ def test_a_price_above_any_on_sale_is_a_warning(block: str, hourly: float, cores
 def test_a_price_per_hour_that_was_given_as_a_number_is_a_warning() -> None:
     assert ("implausible-price", "vms[0].on_demand.price") in codes(with_vm(on_demand=OnDemand(price=0.192)))
     assert not [code for code, _ in codes(RIGHT) if code == "implausible-price"]
+
+
+@pytest.mark.parametrize("price", [0.096, 0.192])
+def test_so_it_is_of_any_family_that_rents(price: float) -> None:
+    for name in ("joint", "schedule", "energy", "timetable"):
+        spec = mrdsl.load(next(path for path in MODELS if path.parent.name == name))
+        assert "implausible-price" not in [code for code, _ in codes(spec)]
+        facts = spec.facts
+        if name == "joint":
+            dear = replace(facts, cluster=replace(facts.cluster, vm_cost=price))
+        else:
+            dear = replace(facts, vms=(replace(facts.vms[0], on_demand=OnDemand(price=price)), *facts.vms[1:]))
+        assert "implausible-price" in [code for code, _ in codes(replace(spec, facts=dear))], name
 
 
 @pytest.mark.parametrize(("currency", "told"), [("JPY", False), ("USD", True), ("EUR", True), ("INR", False)])

@@ -11,7 +11,7 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import check_promises, limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
-from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
+from mrdsl.families.capacity.type_checks import check_rows, check_types, check_unused, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -34,6 +34,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_descriptions(facts.classes),
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
+        *check_rows(facts),
         *check_kinds_of_slots(facts.classes),
         *_jobs(facts),
         *check_recordings(facts.classes),

@@ -12,7 +12,8 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
-from mrdsl.formulas.stage_checks import at_path
+from mrdsl.formulas.profiles import check_profiles
+from mrdsl.formulas.stage_checks import at_path, check_stages
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import Columns, matching, names_of, parts_of
 from mrdsl.spec.spec import Spec
@@ -42,6 +43,20 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     for index, node in distinct_classes(facts):
         for found in _hosting(vms, node):
             yield at_path(found, f"classes[{index}]")
+
+
+def check_rows(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Mistakes in the profiles and stages of classes on single types, as ``on TYPE`` has them."""
+    if not any_rows(facts.classes, "on"):
+        return
+    from mrdsl.families.capacity.pairs import described_on
+
+    for _, node in distinct_classes(facts):
+        for row in node.on:
+            if row.described and row.coefficients is None:
+                there = (described_on(node, row),)
+                yield from check_profiles(there)
+                yield from check_stages(there)
 
 
 def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:

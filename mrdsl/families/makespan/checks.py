@@ -8,6 +8,7 @@ from typing import Any
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.families.makespan.facts import Job, JobClass, MakespanFacts, MapTasks, ReduceTasks
+from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.columns import Columns, column, parts_of
 from mrdsl.spec.spec import Spec
@@ -112,6 +113,9 @@ def _check_job(job: Job) -> Iterator[Diagnostic]:
             job.shuffle.span_of("max"),
             "max is the longest: at least avg",
         )
+    elif is_far_above(job.shuffle.avg, job.shuffle.max):
+        what = f"the longest shuffle of {job.name}"
+        yield far_above(what, job.shuffle.avg, job.shuffle.max, job.shuffle.span_of("max"))
 
 
 def _check_phase(job: Job, phase: str, tasks: MapTasks | ReduceTasks) -> Iterator[Diagnostic]:
@@ -147,6 +151,8 @@ def _check_phase(job: Job, phase: str, tasks: MapTasks | ReduceTasks) -> Iterato
             tasks.span_of("min"),
             "min is the shortest: at most avg",
         )
+    elif is_far_above(tasks.avg, tasks.max):
+        yield far_above(f"the longest {phase} task of {job.name}", tasks.avg, tasks.max, tasks.span_of("max"))
     elif tasks.max == 0.0:
         yield error(
             "out-of-range",

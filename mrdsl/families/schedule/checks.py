@@ -11,6 +11,7 @@ from mrdsl.exchange.registry import BYTE_TRACES, named
 from mrdsl.exchange.text import EmptyFileError, FormatError
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
 from mrdsl.families.schedule.trace import class_times, jobs, lines, recorded_prices, shortest
+from mrdsl.formulas.profiles import check_profiles
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
@@ -181,6 +182,7 @@ def _check_jobs(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
             facts.classes[0].span,
             "add `horizon = 24 h` at the top level",
         )
+    yield from check_profiles(facts.classes)
     if facts.arrivals is not None:
         yield from _check_arrivals(facts.arrivals)
 
