@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +12,7 @@ from lark import Token
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, Span, error, has_errors, in_order, note
+from mrdsl.core.json_text import collection_paused
 from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document, within_budget
 from mrdsl.families import family as find_family
@@ -131,7 +130,7 @@ def _load(
     seed: int | None,
     outside: bool,
 ) -> Loaded:
-    with _collection_paused():
+    with collection_paused():
         document, syntax = parse_in_rows(text, shown)
         resolved = resolve(document, folder, path, parameters, seed, outside)
     diagnostics = [*syntax, *_causes(resolved.diagnostics, syntax)]
@@ -155,18 +154,6 @@ def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     told, last = diagnostics[: budgets.DIAGNOSTICS], diagnostics[budgets.DIAGNOSTICS - 1]
     more = f"{len(diagnostics) - len(told)} more errors and warnings are not shown"
     return [*in_order(told), note("too-many-mistakes", more, last.span, "correct these first, then check again")]
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Without searches for cyclic garbage: trees and facts hold none, and grow by millions of objects that stay."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _causes(diagnostics: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[Diagnostic]:

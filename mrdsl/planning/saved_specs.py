@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, error, json_printable
+from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, error
 from mrdsl.core.guarded import scratch_folder
+from mrdsl.core.json_text import json_text
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Plan
 from mrdsl.core.version import __version__
@@ -391,7 +392,7 @@ class SpecForm:
             raise MrdslError(wrong)
         document, _, files = spec_document(spec, None, folder)
         whole = {"format": FORMAT, "mrdsl": __version__, "spec": document, "files": files}
-        return json_printable(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+        return json_text(whole)
 
     def read(self, text: str, name: str = "") -> Spec:
         try:

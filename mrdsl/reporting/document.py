@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, has_errors, json_printable
+from mrdsl.core.diagnostics import Diagnostic, has_errors
+from mrdsl.core.json_text import collection_paused, json_text
 from mrdsl.core.result import Result, Termination, plain
 from mrdsl.core.version import __version__
 from mrdsl.reporting.diagnostics import as_document
@@ -29,10 +29,15 @@ def result_document(result: Result) -> dict[str, Any]:
         "solution": str(result.solution),
         "objective": plain(result.objective),
         **({"quantities": plain(result.quantities)} if result.quantities else {}),
-        "plan": result.plan.document() if result.plan is not None else None,
+        "plan": _plan(result),
         "diagnostics": [as_document(d) for d in result.diagnostics],
         "seconds": {stage: round(value, 6) for stage, value in result.seconds.items()},
     }
+
+
+def _plan(result: Result) -> dict[str, Any] | None:
+    with collection_paused():
+        return result.plan.document() if result.plan is not None else None
 
 
 def failure_document(
@@ -66,5 +71,5 @@ def failure_document(
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """JSON with stable order; NaN and infinity cannot occur in it."""
-    return json_printable(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    """Write a document as JSON with stable order; NaN and infinity are errors."""
+    return json_text(document)

@@ -53,11 +53,8 @@ def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterato
 
     ``parts`` are the files of the log in order, each with its numbered lines but the :data:`SKIPPED` ones.
     """
-    try:
-        from mrdsl.exchange.logs.spark_structs import decoder, mistakes
-    except ImportError:
-        telling.fail("missing-extra", "event logs of Spark need the extra `logs`", source, 1, "install msgspec")
-        return
+    from mrdsl.exchange.logs.spark_structs import decoder, mistakes
+
     decode, broken = decoder(), mistakes()
     application = _Application(source)
     path, number = source, 1

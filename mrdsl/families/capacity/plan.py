@@ -24,6 +24,7 @@ from mrdsl.families.capacity.plan_parts import (
     StagedClassPlan,
     class_document,
     class_plan,
+    known,
 )
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
@@ -255,17 +256,12 @@ class CapacityPlan(Plan):
             *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
             *(values[part].tolist() for values in (self.map_slots, self.reduce_slots)),
             *(values.astype(np.int64).tolist() for values in self._whole_slots(part)),
+            self.vms[part].tolist(),
             *(
-                values[part].tolist()
-                for values in (
-                    self.vms,
-                    self.completion_lower,
-                    self.completion_average,
-                    self.completion_upper,
-                    self.deadline,
-                    self.penalty,
-                )
+                known(values[part])
+                for values in (self.completion_lower, self.completion_average, self.completion_upper)
             ),
+            *(values[part].tolist() for values in (self.deadline, self.penalty)),
             self._bounds(part),
         ]
         return zip(*columns, strict=True)

@@ -88,20 +88,26 @@ def class_plan(row: tuple[Any, ...], staged: bool) -> ClassPlan | StagedClassPla
 
 def class_document(row: tuple[Any, ...]) -> dict[str, Any]:
     """Write a row of a plan's columns as JSON has it; plans of 100,000 classes go through here."""
-    admitted, rejected, map_slots, reduce_slots, whole_map, whole_reduce, vms, *times, deadline, penalty, is_bound = row
-    lower, average, upper = (None if time != time else time for time in times)
     return {
-        "admitted": admitted,
-        "rejected": rejected,
-        "map_slots": map_slots,
-        "reduce_slots": reduce_slots,
-        "whole_slots": {"map": whole_map, "reduce": whole_reduce},
-        "vms": vms,
-        "completion": {"lower": lower, "average": average, "upper": upper},
-        "deadline": deadline,
-        "penalty": penalty,
-        "upper_is_bound": is_bound,
+        "admitted": row[0],
+        "rejected": row[1],
+        "map_slots": row[2],
+        "reduce_slots": row[3],
+        "whole_slots": {"map": row[4], "reduce": row[5]},
+        "vms": row[6],
+        "completion": {"lower": row[7], "average": row[8], "upper": row[9]},
+        "deadline": row[10],
+        "penalty": row[11],
+        "upper_is_bound": row[12],
     }
+
+
+def known(values: Floats) -> list[float | None]:
+    """List the values with None for each NaN."""
+    listed: list[float | None] = values.tolist()
+    for place in np.flatnonzero(np.isnan(values)).tolist():
+        listed[place] = None
+    return listed
 
 
 Places = NDArray[np.int64]
