@@ -130,7 +130,7 @@ def compare(jobs: int, slots: int, population: int) -> None:
 def whole_pipelines() -> None:
     """BalancedPools with genetic search on 100 jobs and 50 VMs of 2 and 2 slots, and the other pipelines beside it."""
     spec = production(100, 100)
-    for name in ("fifo", "johnson", "genetic", "balanced-pools", "balanced-pools-genetic", "many-pools"):
+    for name in ("fifo", "johnson", "genetic", "balanced-pools", "balanced-pools-genetic"):
         measured = []
         for _ in range(3):
             begun = process_time()

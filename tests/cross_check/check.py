@@ -43,7 +43,7 @@ ONE_RELAXATION = frozenset(("capacity", "bounds", "deadline"))
 """Families whose formulations have the same relaxation; elsewhere one may be tighter than another."""
 ANOTHER_QUESTION = frozenset((hybrids.REJECTS,))
 """Hybrid policies that reject more than was asked: their plans are no plans of the others' question."""
-SLOW = frozenset(("cp-sat", "portfolio", "exact", "genetic", "slot-search", "many-pools", "balanced-pools-genetic"))
+SLOW = frozenset(("cp-sat", "portfolio", "exact", "genetic", "slot-search", "balanced-pools-genetic"))
 """Methods that take a second of search whatever the spec."""
 
 

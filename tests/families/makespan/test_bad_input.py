@@ -101,5 +101,5 @@ def test_a_batch_of_one_takes_its_waves_by_every_method(job: str, seconds: float
 def test_one_slot_of_each_kind_makes_no_pools() -> None:
     text = "problem makespan\ncluster { slots { map = 1, reduce = 1 } }\njob A { map { tasks = 2, time = 1 s } }\n"
     text += "job B { map { tasks = 1, time = 1 s }, reduce { tasks = 2, time = 2 s } }"
-    for solver in ("balanced-pools", "many-pools", "auto"):
+    for solver in ("balanced-pools", "slot-search", "auto"):
         assert mrdsl.solve(mrdsl.loads(text + GOAL), solver).objective.value == pytest.approx(5.0)

@@ -32,7 +32,7 @@ from mrdsl.solving.request import Request
 
 from .batches import TABLE_5_1, Row, spec
 
-HEURISTICS = ("fifo", "johnson", "genetic", "balanced-pools", "balanced-pools-genetic", "many-pools", "slot-search")
+HEURISTICS = ("fifo", "johnson", "genetic", "balanced-pools", "balanced-pools-genetic", "slot-search")
 
 
 def sequences(counts: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

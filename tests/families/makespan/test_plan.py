@@ -101,7 +101,6 @@ def test_the_chart_shows_waves_and_joins_them_where_they_are_many(plan: Makespan
     [
         ("genetic", 9),
         ("balanced-pools-genetic", 9),
-        ("many-pools", 9),
         ("slot-search", 5),
         ("portfolio", 3),
     ],

@@ -9,14 +9,14 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.resources import resource
 from mrdsl.families.makespan.methods import orders as steps
 from mrdsl.families.makespan.methods.genetic import genetic
-from mrdsl.families.makespan.methods.pools import balanced_pools, many_pools
+from mrdsl.families.makespan.methods.pools import balanced_pools
 from mrdsl.families.makespan.methods.slot_search import slot_search
 from mrdsl.families.makespan.verify import verify
 
 BATCHES = resource("models") / "makespan" / "batches"
 LINES = (Path(__file__).parent / "optima.tsv").read_text(encoding="utf-8").splitlines()[1:]
 OPTIMA = {int(batch): float(seconds) for batch, seconds, _ in (line.split("\t") for line in LINES)}
-STEPS = {"fifo": steps.fifo, "johnson": steps.johnson, "genetic": genetic, "pools": balanced_pools, "many": many_pools}
+STEPS = {"fifo": steps.fifo, "johnson": steps.johnson, "genetic": genetic, "pools": balanced_pools}
 
 
 def test_no_method_beats_the_optimum_and_ours_is_within_two_percent_of_it() -> None:

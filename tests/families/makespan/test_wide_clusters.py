@@ -65,7 +65,7 @@ def test_one_long_job_on_a_wide_cluster_is_proven() -> None:
     assert (result.value, result.bound, result.termination) == (700.0, 700.0, Termination.OPTIMAL)
 
 
-@pytest.mark.parametrize("solver", ["auto", "genetic", "balanced-pools-genetic", "slot-search", "many-pools"])
+@pytest.mark.parametrize("solver", ["auto", "genetic", "balanced-pools-genetic", "slot-search"])
 def test_a_search_ends_at_the_gap(solver: str) -> None:
     """Johnson's order is within half of the bound, so a search that would find less does not begin."""
     few = wide(1, 8, 60, 30)

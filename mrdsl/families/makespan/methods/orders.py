@@ -121,7 +121,7 @@ def conclude(draft: Draft) -> Draft:
     )
 
 
-__all__ = ["Judge", "johnson_rows", "makespans", "pad", "phase_makespans", "row_bounds"]
+__all__ = ["Judge", "johnson_rows", "makespans", "phase_makespans", "row_bounds"]
 
 Judge = Callable[[Batch, Integers, Integers, Integers], Floats]
 
@@ -165,14 +165,6 @@ def phase_makespans(batch: Batch, orders: Integers, map_slots: Integers, reduce_
     to_come = np.cumsum(reduces[:, ::-1], axis=1)[:, ::-1]
     last: Floats = (done + to_come).max(axis=1)
     return last
-
-
-def pad(lists: list[list[int]]) -> Integers:
-    """Lists of jobs as rows."""
-    rows = np.full((len(lists), max(map(len, lists), default=0)), -1, dtype=np.intp)
-    for row, jobs in zip(rows, lists, strict=True):
-        row[: len(jobs)] = jobs
-    return rows
 
 
 def _phases(
