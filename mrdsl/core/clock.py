@@ -6,7 +6,9 @@ import re
 from datetime import date
 from typing import NamedTuple
 
-DAY = 86_400
+from mrdsl.core.units import DAY, HOUR, MINUTE
+
+DAY_SECONDS, _HOUR, _MINUTE = int(DAY), int(HOUR), int(MINUTE)
 EXAMPLES = "such as `22:00`, `22:00:30` or `2026-11-23T22:00`"
 _FORM = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})T)?(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 
@@ -30,14 +32,14 @@ def parse_clock(text: str) -> Clock | None:
         ordinal = None if year is None or month is None or day is None else date(year, month, day).toordinal()
     except ValueError:
         return None
-    return Clock(ordinal, hour * 3600 + minute * 60 + (second or 0))
+    return Clock(ordinal, hour * _HOUR + minute * _MINUTE + (second or 0))
 
 
 def clock_text(seconds: float, day: int | None = None) -> str:
     """Write seconds after a midnight as a clock time; later days as `+1 06:00`, or with a date if `day` is known."""
     whole = int(seconds // 1)
-    days, rest = divmod(whole, DAY)
-    hour, minute, second = rest // 3600, rest // 60 % 60, rest % 60
+    days, rest = divmod(whole, DAY_SECONDS)
+    hour, minute, second = rest // _HOUR, rest // _MINUTE % 60, rest % 60
     shown = f"{hour:02d}:{minute:02d}" + (f":{second:02d}" if second else "")
     if day is not None:
         return f"{date.fromordinal(day + days).isoformat()}T{shown}"

@@ -26,7 +26,7 @@ def unwritable(path: Path) -> str:
             return "" if may(place.path, os.W_OK) else "permission denied"
         folder = place.path.parent
         if not folder.is_dir():
-            return f"{str(folder)!r} is not a folder" if folder.exists() else f"there is not a folder {str(folder)!r}"
+            return f"`{folder}` is not a folder" if folder.exists() else f"the folder `{folder}` does not exist"
         return "" if may(folder, os.W_OK | os.X_OK) else f"{str(folder)!r} is not writable"
     except OSError as problem:
         return problem.strerror or "the system refuses"

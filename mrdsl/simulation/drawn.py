@@ -81,9 +81,13 @@ def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose:
     """
     said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
     reasons = {"slowstart": slowstart, "lose": lose}
+    options = {name: "--fail-machines" if name == "lose" else f"--{name}" for name in said}
     wrong = [
         error(
-            "wrong-option", f"--{name} means nothing here: {reasons.get(name, once)}", spec.span, f"leave out --{name}"
+            "wrong-option",
+            f"`{options[name]}` has no effect: {reasons.get(name, once)}",
+            spec.span,
+            f"remove `{options[name]}`",
         )
         for name in said
         if name != "stragglers"

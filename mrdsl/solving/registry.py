@@ -88,7 +88,7 @@ def find(name: str, span: Span | None = None) -> SolverFile:
     ``bad-solver-file``, also where a file would take the name of a shipped solver.
     """
     if not METHOD_NAME.fullmatch(name):
-        raise MrdslError([error("unknown-solver", f"`{name}` is no name of a solver", span, METHOD_NAME_RULE)])
+        raise MrdslError([error("unknown-solver", f"`{name}` is not a valid solver name", span, METHOD_NAME_RULE)])
     files = [(folder, path) for folder in solver_folders() if (path := folder.path / f"{name}.toml").is_file()]
     points = [point for point in _entry_points() if point.name == name]
     if files and files[0][0].origin == SHIPPED:

@@ -99,7 +99,7 @@ def test_no_text_of_a_spec_runs_a_program(tmp_path: Path) -> None:
         for command in ("check", "solve"):
             done = mrdsl(command, spec)
             assert (done.returncode, "unknown-solver" in done.stderr + done.stdout) == (2, True)
-            assert "is no name of a solver" in done.stderr + done.stdout
+            assert "is not a valid solver name" in done.stderr + done.stdout
         assert mrdsl("solve", REFERENCE, "--solver", name).returncode == 2
     assert not (tmp_path / "ran").exists()
     done = mrdsl("solve", REFERENCE, "--solver", "evil", "--solvers", evil.parent)

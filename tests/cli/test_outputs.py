@@ -260,7 +260,7 @@ def test_a_missing_folder_is_told_before_the_work(monkeypatch: pytest.MonkeyPatc
     ):
         assert mrdsl(monkeypatch, *arguments.split()) == 2
         shown = capsys.readouterr()
-        assert "there is no folder" in shown.err
+        assert "does not exist" in shown.err
         assert not shown.out
     assert not Path("missing").exists()
 

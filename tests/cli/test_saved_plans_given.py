@@ -109,7 +109,7 @@ def test_options_of_specs_reach_the_spec_beside_a_plan(place: Path) -> None:
 def test_what_needs_a_spec_says_so_in_one_line(place: Path) -> None:
     ran = run(place, "sweep capacity.json --seeds 1..2 -o table.csv")
     assert ran.exit_code == 2
-    assert "here a spec is wanted" in ran.output
+    assert "but a spec is required" in ran.output
     assert len(ran.output.splitlines()) < 4
 
 

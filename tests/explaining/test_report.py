@@ -167,6 +167,7 @@ def test_every_family_says_what_to_do_and_draws_it(shipped: tuple[Report, Result
         "bounds": lambda plan: f"{plan.completion['average'][0]:.0f} s",
         "deadline": lambda plan: f"{plan.slack.min():.2f}".rstrip("0"),
         "energy": lambda plan: f"{plan.energy.total:.1f} J",
+        "timetable": lambda plan: f"{plan.cost:.4g} USD",
         "schedule": lambda plan: f"{plan.jobs.tardy} ({100 * plan.jobs.tardy_share:.3g} %)",
     }.get(result.problem, lambda _: f"{result.objective.value:.6g}")
     assert figure(result.plan) in whole.decision
@@ -230,7 +231,7 @@ def test_python_has_the_same_by_the_same_names(tmp_path: Path) -> None:
     text = mrdsl.report(spec, tmp_path / "night.md", spend=0.0)
     assert (tmp_path / "night.md").read_text(encoding="utf-8") == text
     assert text == mrdsl.report(mrdsl.solve(spec), markdown=True, spend=0.0)
-    with pytest.raises(mrdsl.MrdslError, match="there already"):
+    with pytest.raises(mrdsl.MrdslError, match="already exists"):
         mrdsl.report(spec, tmp_path / "night.md", spend=0.0)
 
 

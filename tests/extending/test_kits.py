@@ -53,7 +53,7 @@ def test_what_is_written_is_tidy(kind: str, tmp_path: Path) -> None:
 
 def test_names_that_are_none_or_taken_are_refused() -> None:
     for kind, name, reason in (
-        ("pipeline", "greedy", "is there"),
+        ("pipeline", "greedy", "already has that name"),
         ("pipeline", "json", "Python has a module"),
         ("pipeline", "class", "write letters"),
         ("pipeline", "1st", "write letters"),

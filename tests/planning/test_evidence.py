@@ -67,7 +67,7 @@ def test_a_plan_that_was_not_run_cannot_be_seen_again(tmp_path: Path) -> None:
     ran = run_here(("verify", "plan.json", "--rerun"), tmp_path)
     assert ran.exit_code == 2
     assert "`--rerun` requires a plan with simulation results" in ran.output
-    with pytest.raises(MrdslError, match="not run"):
+    with pytest.raises(MrdslError, match="requires a plan with simulation results"):
         mrdsl.verify(tmp_path / "plan.json", again=True)
 
 
@@ -78,7 +78,7 @@ def test_what_is_itself_a_simulation_is_not_told_to_be_simulated_first(name: str
     )
     ran = run_here(("verify", "run.json", "--rerun"), tmp_path)
     assert ran.exit_code == 2
-    assert f"a plan of a {name.split('/')[0]} problem: solving it already simulates its policy" in ran.output
+    assert f"does not apply to a {name.split('/')[0]} problem: solving it already simulates its policy" in ran.output
     assert "hint: remove `--rerun`, or run `mrdsl simulate`" in ran.output
 
 

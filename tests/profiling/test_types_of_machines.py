@@ -64,9 +64,9 @@ def test_the_command_writes_what_python_gives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--on", "machine", "LOGS"], "cannot be the name of another type"),
-        (["--on", "r5", "LOGS", "--on", "r5", "LOGS"], "cannot be the name of another type"),
-        (["--on", "r5", "LOGS", "--classes", "2"], "have other names in the logs of each type"),
+        (["--on", "machine", "LOGS"], "is already in use"),
+        (["--on", "r5", "LOGS", "--on", "r5", "LOGS"], "is already in use"),
+        (["--on", "r5", "LOGS", "--classes", "2"], "names the classes differently for each machine type"),
         (["--on", "r5", "LOGS", "--family", "joint"], "a spec of joint knows one type of machines"),
     ],
 )

@@ -299,7 +299,7 @@ def test_kept_makes_a_promise_of_a_share() -> None:
 def test_options_without_a_meaning_are_refused(family: str, option: str, tmp_path: Path) -> None:
     ran = run_here(("simulate", str(MODELS / family / "reference.mrspec"), *option.split()), tmp_path)
     assert ran.exit_code == 2
-    assert f"{option.split()[0]} means nothing here: " in ran.output
+    assert f"`{option.split()[0]}` has no effect: " in ran.output
 
 
 @pytest.mark.parametrize("family", ["makespan", "deadline", "energy"])

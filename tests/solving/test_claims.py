@@ -172,7 +172,7 @@ def test_a_plan_that_closed_forms_find_withdraws_a_false_proof(monkeypatch: pyte
     assert result.objective.value == pytest.approx((honest.objective.value or 0.0) + 4.0)
     assert result.objective.bound == pytest.approx(honest.objective.value)
     assert [d.code for d in result.diagnostics] == ["contradicted-claim"]
-    assert "but direct has one worth" in result.diagnostics[0].message
+    assert "but `direct` found one with value" in result.diagnostics[0].message
 
 
 def test_infeasible_is_an_error_where_a_plan_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from mrdsl.spec.schema import Item
 QUICKSTART = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 SPECS = {
     name: (resource("models") / name / "reference.mrspec").read_text(encoding="utf-8")
-    for name in ("capacity", "energy", "deadline", "makespan", "hybrid", "schedule", "bounds", "joint")
+    for name in ("capacity", "energy", "deadline", "makespan", "hybrid", "schedule", "bounds", "joint", "timetable")
 }
 
 

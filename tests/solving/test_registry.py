@@ -144,7 +144,7 @@ def test_a_strangers_file_declares_no_solver(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.skipif(os.name != "posix", reason="named pipes")
 def test_a_pipe_is_no_solver_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "toy.toml")
-    with pytest.raises(MrdslError, match="no regular file"):
+    with pytest.raises(MrdslError, match="not a regular file"):
         registry.read(tmp_path / "toy.toml", "user")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
     with pytest.raises(MrdslError, match="no solver `toy`"):

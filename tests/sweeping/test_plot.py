@@ -72,7 +72,7 @@ def test_the_command_draws_what_it_solved(tmp_path: Path) -> None:
     lines = [line.split("|") for line in text.splitlines() if line.startswith("| goal")]
     cost = {float(line[2]): float(line[3]) for line in lines if "line" not in line[1] and line[2].strip()[0].isdigit()}
     assert cost[2.0] == pytest.approx(2 * cost[1.0])
-    with pytest.raises(MrdslError, match="there already"):
+    with pytest.raises(MrdslError, match="already exists"):
         CliRunner().invoke(cli, [*words, "--plot", str(plot)], standalone_mode=False, catch_exceptions=False)
 
 

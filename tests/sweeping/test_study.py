@@ -195,7 +195,7 @@ def test_a_run_that_dies_or_fails_is_a_row(folder: Path, counts: Path, monkeypat
     done = run(folder)
     lost = [row for row in done.table if row["termination"] == "error"]
     assert [(row["param.more"], row["seed"]) for row in lost] == [(2, 3)]
-    assert "died" in lost[0]["message"]
+    assert "ended unexpectedly" in lost[0]["message"]
     assert run(folder).resumed == 12
     monkeypatch.delenv("MRDSL_TEST_POISON")
     retried = run(folder, Way(workers=1, pictures=False, retry=True))
@@ -234,7 +234,7 @@ def test_a_folder_with_anything_else_in_it_is_refused(folder: Path) -> None:
     with pytest.raises(MrdslError, match="not empty"):
         run(folder)
     (folder / "out" / "runs.jsonl").write_text('{"run": 1}\n', encoding="utf-8")
-    with pytest.raises(MrdslError, match="no journal of a study"):
+    with pytest.raises(MrdslError, match="is not a study journal"):
         run(folder)
     assert (folder / "out" / "thesis.txt").read_text(encoding="utf-8") == "dear"
 

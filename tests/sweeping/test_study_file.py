@@ -169,7 +169,7 @@ def test_a_method_has_one_name_for_one_set_of_limits_in_the_whole_study(folder: 
     other = runs.replace(", 'direct'", "")
     found = plan(folder, f"{runs}1\n{other}60\n{runs}1\n").runs
     assert [(run.name, run.limits.time) for run in found] == [("highs (1 s)", 1), ("direct", 1), ("highs (60 s)", 60)]
-    with pytest.raises(MrdslError, match=r"two methods are called `highs \(1 s\)`"):
+    with pytest.raises(MrdslError, match=r"two methods have the name `highs \(1 s\)`"):
         plan(
             folder,
             f"{runs}1\n{other}60\n{runs.replace('direct', 'highs (1 s)')}1\n".replace(

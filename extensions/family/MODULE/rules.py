@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from mrdsl.core import diagnostics
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.result import Result, Table
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.core.units import HOUR
-from mrdsl.core.rounding import ceiling
 from mrdsl.spec.spec import Spec
 
 from MODULE.plan import StreamPlan

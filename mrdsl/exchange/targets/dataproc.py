@@ -132,7 +132,7 @@ def dataproc(deployment: Deployment, wishes: Wishes) -> Exported:
     wrong = mistakes(document)
     if wrong:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
-    comments = (*deployment.origin.lines(), *(f"not in it: {each}" for each in notes))
+    comments = (*deployment.origin.lines(), *(f"not exported: {each}" for each in notes))
     return Exported({FILE: yaml_text(document, comments)}, notes)
 
 

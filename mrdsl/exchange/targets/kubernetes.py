@@ -154,7 +154,7 @@ def kubernetes(deployment: Deployment, _: Wishes) -> Exported:
     names = object_names([load.name for load in loads])
     executors = [executors_of(deployment, load) for load in loads]
     notes = (*deployment.notes, driver_note(), PROGRAM_NOTE, *_of_nodes(deployment))
-    comments = (*deployment.origin.lines(), *(f"not in it: {note}" for note in notes))
+    comments = (*deployment.origin.lines(), *(f"not exported: {note}" for note in notes))
     files = {}
     for name, load, each in zip(names, loads, executors, strict=True):
         document = _application(deployment, name, load, each)

@@ -119,7 +119,7 @@ def _said(deployment: Deployment, notes: Sequence[str]) -> dict[str, Any]:
     """Where it comes from and what it does not say: the simulator passes over what it does not know."""
     origin = deployment.origin
     said = {"spec": origin.spec, "title": origin.title, "plan": origin.plan, "version": origin.version}
-    return {**said, "not in it": list(notes)}
+    return {**said, "not exported": list(notes)}
 
 
 def _jobs(deployment: Deployment, load: Workload, queue: str, known: bool) -> Iterator[dict[str, Any]]:

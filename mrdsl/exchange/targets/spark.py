@@ -261,7 +261,7 @@ def _file(
         *deployment.origin.lines(),
         f"class {load.name}: applications at once {load.jobs}, executors among them {executors.every}, "
         f"tasks at once of an executor {executors.tasks}",
-        *(f"not in it: {note}" for note in notes),
+        *(f"not exported: {note}" for note in notes),
     )
     width = max(map(len, settings)) + 2
     return "".join([*(f"# {line}\n" for line in comments), *(f"{k:<{width}}{v}\n" for k, v in settings.items())])

@@ -148,7 +148,7 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
     notes = [*deployment.notes, MASTER]
     if not known:
         notes.append(UNSIZED)
-    comments = (*deployment.origin.lines(), *(f"not in it: {note}" for note in notes))
+    comments = (*deployment.origin.lines(), *(f"not exported: {note}" for note in notes))
     sizes = [sizes_of(deployment, load) if known else {} for load in loads]
     files = {
         "capacity-scheduler.xml": capacity_scheduler(_tree(deployment, names), comments),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.contracts.family import RENT, SET, Operated, Setting
 from mrdsl.core.clock import clock_text
 from mrdsl.core.result import MONEY, Plan, Table
+from mrdsl.core.units import HOUR
 from mrdsl.spec.spec import Spec
 
 SHOWN = 20
@@ -123,8 +124,8 @@ class TimetablePlan(Plan):
                     self.vm,
                     self.machines,
                     len(self.rentals),
-                    sum(each.end - each.begin for each in self.rentals) / 3600.0,
-                    sum(each.billed for each in self.rentals) / 3600.0,
+                    sum(each.end - each.begin for each in self.rentals) / HOUR,
+                    sum(each.billed for each in self.rentals) / HOUR,
                     100.0 * self.utilization,
                 )
             ],

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from mrdsl.core.clock import DAY, Clock, parse_clock
+from mrdsl.core.clock import DAY_SECONDS as DAY
+from mrdsl.core.clock import Clock, parse_clock
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 
 Moment = float | str

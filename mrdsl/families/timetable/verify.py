@@ -9,7 +9,8 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.clock import DAY, parse_clock
+from mrdsl.core.clock import DAY_SECONDS as DAY
+from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType

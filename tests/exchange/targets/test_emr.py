@@ -109,7 +109,7 @@ def test_types_are_called_as_they_are_rented() -> None:
         written(named)
     assert "`--vm small=m5.xlarge`" in refused.value.diagnostics[0].hint
     assert masters(written(named, Wishes(master="small", names={"small": "m5.xlarge"}))) == [("m5.xlarge", 1)]
-    with pytest.raises(mrdsl.MrdslError, match="no vm of the spec"):
+    with pytest.raises(mrdsl.MrdslError, match="no such VM type"):
         written(named, Wishes(names={"medium": "m5.xlarge"}))
 
 

@@ -65,9 +65,9 @@ def test_what_fleets_cannot_say_is_refused() -> None:
         written(masters={"m5.xlarge": 3})
     with pytest.raises(TargetError, match="does not say its own"):
         emr(Deployment((TYPES[0], MachineType("c5.2xlarge")), GROUPS, ()), Wishes(fleets=True))
-    with pytest.raises(mrdsl.MrdslError, match="`--fleets` says nothing to yarn"):
+    with pytest.raises(mrdsl.MrdslError, match="target `yarn` does not support the option `--fleets`"):
         exported(MACHINES, "yarn", Wishes(fleets=True))
-    with pytest.raises(mrdsl.MrdslError, match="`--master` says nothing to sls"):
+    with pytest.raises(mrdsl.MrdslError, match="target `sls` does not support the option `--master`"):
         exported(MACHINES, "sls", Wishes(master="m5.xlarge"))
 
 

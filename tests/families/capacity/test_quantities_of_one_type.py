@@ -65,7 +65,7 @@ def test_models_of_fractions_offer_them_too(formulation: str) -> None:
 
 
 def test_a_share_is_no_goal_and_direct_takes_none() -> None:
-    with pytest.raises(MrdslError, match="it is no part of a linear goal"):
+    with pytest.raises(MrdslError, match="cannot be part of a linear objective"):
         mrdsl.solve(spec("", "minimize share(reserved)"))
     with pytest.raises(MrdslError, match="direct knows bounds on"):
         mrdsl.solve(spec("vms(m5) <= 8"), "direct")

@@ -84,7 +84,7 @@ class a {
 minimize cost
 """
     (warned,), _ = soft(text)
-    assert "more than any cluster keeps" in warned.hint
+    assert "cannot be met by any cluster" in warned.hint
 
 
 def test_a_comparison_that_takes_a_solver_leaves_the_price_out() -> None:

@@ -150,7 +150,7 @@ def no_plan() -> Result:
     ("start", "words"),
     [
         (other_classes, "none of its classes or VMs are in this spec"),
-        (one_class, "it breaks a bound of this spec"),
+        (one_class, "it violates a bound of this spec"),
         (no_plan, "it has no plan"),
     ],
 )

@@ -144,7 +144,7 @@ def test_comparisons_over_whole_jobs_at_once(comparison: str) -> None:
 
 
 def test_constants_within_a_comparison() -> None:
-    """``max(vms, 40) <= 50`` is two comparisons, one of them between constants; a false one is told as such."""
+    """``max(vms, 40) <= 50`` is two comparisons, one of them has only constants; a false one is told as such."""
     from mrdsl import MrdslError
 
     plain, both = constrained("vms <= 50", True), constrained("max(vms, 40) <= 50", True)

@@ -254,7 +254,7 @@ def test_billing_has_a_short_form(items: str, period: float, broken: str) -> Non
     [
         ("billing = 10 min, billing { period = 1 h }", "duplicate", "`billing` is defined twice"),
         ("billing = 10 min, billing = 1 h", "duplicate", "`billing` is defined twice"),
-        ("billing = 3 MB", "wrong-unit", "`billing` is a time"),
+        ("billing = 3 MB", "wrong-unit", "`billing` must be a time"),
         ("billing = 0 s", "out-of-range", "`billing` is 0 s"),
         ("billing { period = 1 h, broken_period = half }", "unknown-choice", "`broken_period` cannot be `half`"),
     ],
