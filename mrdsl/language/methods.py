@@ -69,7 +69,7 @@ def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockC
         scope.report.add(
             error(
                 "unknown-solver",
-                f"`{written_name}` is not a solver name",
+                f"`{written_name}` is not a valid solver name",
                 scope.span(block.words[2]),
                 METHOD_NAME_RULE,
             )

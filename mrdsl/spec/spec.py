@@ -63,7 +63,7 @@ def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))  # a Spec crosses to other processes
 
 METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-METHOD_NAME_RULE = "a name has letters, digits, hyphens and underscores only; it is no path"
+METHOD_NAME_RULE = "a name has letters, digits, hyphens and underscores only; it cannot be a path"
 
 
 @dataclass(frozen=True)

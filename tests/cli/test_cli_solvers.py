@@ -113,7 +113,7 @@ WRONG = {
     "of another family": (["solve", REFERENCE, "--solver", "johnson"], 2, "these can: "),
     "no such formulation": (["compile", REFERENCE, "-o", "x.lp", "--formulation", "P9"], 2, "known formulations: P2"),
     "no such format": (["compile", REFERENCE, "-o", "x.xls"], 2, "ends in .lp, .mps"),
-    "no solution there": (["read", REFERENCE, "--solution", "nowhere.sol"], 2, "No such file"),
+    "no solution there": (["read", REFERENCE, "--solution", "nowhere.sol"], 2, "there is no such file"),
     "a folder as solution": (["read", REFERENCE, "--solution", str(ROOT)], 2, "unreadable-solution"),
 }
 

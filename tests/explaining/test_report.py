@@ -18,6 +18,7 @@ from mrdsl.core.watching import Progress, watched
 from mrdsl.explaining.report import report
 from mrdsl.explaining.sensitivity import FACTORS, How, curves
 from mrdsl.families import SHIPPED
+from mrdsl.families import family as find_family
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.markdown import markdown
@@ -193,7 +194,9 @@ def test_what_is_not_known_of_a_plan_is_a_risk(shipped: tuple[Report, Result]) -
     risks = [part for part in parts(whole, "Warnings") if isinstance(part, str)]
     unproven = result.objective.value is not None and result.solution != "optimal"
     assert any("not proven" in risk for risk in risks) == unproven
-    assert any("--simulate" in risk for risk in risks)
+    runs = find_family(result.problem)
+    assert runs is not None
+    assert any("--simulate" in risk for risk in risks) == bool(runs.simulate or runs.simulate_plan)
 
 
 def test_markdown_of_every_family_is_whole(shipped: tuple[Report, Result]) -> None:

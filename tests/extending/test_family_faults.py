@@ -212,9 +212,7 @@ def test_a_family_that_cannot_be_is_told_where_it_fails(fault: str, folder: Path
     assert [each.code for each in check_plugin(folder).complaints] == ["broken-family"]
 
 
-@pytest.mark.parametrize(
-    ("hook", "words"), [("rules.verify", "the hook `verify`"), ("plan.plans", "the hook `plans`")]
-)
+@pytest.mark.parametrize(("hook", "words"), [("rules.verify", "the hook `verify`"), ("plan.plans", "the hook `plans`")])
 def test_a_missing_hook_is_found_by_the_check(hook: str, words: str, folder: Path) -> None:
     change(folder, "__init__.py", f"    {hook.partition('.')[2]}={hook},\n", "")
     told = [each.message for each in check_plugin(folder).complaints]

@@ -92,7 +92,7 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool
         yield _broken(spec, "its slots are whole, and it does not say which VM holds which")
         return
     if not _is_of(spec, plan, plan.packing):
-        yield _broken(spec, "its packing is of patterns, classes or VM types that there are not")
+        yield _broken(spec, "its packing refers to unknown patterns, classes or VM types")
         return
     yield from _held(spec, shares, plan.packing)
     yield from _machines(spec, plan, plan.packing)
