@@ -19,7 +19,7 @@ from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.families.bounds.methods.formulas import plan_of
 from mrdsl.families.bounds.plan import ESTIMATES
 from mrdsl.families.bounds.simulate import simulate_plan
-from mrdsl.reporting.chart_files import write_chart
+from mrdsl.reporting.report_files import write_chart
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots

@@ -21,7 +21,7 @@ from mrdsl.core.result import Table
 from mrdsl.core.rounding import ceiling
 from mrdsl.formulas import waves
 from mrdsl.formulas.waves import WaveProfile
-from mrdsl.reporting.chart_files import write_chart
+from mrdsl.reporting.report_files import write_chart
 from mrdsl.simulation.sampling import stream
 
 BLOCK = 64.0

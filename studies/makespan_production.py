@@ -24,8 +24,8 @@ from mrdsl.families.makespan.methods.orders import Judge, johnson, johnson_rows,
 from mrdsl.families.makespan.methods.pools import balanced_pools, divide
 from mrdsl.families.makespan.methods.slot_search import slot_search
 from mrdsl.families.makespan.schedule import Batch, batch_of
-from mrdsl.reporting.chart_files import write_chart
-from mrdsl.reporting.study_tables import written
+from mrdsl.reporting.report_files import write_chart
+from mrdsl.reporting.study_files import written
 from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.spec import Spec
 

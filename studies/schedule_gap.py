@@ -15,7 +15,7 @@ from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
 from mrdsl.families.schedule.simulate import run_once
-from mrdsl.reporting.chart_files import write_chart
+from mrdsl.reporting.report_files import write_chart
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Distribution, Source

@@ -15,7 +15,7 @@ from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.simulate import SimulatedSchedule, mean_of, run_once, watch
-from mrdsl.reporting.chart_files import write_chart
+from mrdsl.reporting.report_files import write_chart
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
 

@@ -355,7 +355,7 @@ def report(
     from mrdsl.core.writer import write_text
     from mrdsl.explaining.report import report as run
     from mrdsl.explaining.sensitivity import How
-    from mrdsl.reporting.written import check_ending, written
+    from mrdsl.reporting.report_files import check_ending, written
     from mrdsl.simulation.settings import Settings
 
     path = Path("report.md" if markdown else "report.html") if output is None else Path(output)

@@ -49,7 +49,7 @@ def report(output: Path, force: bool, runs: int | None, analysis_time: float, **
     """
     from mrdsl.explaining.report import report as run
     from mrdsl.explaining.sensitivity import How
-    from mrdsl.reporting.written import check_ending, written
+    from mrdsl.reporting.report_files import check_ending, written
     from mrdsl.simulation.settings import Settings
     from mrdsl.solving.processes import kept
 

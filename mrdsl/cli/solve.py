@@ -86,7 +86,7 @@ def run_command(
     for one in writers:
         path = outputs.files[f"--{one.name}"]
         if one.needs and path is not None:
-            from mrdsl.reporting.chart_files import check_form
+            from mrdsl.reporting.report_files import check_form
 
             check_form(path)
     started = time.perf_counter()
@@ -198,7 +198,7 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
     elif sys.stdout is not None and sys.stdout.isatty() and outputs.to_standard_output is None:
         from rich.console import Console
 
-        from mrdsl.reporting.terminal import print_result
+        from mrdsl.reporting.text import print_result
 
         print_result(result, Console())
     else:

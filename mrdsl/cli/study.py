@@ -57,7 +57,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     if table is not None:
         check_ending(table)
     if report is not None:
-        from mrdsl.reporting.written import check_ending as check_report
+        from mrdsl.reporting.report_files import check_ending as check_report
 
         check_report(report)
     way = Way(
@@ -89,8 +89,8 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     if table is not None:
         write_table(table, done.table, force=options["force"])
     if report is not None:
-        from mrdsl.reporting.study_report import study_report
-        from mrdsl.reporting.written import written
+        from mrdsl.reporting.report_files import written
+        from mrdsl.reporting.study_files import study_report
 
         page = study_report(done.title, done.about or done.title, done.charts, done.tables, {}, command_line())
         outputs.write("--report", written(page, report))

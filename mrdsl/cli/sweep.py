@@ -44,7 +44,7 @@ def sweep(
     file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, plot: Path | None, force: bool, **options: Any
 ) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
-    from mrdsl.reporting.written import check_plot
+    from mrdsl.reporting.report_files import check_plot
     from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
     from mrdsl.sweeping.sweep import check_ending
     from mrdsl.sweeping.sweep import sweep as run
@@ -92,8 +92,7 @@ def sweep(
 
 def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], file: Path, force: bool) -> None:
     """The goal over the first axis, as a picture or as a report."""
-    from mrdsl.reporting.chart_files import PICTURES, write_chart
-    from mrdsl.reporting.written import written
+    from mrdsl.reporting.report_files import PICTURES, write_chart, written
     from mrdsl.sweeping.report import sweep_chart, sweep_report
 
     if plot.suffix.lower() in PICTURES:

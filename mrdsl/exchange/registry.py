@@ -395,7 +395,7 @@ TARGETS: tuple[Target, ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBER
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")
-"""As ``reporting.chart_files.FORMS``, which is loaded where something is drawn."""
+"""As ``reporting.report_files.FORMS``, which is loaded where something is drawn."""
 GANTT = PlanWriter(
     "gantt",
     "a plan or a run",

@@ -10,7 +10,7 @@ from typing import IO, Any
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Result
-from mrdsl.reporting.chart_files import chart_bytes
+from mrdsl.reporting.report_files import chart_bytes
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -1,6 +1,6 @@
-"""A report as a value: the decision, then sections of sentences, tables, charts and the spec's text.
+"""Reports as values: the decision, then sections of sentences, tables, charts and the spec's text.
 
-:mod:`mrdsl.reporting.page` and :mod:`mrdsl.reporting.markdown` write it down.
+:mod:`mrdsl.reporting.html_page` and :mod:`mrdsl.reporting.report_files` write them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from mrdsl.core.charts import Chart
+from mrdsl.core.charts import Chart, Graph, GraphNode
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Table
 from mrdsl.core.version import __version__
+from mrdsl.formulas.stages import longest_path, parents_of
+from mrdsl.spec.blocks import Stage
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,36 @@ def marks(diagnostics: Iterable[Diagnostic], file: str) -> dict[int, list[str]]:
         if one.span is not None and one.span.file == file:
             rows.setdefault(one.span.line, []).append(f"{one.severity}: {one.message}")
     return rows
+
+
+DRAWN = 400
+"""How many stages are drawn."""
+
+
+def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | None:
+    """Each class's stages: tasks and times, filled by the stage's part of its class's work.
+
+    The critical path of longest tasks has strong borders. None where there are no stages, or more than 400.
+    """
+    if not 0 < sum(map(len, dags.values())) <= DRAWN:
+        return None
+    nodes: list[GraphNode] = []
+    edges: list[tuple[str, str]] = []
+    for name, stages in dags.items():
+        parents = parents_of(stages)
+        critical = set(longest_path(parents, [stage.max for stage in stages]))
+        work = sum(stage.tasks * stage.avg for stage in stages)
+        keys = [f"{name}/{number}" for number in range(len(stages))]
+        nodes += [
+            GraphNode(
+                keys[number],
+                stage.name if len(dags) == 1 else f"{name}: {stage.name}",
+                (f"{stage.tasks} tasks", f"{stage.avg:.4g} s, at most {stage.max:.4g} s"),
+                kind=name,
+                share=stage.tasks * stage.avg / work,
+                marked=number in critical,
+            )
+            for number, stage in enumerate(stages)
+        ]
+        edges += [(keys[before], keys[number]) for number, others in enumerate(parents) for before in others]
+    return Graph(title, tuple(nodes), tuple(edges))

@@ -1,14 +1,19 @@
-"""Tables and results as text for people: plain columns, or ruled tables on a terminal."""
+"""Tables and results as text for people: plain columns, or rules and colors on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import printable, shortened
 from mrdsl.core.result import Objective, Result, SolutionStatus, Table, Termination
 from mrdsl.core.rounding import PROVEN, SAME_SUM
 from mrdsl.core.units import show
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
 
 _STOPS = {
     Termination.OPTIMAL: "optimal",
@@ -115,3 +120,30 @@ def print_tables(tables: Iterable[Table | str]) -> str:
     """Tables and sentences one below the other; the last line ends, whichever it is of."""
     text = "\n".join(part if isinstance(part, str) else table_text(part) for part in tables)
     return text if text.endswith("\n") or not text else text + "\n"
+
+
+def print_result(result: Result, console: Console) -> None:
+    """Print a result with ruled tables."""
+    from rich.text import Text
+
+    console.print(Text(printable(shortened(result.title or result.problem, TITLE)), style="bold"))
+    for table in result.tables():
+        console.print(rich_table(table))
+    good = result.solution is not SolutionStatus.NONE
+    console.print(Text(status_text(result).rstrip(), style="green" if good else "red"))
+
+
+def rich_table(table: Table) -> RichTable:
+    """Return a table as rich draws it."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    title = Text(printable(table.title)) if table.title else None
+    drawn = RichTable(title=title, title_justify="left", header_style="bold")
+    rows = [[cell_text(cell) for cell in row] for row in table.rows]
+    for index, head in enumerate(table.columns):
+        numeric = all(isinstance(row[index], int | float) or row[index] is None for row in table.rows)
+        drawn.add_column(Text(printable(head)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    return drawn

@@ -31,7 +31,13 @@ def test_a_command_loads_what_it_needs(words: list[str], unused: set[str]) -> No
     assert not (heavy | unused) & loaded
 
 
-DRAWN = {"mrdsl.core.charts", "mrdsl.exchange.result_files", "mrdsl.reporting.charts", "mrdsl.reporting.page", "altair"}
+DRAWN = {
+    "mrdsl.core.charts",
+    "mrdsl.exchange.result_files",
+    "mrdsl.reporting.charts",
+    "mrdsl.reporting.html_page",
+    "altair",
+}
 OTHER_COMMANDS = {
     *("mrdsl.explaining", "mrdsl.profiling", "mrdsl.sweeping", "mrdsl.editor", "mrdsl.exchange.logs"),
     *(
@@ -39,7 +45,7 @@ OTHER_COMMANDS = {
         "mrdsl.simulation.settings",
         "mrdsl.simulation.verdicts",
     ),
-    *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
+    *("mrdsl.core.writer", "mrdsl.reporting.document", "rich", "jinja2"),
 }
 NEVER = DRAWN | OTHER_COMMANDS
 SOLVING = {

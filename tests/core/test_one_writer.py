@@ -11,14 +11,14 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table
 from mrdsl.core.writer import overwriting
-from mrdsl.reporting.study_tables import written
+from mrdsl.reporting.study_files import written
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = "core/writer.py"
 SCRATCH = {
     "api/catalogues.py": "rows as a table in a temporary folder",
     "solving/backends/program.py": "a solver's files in a temporary folder",
-    "solving/nonlinear_file.py": "a solver's files in a temporary folder",
+    "solving/checked_answer.py": "a solver's files in a temporary folder",
     "solving/backends/scip.py": "a solver's file in the temporary folder",
     "core/guarded.py": "a folder for temporary files, and a pipe that leads nowhere",
     "core/guard.py": "the end of a killed command's temporary folder",

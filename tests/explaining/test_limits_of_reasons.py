@@ -14,7 +14,7 @@ from mrdsl.core import watching
 from mrdsl.core.result import Limits, Termination
 from mrdsl.explaining import sensitivity, why
 from mrdsl.planning import solve_spec
-from mrdsl.solving import array_answer, checked_answer
+from mrdsl.solving import checked_answer, programs
 from mrdsl.solving.programs import LEAST_TIME
 
 QUICK = "models/capacity/quickstart.mrspec"
@@ -84,9 +84,9 @@ def test_what_a_family_solves_for_its_reasons_shares_the_limit(
 def test_a_solve_takes_the_less_of_its_own_time_and_the_shared_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "time", Clock())
     with watching.sharing(3.0), watching.sharing(None):
-        taken = [array_answer.of_one_solve(Limits(time=own)).time for own in (1.5, None, 7.0, None)]
+        taken = [programs.of_one_solve(Limits(time=own)).time for own in (1.5, None, 7.0, None)]
     assert taken == [1.5, 1.0, LEAST_TIME, LEAST_TIME]
-    assert array_answer.of_one_solve(Limits()).time is None
+    assert programs.of_one_solve(Limits()).time is None
 
 
 def test_export_solves_within_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ from mrdsl.families import SHIPPED
 from mrdsl.families import family as find_family
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.solve_spec import solve
-from mrdsl.reporting.markdown import markdown
 from mrdsl.reporting.report import Listing, Part, Report
+from mrdsl.reporting.report_files import markdown
 from mrdsl.simulation.settings import Settings
 from studies.__main__ import studies
 from tests.families.capacity.type_specs import random_types

@@ -13,8 +13,8 @@ from mrdsl.explaining.report import report
 from mrdsl.explaining.sensitivity import How
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
-from mrdsl.reporting.page import page
-from mrdsl.reporting.study_report import study_report
+from mrdsl.reporting.html_page import page
+from mrdsl.reporting.study_files import study_report
 from mrdsl.sweeping.report import sweep_report
 from tests.reporting.browser import (
     browser,

@@ -27,11 +27,10 @@ from mrdsl.core.charts import (
 )
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.registry import DRAWN
-from mrdsl.reporting.chart_files import FORMS, write_chart
 from mrdsl.reporting.charts import png, specification, svg
-from mrdsl.reporting.charts.gantt import levels
-from mrdsl.reporting.charts.graph import layers
-from mrdsl.reporting.charts.parts import time_unit
+from mrdsl.reporting.charts.diagrams import layers, levels
+from mrdsl.reporting.charts.drawing import time_unit
+from mrdsl.reporting.report_files import FORMS, write_chart
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"

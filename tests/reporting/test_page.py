@@ -13,7 +13,7 @@ import pytest
 from mrdsl.core.charts import Bar, BarChart, GanttChart, Graph, GraphNode, Interval, IntervalChart, LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.reporting.charts.theme import GROUNDS, PALETTE
-from mrdsl.reporting.page import page
+from mrdsl.reporting.html_page import page
 from mrdsl.reporting.report import Listing, Report, Section
 
 EVIL = '\\", x: 1, "\'</script><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\x1b[31m'

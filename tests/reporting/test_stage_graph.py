@@ -7,7 +7,7 @@ import pytest
 from mrdsl.cli.show import spec_lines
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
-from mrdsl.reporting.stage_graph import stage_graph
+from mrdsl.reporting.report import stage_graph
 from mrdsl.spec.blocks import Stage
 
 STAGES = """  stage scan   { tasks = 200, avg = 9 s, max = 21 s }

@@ -14,7 +14,7 @@ import pytest
 import mrdsl
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
-from mrdsl.reporting.study_tables import written
+from mrdsl.reporting.study_files import written
 from studies.catalogue import STUDIES, Study
 from studies.running import reproduce, run_study
 from tests.command_lines import run_here

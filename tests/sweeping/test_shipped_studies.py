@@ -12,7 +12,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
-from mrdsl.reporting.study_report import study_report
+from mrdsl.reporting.study_files import study_report
 from mrdsl.sweeping.cells import Axis
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.planned import planned

@@ -161,10 +161,10 @@ def test_a_contradiction_is_more_than_tolerances_explain() -> None:
 
 def test_a_profile_is_drawn_in_steps() -> None:
     pytest.importorskip("altair")
-    from mrdsl.reporting.charts.lines import draw
+    from mrdsl.reporting.charts.drawing import draw_lines
 
     chart = profiled(Profile("cpu_seconds"), ROWS)[1]
-    assert draw(chart).to_dict()["layer"][0]["mark"]["interpolate"] == "step-after"
+    assert draw_lines(chart).to_dict()["layer"][0]["mark"]["interpolate"] == "step-after"
     drawn = {one.name: [*one.x, *one.y] for one in chart.series}
     third = 100 / 3
     assert drawn["quick"] == pytest.approx([0.0, 2.1, 2 * third, 2 * third])

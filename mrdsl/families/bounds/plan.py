@@ -190,7 +190,7 @@ class BoundsPlan(Plan):
 
     def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""
-        from mrdsl.reporting.stage_graph import stage_graph
+        from mrdsl.reporting.report import stage_graph
 
         return stage_graph(self.dags, title)
 

@@ -24,7 +24,7 @@ from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import decisions, run_policy, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.trace import jobs as jobs_of
-from mrdsl.reporting.chart_files import write_chart
+from mrdsl.reporting.report_files import write_chart
 from mrdsl.simulation.rental import Entry
 from mrdsl.simulation.verdicts import half_width
 from mrdsl.solving import registry

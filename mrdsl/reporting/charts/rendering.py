@@ -31,20 +31,20 @@ def require() -> None:
 def specification(chart: Chart, titled: bool = True) -> dict[str, Any]:
     """The chart as Vega-Lite, plain JSON values without a look of its own; without a title unless ``titled``."""
     require()
-    from mrdsl.reporting.charts import bars, gantt, graph, intervals, lines
+    from mrdsl.reporting.charts import diagrams, drawing
 
     drawn: Any
     match chart:
         case LineChart():
-            drawn = lines.draw(chart)
+            drawn = drawing.draw_lines(chart)
         case BarChart():
-            drawn = bars.draw(chart)
+            drawn = drawing.draw_bars(chart)
         case IntervalChart():
-            drawn = intervals.draw(chart)
+            drawn = drawing.draw_intervals(chart)
         case GanttChart():
-            drawn = gantt.draw(chart)
+            drawn = diagrams.draw_gantt(chart)
         case Graph():
-            drawn = graph.draw(chart)
+            drawn = diagrams.draw_graph(chart)
     made: dict[str, Any] = _named(drawn.to_dict(), {})
     made.pop("config", None)
     if titled and chart.title:

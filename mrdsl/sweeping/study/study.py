@@ -19,7 +19,7 @@ from mrdsl.core.result import Table, frame_of
 from mrdsl.core.watching import tell, work
 from mrdsl.core.writer import claimed, overwriting, refusals, refuse_folder
 from mrdsl.exchange.text import decode
-from mrdsl.reporting.study_folder import MANIFEST, StudyFolder
+from mrdsl.reporting.study_files import MANIFEST, StudyFolder
 from mrdsl.sweeping.journal import append, opened
 from mrdsl.sweeping.study.declaration import Profile, Study
 from mrdsl.sweeping.study.planned import Planned, plan_mistakes, planned
@@ -210,7 +210,7 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
         if chart is not None:
             charts.append(chart)
             if way.pictures:
-                from mrdsl.reporting.chart_files import write_chart
+                from mrdsl.reporting.report_files import write_chart
 
                 write_chart(kept.folder / f"{name}.svg", chart)
     found = tuple(

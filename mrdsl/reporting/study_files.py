@@ -1,4 +1,4 @@
-"""The folder of a study: its plots, every table as CSV, and what is needed to repeat it."""
+"""Files of a study: its folder with plots, tables as CSV and a manifest to repeat it by, and its report."""
 
 from __future__ import annotations
 
@@ -7,19 +7,37 @@ import json
 import platform
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
+from mrdsl.core.charts import Chart
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.diagnostics import json_printable
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.core.writer import LOCK, refusals_of, write_text
+from mrdsl.reporting.report import Report, Section, repeated
+
+
+def study_report(
+    name: str, doc: str, charts: Sequence[Chart], tables: Sequence[Table], options: Mapping[str, Any], command: str
+) -> Report:
+    """The study's own question stands in the place of a decision."""
+    sections = (
+        Section("Charts", tuple(charts)),
+        Section("Tables", tuple(tables)),
+        repeated(command, {f"option {option}": value for option, value in options.items()}),
+    )
+    drawn = f"{len(charts)} charts, {len(tables)} tables."
+    question = f"{doc[:1].upper()}{doc[1:]}"
+    asked = question if question.endswith((".", "?", "!")) else f"{question}."
+    return Report(f"Study {name}", asked, drawn, tuple(s for s in sections if s.parts))
+
 
 MANIFEST = "manifest.json"
 _LONGEST = 60
@@ -113,3 +131,15 @@ def _is_of_the_study(path: Path) -> bool:
 def _file(path: Path, folder: Path) -> dict[str, Any]:
     data = path.read_bytes()
     return {"name": str(path.relative_to(folder)), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def written(output: Path, name: str, table: Table) -> Table:
+    """The table with plain numbers, after writing it to ``output/name.csv``."""
+    table = Table(table.title, table.columns, [tuple(plain(cell) for cell in row) for row in table.rows])
+    write_csv(output / f"{name}.csv", table.columns, table.rows)
+    return table
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table as a file of the study's own folder; None is an empty cell."""
+    write_text(path, csv_text(columns, rows))
