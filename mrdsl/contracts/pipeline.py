@@ -11,18 +11,26 @@ A file in ``solvers/`` names the steps and their parameters per family:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import Signature, signature
 from numbers import Real
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.watching import DEBUG, is_stopped, log
 from mrdsl.spec.declared import described
 from mrdsl.spec.spec import Spec
+
+T = TypeVar("T")
+PIECES = 1000
+"""Pieces of work between two looks at the limits of a step."""
+
+
+class LateError(Exception):
+    """The time limit passed within a step that has no plan before its end."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,20 @@ class Draft:
     def is_late(self) -> bool:
         """Return True if the time limit has passed."""
         return self.limits.time is not None and self.clock() > self.started + self.limits.time
+
+    def paced(self, pieces: Iterable[T]) -> Iterator[T]:
+        """Yield the pieces of work of a step that has no plan before the last one.
+
+        Looks at the limits after every :data:`PIECES` pieces. Raises LateError if the time limit has passed and
+        KeyboardInterrupt if the work was ended; :func:`last_draft` takes both.
+        """
+        for number, piece in enumerate(pieces):
+            if number and not number % PIECES:
+                if is_stopped():
+                    raise KeyboardInterrupt
+                if self.is_late():
+                    raise LateError
+            yield piece
 
     def seconds_left(self) -> float | None:
         """What is left of the time limit for a step that asks a solver, a hundredth of a second at least."""
@@ -126,7 +148,7 @@ def _is_one(value: object, kind: type) -> bool:
 
 
 def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:
-    """Runs the steps in order; a step that proves infeasibility ends the run.
+    """Runs the steps in order; a step that proves infeasibility, or has no time left, ends the run.
 
     Where another thread has ended the work, the last draft with a plan counts; raises KeyboardInterrupt where there
     is none.
@@ -137,6 +159,8 @@ def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) ->
             if is_stopped():
                 raise KeyboardInterrupt
             draft = step(draft, **parameters)
+        except LateError:
+            return replace(draft, termination=Termination.TIME_LIMIT)
         except KeyboardInterrupt:
             if draft.plan is None or not is_stopped():
                 raise

@@ -57,6 +57,13 @@ def test_other_families_are_interrupted_at_every_look(family: str) -> None:
     assert_each_holds(at_every_moment(mrdsl.load(SPECS[family]), "auto"))
 
 
+def test_a_simulated_policy_is_interrupted_within_its_run() -> None:
+    """The first look is before the run; nothing of half a run is a plan."""
+    stop = Countdown(1)
+    result = mrdsl.solve(mrdsl.load("models/schedule/reference.mrspec"), stop=stop)
+    assert (result.termination, result.plan) == (Termination.INTERRUPTED, None)
+
+
 def assert_each_holds(results: list[mrdsl.Result]) -> None:
     """Each ended by itself or is interrupted; a plan is worth no less than the best, and optimal only if proven."""
     best = results[-1]

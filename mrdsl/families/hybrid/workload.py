@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue
 from mrdsl.simulation.sampling import draws, stream
 
 Counts = NDArray[np.int64]
+ROWS_AT_ONCE = 4096
 
 
 def arrivals_of(facts: HybridFacts, seed: int) -> Counts:
@@ -25,6 +26,12 @@ def arrivals_of(facts: HybridFacts, seed: int) -> Counts:
     table, _ = recorded(facts)
     columns = [table[q.name] if q.name in table else _drawn(q, facts.horizon, seed) for q in facts.queues]
     return np.array(columns, dtype=np.int64).T.reshape(facts.horizon, len(facts.queues))
+
+
+def rows_of(arrivals: Counts) -> Iterator[list[int]]:
+    """Yield the arrivals of each slot as numbers, without a list of all slots."""
+    for start in range(0, len(arrivals), ROWS_AT_ONCE):
+        yield from arrivals[start : start + ROWS_AT_ONCE].tolist()
 
 
 def _drawn(queue: Queue, horizon: int, seed: int) -> Counts:

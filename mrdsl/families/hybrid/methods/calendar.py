@@ -28,7 +28,7 @@ from mrdsl.families.hybrid.facts import HybridFacts
 from mrdsl.families.hybrid.guarantees import control_of
 from mrdsl.families.hybrid.methods.bookings import Bookings
 from mrdsl.families.hybrid.methods.controller import Bounds, Tasks, lower_bound, outcome_of
-from mrdsl.families.hybrid.workload import arrivals_of
+from mrdsl.families.hybrid.workload import Counts, arrivals_of, rows_of
 
 FIRST = 4
 """Slots after which the rules are weighed for the first time."""
@@ -69,26 +69,25 @@ def calendar(draft: Draft) -> Draft:
     """See the module. The acceptance is alpha in every prefix of the run."""
     facts: HybridFacts = draft.spec.facts
     acceptance = control_of(facts).acceptance
-    arrivals = arrivals_of(facts, draft.seed).tolist()
+    arrivals = arrivals_of(facts, draft.seed)
     tasks = [Tasks(queue) for queue in facts.queues]
     peaks: dict[str, int] = {}
     for vm in facts.vms:
         members = [i for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
-        own = [[row[i] for i in members] for row in arrivals]
-        peaks[vm.name] = _run([tasks[i] for i in members], vm.available, own, acceptance)
+        peaks[vm.name] = _run(draft, [tasks[i] for i in members], vm.available, arrivals[:, members], acceptance)
     bounds = [Bounds(delay=queue.delay) for queue in facts.queues]
     outcome = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
     return replace(draft, plan=outcome.plan, value=outcome.value, bound=lower_bound(facts, arrivals))
 
 
-def _run(tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float) -> int:
+def _run(draft: Draft, tasks: Sequence[Tasks], vms: int, arrivals: Counts, acceptance: float) -> int:
     """Books one VM type's tasks over the horizon; the most VMs that were used at once."""
     calendar, rule, weighed = Calendar(tasks, vms, acceptance), START, FIRST
     memory = MEMORY // max(len(tasks), 1)
-    for slot, submitted in enumerate(arrivals):
+    for slot, submitted in enumerate(draft.paced(rows_of(arrivals))):
         if slot == weighed:
             weighed = weighed * 3 // 2
-            rule = cheapest(tasks, vms, arrivals[max(0, slot - memory) : slot], acceptance, rule)
+            rule = cheapest(tasks, vms, arrivals[max(0, slot - memory) : slot].tolist(), acceptance, rule)
         calendar.settle(slot)
         calendar.serve(submitted, rule)
     free = calendar.bookings.free

@@ -29,7 +29,7 @@ from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 from mrdsl.families.hybrid.guarantees import Guarantee, control_of, guarantee
 from mrdsl.families.hybrid.methods.bookings import book
 from mrdsl.families.hybrid.plan import Cost, HybridPlan, QueueRun
-from mrdsl.families.hybrid.workload import arrivals_of
+from mrdsl.families.hybrid.workload import Counts, arrivals_of, rows_of
 from mrdsl.spec.spec import Spec
 
 
@@ -172,7 +172,7 @@ def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int, asked: float) -> Queu
     return replace(run, acceptance_floor=run.floor(asked))
 
 
-def lower_bound(facts: HybridFacts, arrivals: Sequence[Sequence[int]]) -> float:
+def lower_bound(facts: HybridFacts, arrivals: Counts) -> float:
     """What any policy pays per slot for these arrivals (by slot, then queue), had it known them all.
 
     (5) asks for the acceptance in the limit only: over so short a run each queue may fall short of it by K_max of (12),
@@ -185,11 +185,11 @@ def lower_bound(facts: HybridFacts, arrivals: Sequence[Sequence[int]]) -> float:
     control = control_of(facts)
     cost = 0.0
     for vm in facts.vms:
-        own = [(queue, [row[i] for row in arrivals]) for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
+        own = [(queue, arrivals[:, i]) for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
         room = float(vm.available * (facts.horizon + max((queue.delay for queue, _ in own), default=0)))
         for queue, came in sorted(own, key=lambda pair: -pair[0].outsourcing / pair[0].size):
-            free = guarantee(queue, control).acceptance_debt + sum(came[-queue.delay :])
-            needed = max(0.0, control.acceptance * sum(came) - free)
+            free = guarantee(queue, control).acceptance_debt + float(came[-queue.delay :].sum(dtype=float))
+            needed = max(0.0, control.acceptance * float(came.sum(dtype=float)) - free)
             served = min(needed, room / queue.size)
             room -= served * queue.size
             cost += (needed - served) * queue.outsourcing
@@ -226,8 +226,8 @@ def control(draft: Draft) -> Draft:
     ]
     by_vm = [(vm, [q for q in queues if q.tasks.queue.vm == vm.name]) for vm in facts.vms]
     peaks = {vm.name: 0 for vm in facts.vms}
-    arrivals = arrivals_of(facts, draft.seed).tolist()
-    for slot, submitted in enumerate(arrivals):
+    arrivals = arrivals_of(facts, draft.seed)
+    for slot, submitted in enumerate(draft.paced(rows_of(arrivals))):
         admitted = [_admit(queue, count, weights) for queue, count in zip(queues, submitted, strict=True)]
         for vm, members in by_vm:
             running = allocate(members, vm.available, weights.V * weights.preemption_weight * vm.preemption_cost)
@@ -314,15 +314,15 @@ def threshold(draft: Draft) -> Draft:
 def _serve_oldest(draft: Draft, keep_private: bool, outsource: bool, acceptance: float = 1.0) -> Draft:
     facts: HybridFacts = draft.spec.facts
     tasks = [Tasks(queue) for queue in facts.queues]
-    arrivals = arrivals_of(facts, draft.seed).tolist()
+    arrivals = arrivals_of(facts, draft.seed)
     peaks: dict[str, int] = {}
     for vm in facts.vms:
         members = [i for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
         free = [vm.available] * (facts.horizon + max(queue.delay for queue in facts.queues) + 2)
         first = [0] * len(members)
-        for slot in range(facts.horizon):
+        for slot, came in enumerate(draft.paced(rows_of(arrivals[:, members]))):
             for place, index in enumerate(members):
-                submitted = arrivals[slot][index]
+                submitted = came[place]
                 kept: list[tuple[int, int]] = []
                 if keep_private:
                     queue = facts.queues[index]

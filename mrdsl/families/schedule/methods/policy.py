@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,6 +10,7 @@ from itertools import islice
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import warning
 from mrdsl.core.result import Termination
+from mrdsl.core.watching import is_stopped
 from mrdsl.families.schedule import facts as said
 from mrdsl.families.schedule.methods.frugal import Frugal
 from mrdsl.families.schedule.methods.policies import EpochEdf, EventEdf, Malleable, Naive
@@ -104,7 +104,9 @@ def _run(draft: Draft, make: Make, jobs: int | None = None) -> Draft:
 
 
 def _deadline(draft: Draft) -> Callable[[], bool]:
-    if draft.limits.time is None:
-        return lambda: False
-    until = draft.started + draft.limits.time
-    return lambda: time.monotonic() > until
+    def is_over() -> bool:
+        if is_stopped():
+            raise KeyboardInterrupt
+        return draft.is_late()
+
+    return is_over
