@@ -348,9 +348,8 @@ def test_what_is_saved_of_a_whole_plan_follows_the_schema_and_is_held_against_it
         document = json.loads(text)
         document["state"]["packing"][column][0] = value
         found = verify_saved(read_saved(json.dumps(document)))
-        assert any("refers to unknown" in d.message or "contradict each other" in d.message for d in found.found), (
-            column
-        )
+        said = [d.message for d in found.found]
+        assert any("refers to unknown" in each or "contradict each other" in each for each in said), column
 
 
 def test_slots_are_whole_where_the_spec_leaves_it_open() -> None:
