@@ -312,6 +312,7 @@ def simulate(
     lose: int | None = None,
     burst: int | None = None,
     what_if: WhatIf | None = None,
+    limits: Limits | None = None,
 ) -> Result:
     """Runs the spec as a simulation, where its family has one; a family that plans solves it before.
 
@@ -320,6 +321,7 @@ def simulate(
     ``jobs`` is how many each user completes in a run. The rest stands in the place of what the spec says: reduces start
     when the share ``slowstart`` of the maps is done, ``stragglers`` is a share of tasks and how many times as long they
     take, ``lose`` machines go after the warm-up, and ``burst`` jobs come with each arrival; ``what_if`` says all four.
+    ``limits`` bound the solve of a spec, not the runs.
     Raises MrdslError where the spec or a number is wrong, where the family has no simulation, and where such an option
     means nothing in it.
     """
@@ -328,7 +330,8 @@ def simulate(
 
     said = WhatIf(slowstart, stragglers, lose, burst)
     settings = Settings(runs, 0, jobs, processes, said if what_if is None else what_if.but(said))
-    return run(spec.spec, settings, seed, spec) if isinstance(spec, Result) else run(spec, settings, seed)
+    solved = spec if isinstance(spec, Result) else None
+    return run(spec.spec if isinstance(spec, Result) else spec, settings, seed, solved, limits)
 
 
 @checked

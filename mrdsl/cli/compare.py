@@ -44,6 +44,7 @@ class Side:
 )
 @shared.overrides
 @shared.method_options
+@shared.time_limit
 @shared.as_json
 @shared.json_file
 @shared.force
@@ -119,7 +120,7 @@ def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Resul
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     if opened.plan is not None:
         return opened.plan
-    limits = Limits(time=options.get("time_limit"))
+    limits = Limits(time=options["time_limit"])
     result = run(loaded.spec, options["solver"], options["formulation"], options["relax"], limits)
     print_diagnostics(result.diagnostics, loaded.texts)
     return result

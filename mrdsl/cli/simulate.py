@@ -13,13 +13,14 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.inputs import Opened
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import files_of_plan, run_command
-from mrdsl.core.result import Result
+from mrdsl.core.result import Limits, Result
 from mrdsl.exchange.registry import OF_A_RUN
 
 
 @click.command()
 @shared.spec_options
 @shared.solver_folder
+@shared.solving_limit
 @shared.runs
 @shared.jobs
 @shared.processes
@@ -73,5 +74,6 @@ def _run(opened: Opened, options: dict[str, Any]) -> Result:
         processes=options["processes"] or 1,
         seed=options["seed"],
         what_if=what_if,
+        limits=Limits(time=options["time_limit"]),
     )
     return replace(result, seconds={"simulate": time.perf_counter() - started})

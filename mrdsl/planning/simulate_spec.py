@@ -20,10 +20,12 @@ from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 
-def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | None = None) -> Result:
+def simulate(
+    spec: Spec, settings: Settings, seed: int | None, solved: Result | None = None, limits: Limits | None = None
+) -> Result:
     """What independent runs show; see :func:`mrdsl.api.simulate`. ``seed`` is the spec's where None.
 
-    ``solved`` is the plan to run, of this spec, where there is one already.
+    ``solved`` is the plan to run, of this spec, where there is one already; else ``limits`` are those of the solve.
     """
     family = find_family(spec)
     if not (family.simulate or family.simulate_plan):
@@ -34,7 +36,8 @@ def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | 
         raise MrdslError(broken)
     seed = spec.seed if seed is None else seed
     if not family.simulate:
-        return _planned(spec, family, replace(settings, seed=seed or 0), solved)
+        solved = solved or solve(spec, "auto", None, False, limits)
+        return _run(spec, family, solved, replace(settings, seed=seed or 0)) if solved.plan is not None else solved
     if settings.what_if.said():
         message = f"options for what-if runs do not apply to {kind_words(spec.problem)} problem"
         raise MrdslError([error("wrong-option", message, spec.span, f"remove {', '.join(settings.what_if.said())}")])
@@ -80,12 +83,6 @@ def _require(settings: Settings, seed: int | None) -> None:
             "burst": what_if.burst,
         },
     )
-
-
-def _planned(spec: Spec, family: Family, settings: Settings, solved: Result | None) -> Result:
-    """The solved spec, its plan with what was observed of it; where there is no plan, the result says why."""
-    solved = solved or solve(spec, "auto", None, False, Limits())
-    return _run(spec, family, solved, settings) if solved.plan is not None else solved
 
 
 def observe(spec: Spec, solved: Result, settings: Settings) -> Result | None:

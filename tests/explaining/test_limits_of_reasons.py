@@ -1,4 +1,4 @@
-"""A limit of `why` holds for the solve and the reasons together; `export` takes one."""
+"""A limit of `why` holds for the solve and the reasons together; every command that solves takes one."""
 
 from __future__ import annotations
 
@@ -89,14 +89,32 @@ def test_a_solve_takes_the_less_of_its_own_time_and_the_shared_one(monkeypatch: 
     assert programs.of_one_solve(Limits()).time is None
 
 
-def test_export_solves_within_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-    real = solve_spec.solve
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export", QUICK, "spark", "-o", "{folder}"],
+        ["simulate", QUICK, "--runs", "1", "--jobs", "2"],
+        ["compare", QUICK, "models/capacity/reference.mrspec"],
+        ["diff", QUICK, QUICK],
+        ["report", QUICK, "--analysis-time", "0", "-o", "{folder}/report.md"],
+        ["why", QUICK],
+        ["solve", QUICK],
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_that_solves_does_so_within_its_limit(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float | None] = []
+    real = solve_spec._solved
 
-    def solved(spec: Any, solver: str, **more: Any) -> Any:
-        asked.append(more)
-        return real(spec, solver, **more)
+    def solved(spec: Any, solver: str, formulation: str | None, relax: bool, limits: Limits, *more: Any) -> Any:
+        asked.append(limits.time)
+        return real(spec, solver, formulation, relax, limits, *more)
 
-    monkeypatch.setattr(solve_spec, "solve", solved)
-    CliRunner().invoke(cli, ["export", QUICK, "spark", "--time-limit", "2 min", "-o", str(tmp_path)])
-    assert asked == [{"limits": Limits(time=120.0)}]
+    monkeypatch.setattr(solve_spec, "_solved", solved)
+    words = [word.format(folder=tmp_path) for word in command]
+    CliRunner().invoke(cli, [*words, "--time-limit", "2 min"])
+    assert asked[:1] == [120.0]
+    if command[0] in ("compare", "diff"):
+        assert asked == [120.0, 120.0]
