@@ -165,9 +165,6 @@ method_options = together(solver, model_options)
 time_limit = click.option(
     "--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'."
 )
-solving_limit = click.option(
-    "--time-limit", callback=seconds, metavar="T", help="Solve for at most T seconds, or a time such as '2 min'."
-)
 gap = click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
 nodes = click.option("--nodes", type=Count(LIMITS["nodes"]), help="Stop after N branch-and-bound nodes.")
 threads = click.option("--threads", type=Count(LIMITS["threads"]), help="Threads for the solver.")

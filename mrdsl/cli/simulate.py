@@ -20,7 +20,7 @@ from mrdsl.exchange.registry import OF_A_RUN
 @click.command()
 @shared.spec_options
 @shared.solver_folder
-@shared.solving_limit
+@shared.time_limit
 @shared.runs
 @shared.jobs
 @shared.processes
@@ -52,6 +52,8 @@ def simulate(
     **options: Any,
 ) -> int:
     """Simulate the spec or saved plan in FILE and report what happens.
+
+    A spec is solved first, within --time-limit; a saved plan is run as it is.
 
     Exit code 6 if the runs miss a constraint, 7 if they are inconclusive.
     """
