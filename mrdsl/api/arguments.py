@@ -100,7 +100,9 @@ def _mistakes(parameter: Parameter, value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _expected(annotation: str, value: Any) -> str:
-    """The kinds that an annotation names, in words; "" if the value is of one of them, or cannot be checked here."""
+    """Return the kinds that an annotation names, in words; "" if the value is of one of them, or cannot be checked
+    here.
+    """
     names = [part.strip() for part in _parts(annotation)]
     heads = [name.partition("[")[0] for name in names]
     if any(head in _OPEN for head in heads):
@@ -135,7 +137,7 @@ def _wrong_elements(name: str, value: Iterable[Any]) -> bool:
 
 
 def _parts(annotation: str) -> list[str]:
-    """The alternatives of ``A | B[C | D]``: split at the bars outside of brackets."""
+    """Return the alternatives of ``A | B[C | D]``: split at the bars outside of brackets."""
     parts, depth = [""], 0
     for character in annotation:
         depth += {"[": 1, "]": -1}.get(character, 0)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def vm_types(
     source: str | Path | Arrow | Iterable[Mapping[str, Any]], braces: str = "", *, reader: str | None = None
 ) -> tuple[VmType, ...]:
-    """The VM types of a file, of a table, or of rows that name each column as a file does.
+    """Return the VM types of a file, of a table, or of rows that name each column as a file does.
 
     A column is named as in ``"on_demand.price [USD/h]"``; a table is one of pandas, polars or pyarrow, see
     :func:`mrdsl.from_table`.
@@ -58,7 +58,7 @@ def export(
     cores: float | None = None,
     memory: float | None = None,
 ) -> Exported:
-    """A plan as a target's files: ``files`` are texts by name, ``notes`` say what of the plan they do not.
+    """Return a plan as a target's files: ``files`` are texts by name, ``notes`` say what of the plan they do not.
 
     ``plan`` is a spec, which is solved, or a result. ``vms`` says what its VM types are called where they are rented,
     ``master`` the type of the machine that runs no tasks; ``fleets`` lets EMR choose among the plan's types; ``cores``
@@ -81,7 +81,7 @@ def export(
 
 @checked
 def check_plugin(folder: str | Path) -> PluginReport:
-    """Runs the solvers, pipelines and families that a folder declares on real models, as ``mrdsl check-plugin`` does.
+    """Run the solvers, pipelines and families that a folder declares on real models, as ``mrdsl check-plugin`` does.
 
     The code in the folder is run. The report says what was tried; its ``complaints`` are what is wrong, with file and
     line. Raises MrdslError ``wrong-option`` where the folder declares nothing.
@@ -95,7 +95,8 @@ def check_plugin(folder: str | Path) -> PluginReport:
 def from_table(
     problem: str, word: str, table: Arrow, braces: str = "", *, currency: str = units.DEFAULT_CURRENCY
 ) -> Sequence[Any]:
-    """The blocks of a table: what ``classes from "classes.csv"`` would be of the same rows, for the facts of a Spec.
+    """Return the blocks of a table: what ``classes from "classes.csv"`` would be of the same rows, for the facts of a
+    Spec.
 
     ``word`` is that of the language (``"classes"``, ``"vms"``, ``"jobs"``, ``"tasks"``); the table is any that has
     ``__arrow_c_stream__``, with the columns of such a file (``"deadline [min]"``). ``braces`` is what a spec writes

@@ -32,7 +32,7 @@ Parameters = Mapping[str, Any]
 
 @checked
 def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | None = None) -> Spec:
-    """The spec in a file. ``parameters`` overrides its params: numbers, or text with a unit (``"15 min"``).
+    """Return the spec in a file. ``parameters`` overrides its params: numbers, or text with a unit (``"15 min"``).
 
     Of a saved plan it is the spec in it, whose params are settled. Raises MrdslError with every diagnostic where the
     text is no valid spec.
@@ -45,7 +45,8 @@ def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | 
 
 @checked
 def load_plan(path: str | Path) -> Result:
-    """The result in a saved plan, as ``mrdsl solve -o`` and :meth:`Result.to_json` write it, held against its spec.
+    """Return the result in a saved plan, as ``mrdsl solve -o`` and :meth:`Result.to_json` write it, held against its
+    spec.
 
     Raises MrdslError where the file is none, and where its plan breaks a promise or is not worth what it says.
     """
@@ -72,7 +73,7 @@ def verify(path: str | Path, *, again: bool = False) -> Verified:
 
 @checked
 def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
-    """Plans side by side: their goals, and every number that they have in common; a spec is solved for it.
+    """Compare plans side by side: their goals, and every number that they have in common; a spec is solved for it.
 
     ``names`` tell them apart. Raises MrdslError ``different-problems`` where their families or goals differ.
     """
@@ -103,13 +104,14 @@ def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("las
 def loads(
     text: str, parameters: Parameters | None = None, *, folder: str | Path = ".", seed: int | None = None
 ) -> Spec:
-    """The spec in a text; ``folder`` is where its imports and tables are looked up. Raises MrdslError."""
+    """Return the spec in a text; ``folder`` is where its imports and tables are looked up. Raises MrdslError."""
     return _spec(load_text(text, parameters, folder=folder, seed=seed))
 
 
 @checked
 def dumps(spec: Spec) -> str:
-    """The text of a spec, in SI units and exact: ``loads`` of it gives the same spec. Raises MrdslError for mistakes.
+    """Return the text of a spec, in SI units and exact: ``loads`` of it gives the same spec. Raises MrdslError for
+    mistakes.
 
     Params, imports, tables and generators are written out as what they made.
     """
@@ -123,7 +125,9 @@ def dumps(spec: Spec) -> str:
 
 @checked
 def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tuple[Diagnostic, ...]:
-    """Every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; () for none."""
+    """Return every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; ()
+    for none.
+    """
     if not isinstance(spec, Spec):
         if is_json_object(spec) and not parameters:
             return _diagnostics_of_plan(spec)
@@ -136,7 +140,7 @@ def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tupl
 
 @checked
 def fmt(text: str) -> str:
-    """The text of a spec in its canonical form. Raises MrdslError where it does not parse."""
+    """Return the text of a spec in its canonical form. Raises MrdslError where it does not parse."""
     from mrdsl.language.formatting import format_text
 
     formatted, problems = format_text(text, "<text>")
@@ -147,7 +151,7 @@ def fmt(text: str) -> str:
 
 @checked
 def quantity(text: str, *, currency: str = "") -> float:
-    """The number in SI units that a text means, ``"15 min"``, ``"0.192 USD/h"``, ``"16 GiB"``, ``"85%"``.
+    """Return the number in SI units that a text means, ``"15 min"``, ``"0.192 USD/h"``, ``"16 GiB"``, ``"85%"``.
 
     Seconds, bytes, joules, watts; counts and shares as plain numbers; money in the currency that is written, or only in
     ``currency`` where that is given. Fields with a unit take such texts themselves. Raises MrdslError for any other
@@ -211,7 +215,7 @@ def solve(
     stop: Event | None = None,
     start: Result | None = None,
 ) -> Result:
-    """The best plan that the solver finds, with its bound, and how the run ended.
+    """Return the best plan that the solver finds, with its bound, and how the run ended.
 
     ``on_progress`` is called, in this thread, with every better plan's value and bound, and five times a second while
     a solver works; what it raises ends the solve and passes through. Another thread ends the solve by setting ``stop``:
@@ -281,7 +285,7 @@ async def asolve(
 
 
 def _without_interrupt(call: Callable[[], Result]) -> Result | None:
-    """The result; None for a KeyboardInterrupt, which would end the event loop that the thread belongs to."""
+    """Return the result; None for a KeyboardInterrupt, which would end the event loop that the thread belongs to."""
     try:
         return call()
     except KeyboardInterrupt:
@@ -290,7 +294,7 @@ def _without_interrupt(call: Callable[[], Result]) -> Result | None:
 
 @checked
 def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> CompiledModel:
-    """The spec as a Pyomo model that can be changed and solved again.
+    """Return the spec as a Pyomo model that can be changed and solved again.
 
     See :class:`mrdsl.planning.compiled_model.CompiledModel`.
     """
@@ -314,7 +318,7 @@ def simulate(
     what_if: WhatIf | None = None,
     limits: Limits | None = None,
 ) -> Result:
-    """Runs the spec as a simulation, where its family has one; a family that plans solves it before.
+    """Run the spec as a simulation, where its family has one; a family that plans solves it before.
 
     A result is run as it is: its own plan, where its family plans.
 
@@ -348,7 +352,8 @@ def report(
     markdown: bool = False,
     force: bool = False,
 ) -> str:
-    """All that is known of a plan as one HTML page, or as Markdown; written to ``output`` too, where that is given.
+    """Return all that is known of a plan as one HTML page, or as Markdown; written to ``output`` too, where that is
+    given.
 
     ``plan`` is a spec, which is solved as :func:`solve` does, or a result, which is not solved again. The form is that
     of ``output``'s ending; without one, ``markdown`` asks for Markdown. ``simulate`` runs the plan so many times

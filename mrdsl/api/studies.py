@@ -59,7 +59,7 @@ def sweep(
     allow_outside: bool = False,
     force: bool = False,
 ) -> Summary:
-    """Solves a spec's file for every combination of params and seeds, in parallel: a row for each in ``.table``.
+    """Solve a spec's file for every combination of params and seeds, in parallel: a row for each in ``.table``.
 
     ``output`` (.csv, .jsonl, .parquet) gets the table; the same call goes on where an interrupted one stopped.
     ``progress`` is called with the runs that are done, and all. Raises MrdslError as ``mrdsl sweep`` tells it.
@@ -96,7 +96,7 @@ def study(
     allow_outside: bool = False,
     force: bool = False,
 ) -> Studied:
-    """Runs the study in a file, or the shipped one of that name, into a folder (default: the file's name).
+    """Run the study in a file, or the shipped one of that name, into a folder (default: the file's name).
 
     ``.table`` has a row per run, in the study's order; ``.tables`` what the runs say together. The same call goes on
     where an interrupted one stopped, and runs nothing twice; ``retry`` runs again what failed. ``progress`` is called
@@ -122,7 +122,8 @@ def read(
     gap: float | None = None,
     bound: float | None = None,
 ) -> Result:
-    """The plan in a solution file of the model that :func:`mrdsl.compile` wrote of the spec, checked like any other.
+    """Return the plan in a solution file of the model that :func:`mrdsl.compile` wrote of the spec, checked like any
+    other.
 
     ``format`` is whose file it is; its own look decides without. ``names`` is the model's names.json, without which
     nothing is proven; ``gap`` (relative) and ``bound`` (in the goal's unit) are what the solver proved. Raises

@@ -28,7 +28,7 @@ class StoppedError(BaseException):
 
 
 def open_what_is_closed() -> None:
-    """Puts the null device where standard input, output or errors were closed (``mrdsl solve SPEC >&-``).
+    """Put the null device where standard input, output or errors were closed (``mrdsl solve SPEC >&-``).
 
     Else the next file that is opened takes the number, and what is meant for the terminal lands in it.
     """
@@ -55,7 +55,7 @@ def _a_bar_on_a_terminal() -> Iterator[None]:
 
 
 def run(command: click.Command) -> int:
-    """Runs the command line and gives its exit code."""
+    """Run the command line and give its exit code."""
     open_what_is_closed()
     take_every_character()
     PRINTED.set(False)
@@ -136,14 +136,14 @@ def _refused(failure: Exception) -> Diagnostic:
 
 
 def _failed(diagnostics: Iterable[Diagnostic], code: int) -> int:
-    """The diagnostics in the form that was asked for."""
+    """Return the diagnostics in the form that was asked for."""
     if PRINTED.get() or not _wants_json(sys.argv):
         print_diagnostics(diagnostics, {})
     return _told(diagnostics, code)
 
 
 def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None = None) -> int:
-    """Prints the JSON object of a failure where one was asked for, and gives the exit code."""
+    """Print the JSON object of a failure where one was asked for, and give the exit code."""
     try:
         _print_document(tuple(diagnostics), termination)
     except OutputLostError as failure:

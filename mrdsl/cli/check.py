@@ -52,7 +52,7 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
 
 
 def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
-    """A spec, or a saved plan as far as it is one of the spec in it."""
+    """Return a spec, or a saved plan as far as it is one of the spec in it."""
     from mrdsl.language.loading import Loaded, load_file, load_text
 
     if path == STANDARD_INPUT:

@@ -98,7 +98,7 @@ def _sides(files: Sequence[Path], variants: Sequence[str]) -> list[Side]:
 
 
 def spec_options(side: Side, sides: Sequence[Side], options: dict[str, Any]) -> dict[str, Any]:
-    """The options of one of several files: what changes a spec is for the specs, where there are any."""
+    """Return the options of one of several files: what changes a spec is for the specs, where there are any."""
     saved = [is_json_object(each.file) for each in sides]
     if all(saved) or not is_json_object(side.file):
         return options
@@ -110,7 +110,7 @@ def _mistaken(message: str, hint: str) -> MrdslError:
 
 
 def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Result:
-    """The saved plan, or that of the spec, which is solved. Raises MrdslError where it is wrong."""
+    """Return the saved plan, or that of the spec, which is solved. Raises MrdslError where it is wrong."""
     from mrdsl.planning.solve_spec import solve as run
 
     opened = open_input(side.file, {**options, "defines": (*options["defines"], *side.defines)})
@@ -127,7 +127,7 @@ def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Resul
 
 
 def names_of(sides: Sequence[Side]) -> list[str]:
-    """The variants, or the files' names, as short as tells them apart; the same one twice is numbered."""
+    """Return the variants, or the files' names, as short as tells them apart; the same one twice is numbered."""
     short = [side.variant or side.file.stem for side in sides]
     names = short if len(set(short)) == len(short) else [side.variant or str(side.file) for side in sides]
     seen: Counter[str] = Counter()

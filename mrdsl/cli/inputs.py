@@ -25,7 +25,7 @@ SUFFIX = ".mrspec"
 
 
 def specs_below(files: Iterable[Path]) -> Iterable[Path]:
-    """The files themselves, and for a folder every spec below it, in order."""
+    """Yield the files themselves, and for a folder every spec below it, in order."""
     for path in files:
         if path.is_dir():
             yield from sorted(path.rglob(f"*{SUFFIX}"))
@@ -56,7 +56,8 @@ class Opened:
 
 
 def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False) -> Opened:
-    """The spec of a command, or a saved plan with its spec, checked against it; ``options`` override a spec's params.
+    """Return the spec of a command, or a saved plan with its spec, checked against it; ``options`` override a spec's
+    params.
 
     ``own_seed``: the seed is one of the command, which a saved plan may have too. Raises MrdslError for a plan that is
     none, or not one of its spec. What else is to be told of it is printed.
@@ -78,7 +79,7 @@ def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False
 
 
 def standard_input() -> str:
-    """All of the standard input, as ``-`` in the place of a file means it. Raises MrdslError."""
+    """Return all of the standard input, as ``-`` in the place of a file means it. Raises MrdslError."""
     data = sys.stdin.buffer.read(budgets.PLAN_BYTES + 1)
     problem = f"it is larger than {budgets.PLAN_BYTES >> 20} MB" if len(data) > budgets.PLAN_BYTES else ""
     try:
@@ -94,7 +95,7 @@ def standard_input() -> str:
 
 
 def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
-    """Raises MrdslError where an option would change the spec of a saved plan."""
+    """Raise MrdslError where an option would change the spec of a saved plan."""
     overrides = {"-D": options.get("defines"), "--data": options.get("data"), "--seed": options.get("seed")}
     for option, given in overrides.items():
         if given or given == 0:
@@ -103,7 +104,7 @@ def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
-    """The spec of a command, also that in a saved plan, with what overrides it."""
+    """Return the spec of a command, also that in a saved plan, with what overrides it."""
     options = {"defines": defines, "data": data, "seed": seed, "allow_outside": allow_outside}
     return open_input(file, options).loaded
 
@@ -117,7 +118,7 @@ def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
 
 
 def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
-    """The spec of the standard input; what it names lies in the current folder."""
+    """Return the spec of the standard input; what it names lies in the current folder."""
     from mrdsl.language.loading import load_text
 
     overrides, outside = parameters(options["defines"], options["data"]), options["allow_outside"]
@@ -126,7 +127,7 @@ def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
 
 
 def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:
-    """The overrides of a data file, then those of ``-D``. Raises MrdslError."""
+    """Return the overrides of a data file, then those of ``-D``. Raises MrdslError."""
     values = _from_file(data) if data is not None else {}
     for define in defines:
         name, equals, value = define.partition("=")

@@ -23,7 +23,7 @@ PROCESSES = Item("quantity", "parallel processes", at_least=1.0, at_most=1024.0,
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Several options as one decorator, in the order in which help lists them."""
+    """Return several options as one decorator, in the order in which help lists them."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -34,24 +34,24 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def seconds(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """A time limit: seconds, or a time with its unit."""
+    """Return a time limit: seconds, or a time with its unit."""
     return _measure(value, units.TIME, parameter, '`10` (seconds) or `"2 min"`')
 
 
 def share(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """A relative gap: ``0.001`` or ``0.1%``."""
+    """Return a relative gap: ``0.001`` or ``0.1%``."""
     return _measure(value, units.NUMBER, parameter, "`0.001` or `0.1%`")
 
 
 def data(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """An amount of data with its unit: ``16 GiB``."""
+    """Return an amount of data with its unit: ``16 GiB``."""
     if value is not None and value.strip().replace(".", "", 1).isdigit():
         raise click.BadParameter("write `16 GiB`", param=parameter)
     return _measure(value, units.DATA, parameter, "`16 GiB`")
 
 
 def slow_tasks(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[float, float] | None:
-    """A share of tasks and how many times as long they take: ``2%:4``."""
+    """Return a share of tasks and how many times as long they take: ``2%:4``."""
     if value is None:
         return None
     parts = [_measure(part, units.NUMBER, parameter, "`2%:4`") for part in value.split(":")]
@@ -190,5 +190,5 @@ verbose = click.option("--verbose", is_flag=True, help="Print the time of each s
 
 
 def plan_files(writers: Iterable[PlanWriter]) -> Callable[[F], F]:
-    """An option per file that may be written of a result, named as its format."""
+    """Return an option per file that may be written of a result, named as its format."""
     return together(*(click.option(f"--{one.name}", type=OutputFile(), help=f"Write {one.doc}.") for one in writers))

@@ -19,7 +19,7 @@ from mrdsl.core.output_names import STANDARD_OUTPUT, same_output
 
 
 def command_line() -> str:
-    """The command as one would type it, for what is to be repeated."""
+    """Return the command as one would type it, for what is to be repeated."""
     import shlex
 
     return shlex.join(["mrdsl", *sys.argv[1:]])
@@ -39,7 +39,7 @@ class Outputs:
         return next((option for option, path in self.files.items() if path == STANDARD_OUTPUT), None)
 
     def check(self, *inputs: Path | None) -> None:
-        """Raises MrdslError where a file is one of the inputs, is there already, or is named twice."""
+        """Raise MrdslError where a file is one of the inputs, is there already, or is named twice."""
         named = {option: path for option, path in self.files.items() if path is not None}
         if not named:
             return
@@ -75,7 +75,7 @@ class Outputs:
             raise MrdslError(refused)
 
     def write(self, option: str, content: str | bytes) -> None:
-        """Writes the text or the bytes where the option asks for them. Raises MrdslError."""
+        """Write the text or the bytes where the option asks for them. Raises MrdslError."""
         path = self.files[option]
         if path is not None:
             from mrdsl.core.writer import Together
@@ -92,7 +92,7 @@ class OutputFile(click.Path):
         super().__init__(path_type=Path, dir_okay=False, allow_dash=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails where its folder is not there or takes no file."""
+        """Return the path; fails where its folder is not there or takes no file."""
         from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, unwritable
 
         if not str(value):
@@ -152,5 +152,5 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def write_no_more(stream: IO[str]) -> None:
-    """Puts the null device in place of what takes nothing, so that the end of the process writes no more there."""
+    """Put the null device in place of what takes nothing, so that the end of the process writes no more there."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

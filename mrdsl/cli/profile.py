@@ -199,7 +199,7 @@ def _spec(
 
 
 def _share(text: str) -> float:
-    """A part of the time: ``80%`` or ``0.8``."""
+    """Return a part of the time: ``80%`` or ``0.8``."""
     from mrdsl.core.diagnostics import MrdslError, error
 
     number = text.strip().removesuffix("%")

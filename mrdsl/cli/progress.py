@@ -50,7 +50,7 @@ class WorkBar:
         self.drawn = 0.0
 
     def __call__(self, told: Progress) -> None:
-        """Draws what is known, if it is time to."""
+        """Draw what is known, if it is time to."""
         now = self.clock()
         if told.over:
             self._end()

@@ -63,7 +63,7 @@ def _show_tree(path: Path) -> int:
 
 
 def tree_lines(node: Any, depth: int) -> list[str]:
-    """A syntax tree as indented lines, each node with its place."""
+    """Return a syntax tree as indented lines, each node with its place."""
     indent = "  " * depth
     if not isinstance(node, tuple) or not hasattr(node, "_fields"):
         return [f"{indent}{node}"]
@@ -78,7 +78,7 @@ def tree_lines(node: Any, depth: int) -> list[str]:
 
 
 def spec_lines(value: Any, depth: int, name: str = "") -> list[str]:
-    """A spec as indented lines of its dataclasses, SI values as they are."""
+    """Return a spec as indented lines of its dataclasses, SI values as they are."""
     indent, label = "  " * depth, f"{name} = " if name else ""
     if isinstance(value, Columns):
         lines = [f"{indent}{label}{len(value)} x {value.node_type.__name__}"]

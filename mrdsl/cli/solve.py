@@ -81,7 +81,7 @@ def run_command(
     verbose: bool,
     own_seed: bool = False,
 ) -> int:
-    """Reads the spec that the options name, runs it, shows the result, writes its files, and gives the exit code."""
+    """Read the spec that the options name, run it, show the result, write its files, and give the exit code."""
     outputs.check(options["file"], options["data"])
     for one in writers:
         path = outputs.files[f"--{one.name}"]
@@ -147,7 +147,7 @@ def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
 
 
 def validated(spec: Spec, result: Result, settings: Settings) -> Result:
-    """The result with what runs of its plan show, and how long they took."""
+    """Return the result with what runs of its plan show, and how long they took."""
     from mrdsl.planning.simulate_spec import observe
 
     started = time.perf_counter()
@@ -157,7 +157,7 @@ def validated(spec: Spec, result: Result, settings: Settings) -> Result:
 
 
 def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
-    """The result with the reasons in short, in place of the bare fact that there is no plan.
+    """Return the result with the reasons in short, in place of the bare fact that there is no plan.
 
     Where a family has said already what is impossible, what to change is told besides: its hints speak of one promise
     each, with all others given up.
@@ -173,7 +173,9 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
 
 
 def exit_code(result: Result) -> int:
-    """The documented exit code of a result: of a plan that was run, by the worst that runs say of its promises."""
+    """Return the documented exit code of a result: of a plan that was run, by the worst that runs say of its
+    promises.
+    """
     if result.plan is not None:
         outcomes = result.plan.outcomes().values()
         return BROKEN if Outcome.BROKEN in outcomes else UNDECIDED if Outcome.UNDECIDED in outcomes else PLAN
@@ -183,7 +185,7 @@ def exit_code(result: Result) -> int:
 
 
 def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> None:
-    """Prints a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked.
+    """Print a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked.
 
     Where a file of another kind goes to standard output, the table goes to standard error.
     """
@@ -213,7 +215,7 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
 
 
 def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter]) -> int:
-    """Writes what is asked for of a result that is printed already, and gives the exit code.
+    """Write what is asked for of a result that is printed already, and give the exit code.
 
     A file that cannot be written, or a drawing of nothing, keeps no other from being written.
     """
@@ -236,12 +238,12 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
 
 
 def _saved(result: Result, path: Path) -> str:
-    """The saved plan with names as seen from the folder that the file lies in, links followed."""
+    """Return the saved plan with names as seen from the folder that the file lies in, links followed."""
     return result.to_json(None if is_through(path) else str(path.resolve().parent))
 
 
 def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str, float]) -> int:
-    """Reports that there is no result, in the form that was asked for, and gives the exit code."""
+    """Return reports that there is no result, in the form that was asked for, and gives the exit code."""
     from mrdsl.reporting.document import failure_document, to_json
 
     document = to_json(failure_document(failure.diagnostics, parsed, loaded.spec))
@@ -255,12 +257,12 @@ def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str
 
 
 def files_of_plan(writers: Iterable[PlanWriter], options: Mapping[str, Any]) -> dict[str, Path | None]:
-    """The files that options of :func:`shared.plan_files` name, by option."""
+    """Return the files that options of :func:`shared.plan_files` name, by option."""
     return {f"--{one.name}": options[one.name] for one in writers}
 
 
 def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
-    """Raises MrdslError ``nothing-to-write`` where the plan has no such form."""
+    """Raise MrdslError ``nothing-to-write`` where the plan has no such form."""
     from mrdsl.exchange.result_files import NothingToWriteError
 
     try:

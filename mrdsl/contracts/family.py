@@ -128,12 +128,12 @@ class QuantityKind:
 
     @property
     def takes_argument(self) -> bool:
-        """Whether it may be written with an argument."""
+        """Return True if it may be written with an argument."""
         return bool(self.over or self.words)
 
     @property
     def needs_argument(self) -> bool:
-        """Whether it means nothing without one."""
+        """Return True if it means nothing without one."""
         return self.takes_argument and not self.whole
 
 
@@ -165,7 +165,7 @@ class Export:
 
 
 def kind_words(name: str) -> str:
-    """The family's name with its article: ``an energy``, ``a joint``."""
+    """Return the family's name with its article: ``an energy``, ``a joint``."""
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
@@ -307,7 +307,7 @@ class Operated:
 
 
 def settings_of(node: Node, block: str) -> tuple[Setting, ...]:
-    """The items of a block as options to set; those that are None are left to mrdsl."""
+    """Return the items of a block as options to set; those that are None are left to mrdsl."""
     found = []
     for name, declared in declarations(type(node)).items():
         value = getattr(node, name)

@@ -21,7 +21,7 @@ Mistake = Callable[[Any], str]
 
 
 def guarded_family(declared: Family, plugin: Plugin) -> Family:
-    """The family with hooks that raise PluginError where they fail or return something else than they should."""
+    """Return the family with hooks that raise PluginError where they fail or return something else than they should."""
     hooks: dict[str, Any] = {
         name: plugin.guarded(hook, f"`{name}`", mistake, PASSES.get(name, ()))
         for name, mistake in RETURNS.items()
@@ -68,7 +68,7 @@ def _targets(hook: Callable[[], tuple[Target, ...]], plugin: Plugin) -> tuple[Ta
 
 
 def _target(declared: Target, plugin: Plugin) -> Target:
-    """A target of the plug-in's own."""
+    """Return a target of the plug-in's own."""
     part = f"the target {declared.name}"
 
     def load() -> Callable[..., Exported]:

@@ -17,12 +17,13 @@ Floats = NDArray[np.float64]
 
 
 def hosting_vms(map_slots: Floats, reduce_slots: Floats, map_per_vm: Floats, reduce_per_vm: Floats) -> Floats:
-    """The VMs that whole slots take: those of each kind rounded up, then their VMs."""
+    """Return the VMs that whole slots take: those of each kind rounded up, then their VMs."""
     return begun(begun(map_slots) / map_per_vm) + begun(begun(reduce_slots) / reduce_per_vm)
 
 
 def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Span | None) -> tuple[Diagnostic, ...]:
-    """A warning where whole slots need more VMs than a plan holds for each class: in how many cells, and the worst.
+    """Return a warning where whole slots need more VMs than a plan holds for each class: in how many cells, and the
+    worst.
 
     ``needed`` and ``held`` have the shape (..., classes).
     """
@@ -47,7 +48,7 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
 def told_of_sharing(
     needed: float, held: float, most: float | None, span: Span | None, instead: str
 ) -> tuple[Diagnostic, ...]:
-    """The same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``.
+    """Return the same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``.
 
     ``most``: the VMs for the whole slots of all expected jobs, which any plan with the least slots per job fits; on
     fewer, more VMs may admit more jobs. None where a plan takes more slots than it needs. ``instead``: how whole slots

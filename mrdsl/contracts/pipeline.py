@@ -126,7 +126,7 @@ def parameters_mistake(step: Step, parameters: Mapping[str, Any]) -> str:
 
 
 def name_of(step: Step) -> str:
-    """The name of a step; that of its class where it is an object that is called."""
+    """Return the name of a step; that of its class where it is an object that is called."""
     return getattr(step, "__name__", type(step).__name__)
 
 
@@ -148,7 +148,7 @@ def _is_one(value: object, kind: type) -> bool:
 
 
 def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:
-    """Runs the steps in order; a step that proves infeasibility, or has no time left, ends the run.
+    """Run the steps in order; a step that proves infeasibility, or has no time left, end the run.
 
     Where another thread has ended the work, the last draft with a plan counts; raises KeyboardInterrupt where there
     is none.

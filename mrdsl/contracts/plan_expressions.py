@@ -44,12 +44,12 @@ class Aim(Constraint):
 
 
 def aim_of(spec: Spec) -> Aim | None:
-    """The goal of one's own of a spec as a model sees it, None where it has none."""
+    """Return the goal of one's own of a spec as a model sees it, None where it has none."""
     return next((each for each in spec.constraints if isinstance(each, Aim)), None)
 
 
 def put_in_place(model: Any, aim: Aim) -> None:
-    """Makes the aim the model's objective, over ``model.plan_quantities``. Raises ValueError where that has no such."""
+    """Make the aim the model's objective, over ``model.plan_quantities``. Raises ValueError where that has no such."""
     import pyomo.core as pyo
 
     value = evaluate(aim.left, offered_by(getattr(model, "plan_quantities", {})))
@@ -81,12 +81,12 @@ def worth(spec: Spec, quantity: Callable[[str, str], float], otherwise: float) -
 
 
 def is_own(goal: Goal | None) -> bool:
-    """Whether a goal is an expression of the spec's own."""
+    """Return True if a goal is an expression of the spec's own."""
     return goal is not None and goal.expression is not None
 
 
 def serving(family: Family, goal: Goal) -> Family:
-    """The family for a spec with that goal of one's own: it measures plans by it, and its models pursue it."""
+    """Return the family for a spec with that goal of one's own: it measures plans by it, and its models pursue it."""
     value = goal.expression
     assert value is not None
     quantity = family.quantity
@@ -129,7 +129,7 @@ def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) ->
 
 
 def _posed(spec: Spec, family: Family, formulation: Formulation | None) -> Spec:
-    """The spec as the formulation's model sees it, one for all that asks."""
+    """Return the spec as the formulation's model sees it, one for all that asks."""
     if formulation is None or not is_own(spec.goal):
         return spec
     return kept(spec, f"_posed_{formulation.name}", lambda: _with_aim(spec, family, formulation))
@@ -146,7 +146,7 @@ def _with_aim(spec: Spec, family: Family, formulation: Formulation) -> Spec:
 
 
 def _posing(formulation: Formulation, family: Family) -> Formulation:
-    """The formulation with hooks that see the goal as an aim, and without what knows the family's goal alone."""
+    """Return the formulation with hooks that see the goal as an aim, and without what knows the family's goal alone."""
 
     def of(hook: Callable[..., Any] | None) -> Any:
         return None if hook is None else lambda spec, *rest: hook(_posed(spec, family, formulation), *rest)
@@ -178,7 +178,7 @@ def _built(build: Callable[..., Any], spec: Spec, relax: bool) -> Any:
 
 
 def _refusing(formulation: Formulation, family: Family, able: list[Formulation]) -> Formulation:
-    """The formulation with hooks that say why it does not take the goal."""
+    """Return the formulation with hooks that say why it does not take the goal."""
 
     def refuse(spec: Spec, *_: Any) -> Any:
         message = f"formulation {formulation.name} does not support user-defined objectives"
@@ -205,7 +205,8 @@ class MixedDimensionsError(ValueError):
 
 
 def dimension_of(expression: Expression, kinds: Mapping[str, Dimension]) -> Dimension | None:
-    """The dimension, None where a constant in it may have any: a Constant is in the SI unit that its place asks for.
+    """Return the dimension, None where a constant in it may have any: a Constant is in the SI unit that its place asks
+    for.
 
     ``kinds`` has the dimension of each quantity. Raises MixedDimensionsError for a sum of two kinds.
     """
@@ -231,7 +232,7 @@ def dimension_of(expression: Expression, kinds: Mapping[str, Dimension]) -> Dime
 
 
 def with_plain_constants(expression: Expression) -> Expression:
-    """The expression with every bare constant as a plain number."""
+    """Return the expression with every bare constant as a plain number."""
     match expression:
         case Constant(value, None):
             return Constant(value, "")
@@ -241,7 +242,7 @@ def with_plain_constants(expression: Expression) -> Expression:
 
 
 def _common(found: list[Dimension | None]) -> Dimension | None:
-    """The one dimension of those that are known: a plain number is a count where it stands beside one."""
+    """Return the one dimension of those that are known: a plain number is a count where it stands beside one."""
     known = [each for each in found if each is not None]
     largest = next((each for each in known if each != units.NUMBER), units.NUMBER)
     for each in known:
@@ -313,7 +314,7 @@ def _no_unit(unit: Any) -> Mistake:
 def expression_mistake(
     expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
 ) -> Mistake | None:
-    """The first thing that is wrong with an expression."""
+    """Return the first thing that is wrong with an expression."""
     if not is_within(expression, budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH):
         parts, depth = budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH
         message = f"an expression has more than {parts} parts, or more than {depth} operations inside one another"
@@ -322,7 +323,7 @@ def expression_mistake(
 
 
 def _is_zero(divisor: Expression) -> bool:
-    """Whether a divisor names no quantity and is 0."""
+    """Return True if a divisor names no quantity and is 0."""
     return not quantities_in(divisor) and not value_of(divisor, lambda name, argument: nan)
 
 

@@ -25,7 +25,7 @@ IMPOSSIBLE = "cannot be met by any cluster"
 def told_of_soft_deadlines(
     spec: Spec, upper: Floats, price: Callable[[NDArray[np.bool_]], str]
 ) -> Iterator[Diagnostic]:
-    """One warning where classes without ``guarantee`` have an upper estimate beyond their deadline.
+    """Yield one warning where classes without ``guarantee`` have an upper estimate beyond their deadline.
 
     ``upper`` is each class's upper estimate on the slots of the plan [s]; ``price`` says in words what a plan costs in
     which the upper estimates of these classes keep their deadlines, by the family's own goal: under another one no
@@ -50,7 +50,7 @@ def told_of_soft_deadlines(
 
 
 def firm(spec: Spec, soft: NDArray[np.bool_]) -> Spec:
-    """The spec in which these classes ask for the upper estimate."""
+    """Return the spec in which these classes ask for the upper estimate."""
     parts, before = [], 0
     for part in parts_of(spec.facts.classes):
         parts.append(_firm(part, soft[before : before + len(part)]))

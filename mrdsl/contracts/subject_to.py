@@ -16,7 +16,7 @@ BLOCK = "subject_to"
 
 
 def add_to_model(spec: Spec, model: Any) -> None:
-    """Adds the spec's comparisons to the model, over ``model.plan_quantities``, as ``subject_to[1]``, …
+    """Add the spec's comparisons to the model, over ``model.plan_quantities``, as ``subject_to[1]``, …
 
     A goal of the spec's own takes the objective's place, as ``own_goal``.
     ``min`` and ``max`` become several constraints where that is exact (``max(a, b) <= c``); elsewhere they are
@@ -55,7 +55,7 @@ def _relation(body: Any, comparison: str) -> Any:
 
 
 def _holds_anyhow(body: Any, comparison: str) -> bool:
-    """Whether the comparison is between constants and true, such as the 200 <= 200 of ``max(vms, 200) <= 200``.
+    """Return True if the comparison is between constants and true, such as the 200 <= 200 of ``max(vms, 200) <= 200``.
 
     Raises ValueError where it is between constants and false.
     """
@@ -68,7 +68,7 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
 
 
 def pushed_up(spec: Spec) -> frozenset[str]:
-    """The quantities of which some comparison asks for more, such as ``cost`` in ``cost >= 2 * uptime``.
+    """Return the quantities of which some comparison asks for more, such as ``cost`` in ``cost >= 2 * uptime``.
 
     A model that bounds a quantity from below alone must hold it from above as well where it is among these. What a
     comparison multiplies or divides by anything but a constant counts as asked for in both directions.
@@ -85,7 +85,9 @@ def pushed_up(spec: Spec) -> frozenset[str]:
 
 
 def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
-    """The quantities in an expression, each with the direction in which the expression moves with it, or with both."""
+    """Yield the quantities in an expression, each with the direction in which the expression moves with it, or with
+    both.
+    """
     match expression:
         case PlanQuantity(name):
             yield name, sign
@@ -105,12 +107,12 @@ def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
 
 
 def _multiplies(expression: Operation) -> bool:
-    """Whether no quantity stands below a division sign."""
+    """Return True if no quantity stands below a division sign."""
     return expression.operator == "*" or not isinstance(expression.operands[0], Constant)
 
 
 def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:
-    """The comparisons that a finished plan does not keep.
+    """Yield the comparisons that a finished plan does not keep.
 
     One with NaN, of a class that is not admitted, is kept; one of a quotient by 0 is not: no model finds such plans.
     """
@@ -130,14 +132,14 @@ def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagno
 
 
 def _is_by_zero(side: Expression, quantity: Callable[[str, str], float]) -> bool:
-    """Whether a side means nothing although all of its quantities are there."""
+    """Return True if a side means nothing although all of its quantities are there."""
     if not _has_quotient(side) or not isnan(value_of(side, quantity)):
         return False
     return not any(isnan(quantity(each.name, each.argument)) for each in quantities_in(side))
 
 
 def _has_quotient(expression: Expression) -> bool:
-    """Whether a quantity stands below a division sign."""
+    """Return True if a quantity stands below a division sign."""
     if not isinstance(expression, Operation):
         return False
     below = expression.operands[1:] if expression.operator == "/" else ()

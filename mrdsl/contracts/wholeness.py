@@ -33,21 +33,23 @@ class Wholeness:
         return said or self.default(facts)
 
     def as_solved(self, spec: Spec, relax: bool) -> Spec:
-        """The spec with what a solve of it means: fractions where it is relaxed. Raises MrdslError."""
+        """Return the spec with what a solve of it means: fractions where it is relaxed. Raises MrdslError."""
         return self.in_fractions(spec, RELAXED) if relax else spec
 
     def in_fractions(self, spec: Spec, reason: str) -> Spec:
-        """The spec with slots in fractions; refuses one that says otherwise, for a ``reason``. Raises MrdslError."""
+        """Return the spec with slots in fractions; refuses one that says otherwise, for a ``reason``. Raises
+        MrdslError.
+        """
         if spec.facts.whole not in (None, self.fractions):
             raise MrdslError([needs_fractions(spec.facts, reason)])
         return self.meant(spec, self.fractions)
 
     def as_planned(self, spec: Spec, wholeness: str) -> Spec:
-        """The spec as a plan of that wholeness was made for it, where the spec leaves it open."""
+        """Return the spec as a plan of that wholeness was made for it, where the spec leaves it open."""
         return spec if spec.facts.whole is not None else self.meant(spec, wholeness)
 
     def meant(self, spec: Spec, wholeness: str) -> Spec:
-        """The spec, the same one wherever it means the same, so that what is worked out once stays known."""
+        """Return the spec, the same one wherever it means the same, so that what is worked out once stays known."""
         facts = spec.facts
         if self.of(facts) == wholeness:
             return spec
@@ -60,7 +62,9 @@ class Wholeness:
         return "" if planned in fitting else f"whole is `{planned}` in the plan, not `{fitting[0]}`"
 
     def implied(self, facts: Any, planned: str, place: Span | None, why: str, hint: str) -> Iterator[Diagnostic]:
-        """A note where the spec leaves open what is whole, and the plan has fractions that are not the default."""
+        """Yield a note where the spec leaves open what is whole, and the plan has fractions that are not the
+        default.
+        """
         if facts.whole is None and planned == self.fractions != self.default(facts):
             yield note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", place, hint)
 

@@ -46,7 +46,7 @@ class Reply:
         return SolutionStatus.OPTIMAL if self.termination is Termination.OPTIMAL else SolutionStatus.FEASIBLE
 
     def times(self, factor: float) -> Reply:
-        """The same reply for the goal multiplied by ``factor``, which may be negative."""
+        """Return the same reply for the goal multiplied by ``factor``, which may be negative."""
         if factor == 1.0:
             return self
         return replace(
@@ -57,7 +57,7 @@ class Reply:
         )
 
     def plus(self, amount: float) -> Reply:
-        """The same reply for the goal with ``amount`` added to it."""
+        """Return the same reply for the goal with ``amount`` added to it."""
         if amount == 0.0:
             return self
         return replace(

@@ -35,7 +35,7 @@ class LineChart:
     steps: bool = False
 
     def table(self) -> Table:
-        """The numbers behind the lines."""
+        """Return the numbers behind the lines."""
         rows = [(one.name, x, y) for one in self.series for x, y in zip(one.x, one.y, strict=True)]
         return Table("", ("line", self.x_label, self.y_label), rows)
 
@@ -53,7 +53,7 @@ class BarChart:
     horizontal: bool = False
 
     def table(self) -> Table:
-        """The numbers behind the bars."""
+        """Return the numbers behind the bars."""
         several = len(self.series) > 1
         heads = tuple(f"{name} {self.y_label}".strip() if several else self.y_label or name for name in self.series)
         return Table("", (self.x_label or "", *heads), list(zip(self.groups, *self.series.values(), strict=True)))
@@ -83,7 +83,7 @@ class IntervalChart:
     limit: str = "deadline"
 
     def table(self) -> Table:
-        """The numbers behind the marks."""
+        """Return the numbers behind the marks."""
         kinds = list(dict.fromkeys(kind for row in self.rows for kind in row.values))
         rows = [(row.name, *(row.values.get(kind) for kind in kinds), row.limit) for row in self.rows]
         return Table(self.label, ("", *kinds, self.limit), rows)
@@ -108,7 +108,7 @@ class GanttChart:
     bars: tuple[Bar, ...]
 
     def table(self) -> Table:
-        """The bars as rows."""
+        """Return the bars as rows."""
         rows = [(bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars]
         return Table("", ("lane", "label", "start [s]", "end [s]", "kind"), rows)
 
@@ -135,7 +135,7 @@ class Graph:
     edges: tuple[tuple[str, str], ...] = field(default=())
 
     def table(self) -> Table:
-        """The boxes, each with those before it."""
+        """Return the boxes, each with those before it."""
         names = {node.key: node.name for node in self.nodes}
         before: dict[str, list[str]] = {key: [] for key in names}
         for tail, head in dict.fromkeys(self.edges):

@@ -14,7 +14,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as text with a header line; None is an empty cell.
+    """Return a table as text with a header line; None is an empty cell.
 
     Text that a spreadsheet would take for a formula, ``=HYPERLINK(...)``, gets a ``'`` before it; numbers stay as they
     are, and so does text that reads as a number.
@@ -23,7 +23,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def exact_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table with its cells as they are, for mrdsl itself to read again."""
+    """Return a table with its cells as they are, for mrdsl itself to read again."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(columns)

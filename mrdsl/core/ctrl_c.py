@@ -76,7 +76,7 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def _importer(frame: FrameType | None) -> FrameType | None:
-    """The frame of the outermost import that runs; None if none does."""
+    """Return the frame of the outermost import that runs; None if none does."""
     found = None
     while frame is not None:
         if frame.f_code.co_filename.startswith(_IMPORTING):

@@ -25,7 +25,7 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
     def to(self, other: Span) -> Span:
-        """The stretch from the start of this span to the end of ``other``."""
+        """Return the stretch from the start of this span to the end of ``other``."""
         return Span(self.file, self.line, self.column, other.end_line, other.end_column)
 
 
@@ -40,22 +40,22 @@ _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def is_printable(text: str) -> bool:
-    """Whether a text is free of control characters and of marks that change the order of reading."""
+    """Return True if a text is free of control characters and of marks that change the order of reading."""
     return _HIDDEN.search(text) is None
 
 
 def printable(text: str) -> str:
-    r"""The text with each such character as its escape: ``\x1b``, ``\u202e``; all else as it is."""
+    r"""Return the text wi text with each such character as its escape: ``\x1b``, ``\u202e``; all else as it is."""
     return _HIDDEN.sub(_escape, text) if _HIDDEN.search(text) else text
 
 
 def json_printable(text: str) -> str:
-    """A JSON text with what a terminal would obey as JSON's own escapes; its line breaks stay."""
+    """Return a JSON text with what a terminal would obey as JSON's own escapes; its line breaks stay."""
     return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def shortened(text: str, length: int = 60) -> str:
-    """The text, in short where it is long: its beginning, three dots, and how long it is."""
+    """Return the text, in short where it is long: its beginning, three dots, and how long it is."""
     return text if len(text) <= length else f"{text[: length - 3]}... ({len(text)} characters)"
 
 
@@ -121,14 +121,14 @@ _LONG_WORD = re.compile(r"[^\s`]{81,}")
 
 
 def _brief(text: str) -> str:
-    """A message without the whole of a number of a thousand digits, or of a name as long, that it quotes."""
+    """Return a message without the whole of a number of a thousand digits, or of a name as long, that it quotes."""
     if len(text) <= _LONG_TEXT:
         return text
     return _LONG_WORD.sub(lambda match: shortened(match[0]), text)
 
 
 def error(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
-    """A mistake in the spec or the command (exit code 2)."""
+    """Return a mistake in the spec or the command (exit code 2)."""
     return Diagnostic(code, Severity.ERROR, _brief(message), span, _brief(hint), related)
 
 
@@ -138,12 +138,12 @@ def warning(code: str, message: str, span: Span | None = None, hint: str = "", *
 
 
 def note(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
-    """A fact worth knowing that asks for nothing."""
+    """Return a fact worth knowing that asks for nothing."""
     return Diagnostic(code, Severity.NOTE, _brief(message), span, _brief(hint), related)
 
 
 def impossible(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
-    """A well-formed promise that no plan can keep (exit code 1)."""
+    """Return a well-formed promise that no plan can keep (exit code 1)."""
     return Diagnostic(code, Severity.ERROR, _brief(message), span, _brief(hint), related, impossible=True)
 
 
@@ -154,7 +154,7 @@ def never_admitted(found: Diagnostic, what: str, item: str) -> Diagnostic:
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether any diagnostic is an error."""
+    """Return True if any diagnostic is an error."""
     return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
 
 
@@ -193,7 +193,7 @@ MOST_CHARACTERS = 80
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like the word, or None where none is near."""
+    """Return the known name that looks most like the word, or None where none is near."""
     names = list(islice(known, MOST_NAMES))
     lowered = {name.lower(): name for name in reversed(names)}
     matches = get_close_matches(word[:MOST_CHARACTERS].lower(), list(lowered), n=1, cutoff=0.6)
@@ -201,7 +201,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str], listing: str = "known: ") -> str:
-    """A hint: the nearest name, or the whole list where it is short."""
+    """Return a hint: the nearest name, or the whole list where it is short."""
     names = list(known)
     near = nearest(word, names)
     if near is not None:

@@ -48,7 +48,7 @@ class Lists:
 
 
 def watch(pipe: int, parent: int) -> None:
-    """Runs until the parent is gone, then ends what is left."""
+    """Run until the parent is gone, then ends what is left."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     lists = Lists()
@@ -62,7 +62,7 @@ def watch(pipe: int, parent: int) -> None:
 
 
 def _listen(pipe: int, lists: Lists) -> bool:
-    """Takes what comes in a while; False where nobody is left who could write."""
+    """Take what comes in a while; False where nobody is left who could write."""
     if not select.select([pipe], [], [], _EVERY)[0]:
         return True
     received = os.read(pipe, 1 << 16)

@@ -39,7 +39,9 @@ def temporary_place() -> str:
 
 
 def nameless_file() -> Any:
-    """A temporary file for bytes that no name leads to, where the system has such; in memory if no folder takes it."""
+    """Return a temporary file for bytes that no name leads to, where the system has such; in memory if no folder takes
+    it.
+    """
     try:
         return tempfile.TemporaryFile(dir=temporary_place())
     except (MrdslError, OSError):
@@ -50,7 +52,7 @@ def nameless_file() -> Any:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for temporary files that is removed whatever becomes of this process.
+    """Yield a folder for temporary files that is removed whatever becomes of this process.
 
     The guard knows it before it is made and until it is gone.
     """
@@ -70,7 +72,7 @@ def watch_group(leader: int) -> None:
 
 
 def forget_group(leader: int) -> None:
-    """Takes back :func:`watch_group`, once the group has ended."""
+    """Take back :func:`watch_group`, once the group has ended."""
     _tell(f"-g {leader}")
 
 
@@ -102,7 +104,7 @@ def _tell(line: str) -> None:
 
 
 def _start_guard() -> int:
-    """The pipe's end to write to; it leads nowhere where there can be no guard."""
+    """Return the pipe's end to write to; it leads nowhere where there can be no guard."""
     if os.name != "posix" or not sys.executable:
         return os.open(os.devnull, os.O_WRONLY)
     from_parent, to_guard = os.pipe()
@@ -125,7 +127,7 @@ def _start_guard() -> int:
 
 
 def _program() -> list[str]:
-    """The guard's file; its text where the package runs out of a zip file and there is none."""
+    """Return the guard's file; its text where the package runs out of a zip file and there is none."""
     from mrdsl.core import guard
 
     path = os.path.abspath(str(guard.__file__))

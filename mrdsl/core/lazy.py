@@ -69,7 +69,7 @@ T = TypeVar("T")
 
 
 def kept(owner: object, name: str, make: Callable[[], T]) -> T:
-    """The value of ``make``, kept in ``owner`` as ``functools.cached_property`` keeps one of its own class.
+    """Return the value of ``make``, kept in ``owner`` as ``functools.cached_property`` keeps one of its own class.
 
     For floors above that of ``owner``, whose modules it does not know. Nobody writes to the value.
     """

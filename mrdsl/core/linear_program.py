@@ -23,7 +23,7 @@ NATURAL = 2.0**10
 
 
 def natural_scale(largest: float) -> float:
-    """The power of two that brings ``largest`` to ``NATURAL`` or up to twice that; 1 for nothing."""
+    """Return the power of two that brings ``largest`` to ``NATURAL`` or up to twice that; 1 for nothing."""
     if not 0.0 < largest < np.inf:
         return 1.0
     exponent = np.floor(np.log2(NATURAL)) - np.floor(np.log2(largest))
@@ -58,15 +58,15 @@ class LinearProgram:
         return "MILP" if self.integer.any() else "LP"
 
     def objective(self, x: Array) -> float:
-        """The goal's value at ``x``, constant included."""
+        """Return the goal's value at ``x``, constant included."""
         return float(self.costs @ x) + self.offset
 
     def goal_size(self, x: Array) -> float:
-        """The largest term of the goal at ``x``, the constant included."""
+        """Return the largest term of the goal at ``x``, the constant included."""
         return max(float(np.abs(self.costs * x).max(initial=0.0)), abs(self.offset))
 
     def dual_bound(self, duals: Sequence[float]) -> float | None:
-        """The bound that shadow prices of the rows prove by weak duality, whatever they are; None where none is.
+        """Return the bound that shadow prices of the rows prove by weak duality, whatever they are; None where none is.
 
         The sign of the prices is that of the goal or of its minimized form; the better bound of both counts.
         """
@@ -94,13 +94,13 @@ class LinearProgram:
         return bool(np.any((costs > 0) & np.isinf(self.lower)) or np.any((costs < 0) & np.isinf(self.upper)))
 
     def minimized(self) -> LinearProgram:
-        """The same program with its goal to be minimized."""
+        """Return the same program with its goal to be minimized."""
         if not self.maximize:
             return self
         return replace(self, costs=-self.costs, offset=-self.offset, maximize=False)
 
     def natural_scale(self) -> float:
-        """The power of two by which the goal's largest coefficient comes to ``NATURAL`` or up to twice that.
+        """Return the power of two by which the goal's largest coefficient comes to ``NATURAL`` or up to twice that.
 
         Solvers compare goals by absolute tolerances (CBC's cutoff increment, the dual feasibility of all), which are
         as large as the differences between plans where a goal is a hundredth of a dollar. A power of two rounds
@@ -109,19 +109,19 @@ class LinearProgram:
         return natural_scale(float(np.abs(self.costs).max(initial=0.0)))
 
     def scaled(self, factor: float) -> LinearProgram:
-        """The same program with its goal multiplied by a power of two."""
+        """Return the same program with its goal multiplied by a power of two."""
         return self if factor == 1.0 else replace(self, costs=self.costs * factor, offset=self.offset * factor)
 
     def without_fixed(self) -> LinearProgram:
-        """The same program with the fixed part taken out of its goal."""
+        """Return the same program with the fixed part taken out of its goal."""
         return self if self.fixed == 0.0 else replace(self, offset=self.offset - self.fixed, fixed=0.0)
 
     def without_goal(self) -> LinearProgram:
-        """The same program with nothing to minimize: is there any solution at all?"""
+        """Return the same program with nothing to minimize: is there any solution at all?"""
         return replace(self, costs=np.zeros_like(self.costs), offset=0.0)
 
     def violation(self, x: Array) -> tuple[float, int | None]:
-        """The largest violated bound or row at ``x``, relative to the size of what is compared, and the row.
+        """Return the largest violated bound or row at ``x``, relative to the size of what is compared, and the row.
 
         The size of a row is that of its largest term, at least 1, as solvers scale rows too. Whole numbers count
         ``FEASIBILITY`` for a distance of ``INTEGRALITY``.
@@ -180,7 +180,7 @@ class ProgramRows:
     rows: list[tuple[float, float, Mapping[int, float]]] = field(default_factory=list)
 
     def column(self, cost: float = 0.0, upper: float = np.inf, lower: float = 0.0) -> int:
-        """Adds a column; its number."""
+        """Add a column; its number."""
         self.costs.append(cost)
         self.lower.append(lower)
         self.upper.append(upper)
@@ -201,7 +201,7 @@ class ProgramRows:
         self.rows.append((-np.inf, value, terms))
 
     def program(self) -> LinearProgram:
-        """The program in arrays."""
+        """Return the program in arrays."""
         return LinearProgram(
             costs=np.array(self.costs, dtype=float),
             offset=0.0,

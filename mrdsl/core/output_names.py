@@ -33,12 +33,12 @@ def unwritable(path: Path) -> str:
 
 
 def may(path: Path, mode: int) -> bool:
-    """Whether the effective user may do what the mode says; ``os.access`` alone asks for the real one."""
+    """Return True if the effective user may do what the mode says; ``os.access`` alone asks for the real one."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def is_standard_output(path: Path) -> bool:
-    """Whether a name is that of standard output: ``-``, ``/dev/stdout``, ``/dev/fd/1``."""
+    """Return True if a name is that of standard output: ``-``, ``/dev/stdout``, ``/dev/fd/1``."""
     try:
         return target_of(path).descriptor == 1
     except OSError:
@@ -46,7 +46,9 @@ def is_standard_output(path: Path) -> bool:
 
 
 def is_through(path: Path) -> bool:
-    """Whether a name is a device's, a pipe's or an open descriptor's: what is written there stands beside no file."""
+    """Return True if a name is a device's, a pipe's or an open descriptor's: what is written there stands beside no
+    file.
+    """
     try:
         return target_of(path).through
     except OSError:
@@ -54,7 +56,7 @@ def is_through(path: Path) -> bool:
 
 
 def same_output(first: Path, second: Path) -> bool:
-    """Whether two names are one file, also where it is not there yet; devices and pipes are none."""
+    """Return True if two names are one file, also where it is not there yet; devices and pipes are none."""
     with contextlib.suppress(OSError):
         if is_standard_output(first) or is_standard_output(second):
             return is_standard_output(first) and is_standard_output(second)
@@ -75,7 +77,9 @@ class Target:
 
     @property
     def through(self) -> bool:
-        """Whether it is a device, a pipe or a descriptor; a disk's block device is none to be written by accident."""
+        """Return True if it is a device, a pipe or a descriptor; a disk's block device is none to be written by
+        accident.
+        """
         if self.descriptor is not None:
             return True
         mode = 0 if self.before is None else self.before.st_mode
@@ -97,7 +101,7 @@ def target_of(path: Path) -> Target:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open descriptor that a name such as ``/dev/stdout`` stands for, followed through links."""
+    """Return the open descriptor that a name such as ``/dev/stdout`` stands for, followed through links."""
     name = os.path.abspath(path)
     for _ in range(_LINKS):
         match = _DESCRIPTOR.fullmatch(name.replace(f"/proc/{os.getpid()}/", "/proc/self/"))

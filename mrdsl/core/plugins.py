@@ -51,7 +51,7 @@ class Plugin:
     places: tuple[str, ...]
 
     def told(self, message: str, place: Span | None) -> Diagnostic:
-        """The diagnostic of a fault."""
+        """Return the diagnostic of a fault."""
         return error("broken-plugin", f"{self.what} {message}", place, _HINT)
 
     def guarded(
@@ -61,7 +61,7 @@ class Plugin:
         mistake: Callable[[Any], str] = lambda _: "",
         passes: tuple[type[Exception], ...] = (),
     ) -> Callable[..., Any]:
-        """The function, whose faults are the plug-in's: ``part`` says which it is (step `improve`).
+        """Return the function, whose faults are the plug-in's: ``part`` says which it is (step `improve`).
 
         ``mistake`` says in words what is wrong with a value that it returned, "" where nothing is; ``passes`` are
         exceptions that it may raise. What it yields is asked for at once.
@@ -97,7 +97,7 @@ class Plugin:
             raise PluginError([self.told(message, self.place(cause) or otherwise)]) from cause
 
     def place(self, cause: BaseException) -> Span | None:
-        """The innermost line of the plug-in's own files through which an exception came."""
+        """Return the innermost line of the plug-in's own files through which an exception came."""
         if isinstance(cause, SyntaxError) and cause.filename and self._has(cause.filename):
             return _line(cause.filename, cause.lineno or 1)
         own = [_line(file, line) for file, line in _frames(cause.__traceback__) if self._has(file)]
@@ -107,14 +107,17 @@ class Plugin:
         return any(own_file(file, place) for place in self.places)
 
     def _is_the_callers(self, cause: BaseException) -> bool:
-        """Whether it was raised in code that is neither the plug-in's, nor mrdsl's, nor installed: a caller's own."""
+        """Return True if it was raised in code that is neither the plug-in's, nor mrdsl's, nor installed: a caller's
+        own.
+        """
         file = [file for file, _ in _frames(cause.__traceback__)][-1]
         known = file.startswith("<") or self._has(file) or _within(file, _not_own())
         return not known and not any(part in Path(file).parts for part in _INSTALLED)
 
 
 def own_file(file: str, place: str | Path) -> bool:
-    """Whether a file is what lies there, or below, and not merely installed there, as in a ``.venv``; nor Python's or
+    """Return True if a file is what lies there, or below, and not merely installed there, as in a ``.venv``; nor
+    Python's or
     mrdsl's own, where those lie below too."""
     real, root = os.path.realpath(file), os.path.realpath(place)
     if not _within(real, (root,)) or _within(real, tuple(home for home in _not_own() if _within(home, (root,)))):
@@ -123,7 +126,7 @@ def own_file(file: str, place: str | Path) -> bool:
 
 
 def plugin_of(what: str, module: str) -> Plugin | None:
-    """The plug-in whose code a module is; None for mrdsl's own modules. Imports nothing of it."""
+    """Return the plug-in whose code a module is; None for mrdsl's own modules. Imports nothing of it."""
     first = module.partition(".")[0]
     if first == "mrdsl":
         return None
@@ -154,7 +157,7 @@ def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnost
 
 
 def _in_time(function: Callable[..., Any], values: Any, named: Any) -> Any:
-    """The function's value; within another plug-in's call, that one's time counts."""
+    """Return the function's value; within another plug-in's call, that one's time counts."""
     with without_end() as end:
         if end is None:
             return _called(function, values, named)
@@ -218,14 +221,14 @@ def _raise_in(thread: int) -> None:
 
 
 def defined_at(function: Callable[..., Any]) -> Span | None:
-    """The line at which a function is defined."""
+    """Return the line at which a function is defined."""
     code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
     return None if code is None else _line(code.co_filename, code.co_firstlineno)
 
 
 @cache
 def _not_own() -> tuple[str, ...]:
-    """The folders of mrdsl and of Python's own modules."""
+    """Return the folders of mrdsl and of Python's own modules."""
     return (_MRDSL, *(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")))
 
 
@@ -245,7 +248,7 @@ def _within(file: str, places: tuple[str, ...]) -> bool:
 
 
 def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group: of the folders that the user named, and of the packages on Python's path.
+    """Return the entry points of a group: of the folders that the user named, and of the packages on Python's path.
 
     To read those of sixty packages takes 30 ms, a tenth of a small solve; to look whether any file names the group, 2.
     Raises MrdslError ``broken-plugin`` where a named folder's ``pyproject.toml`` cannot be read.
@@ -260,7 +263,7 @@ def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
 
 
 def named_folders() -> tuple[Path, ...]:
-    """The folders that the user named, in order."""
+    """Return the folders that the user named, in order."""
     return tuple(Path(each) for each in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if each)
 
 
@@ -286,7 +289,7 @@ def _of_folder(folder: Path, group: str) -> Iterator[EntryPoint]:
 
 
 def declared_in(folder: Path) -> dict[str, dict[str, str]]:
-    """The entry points in a folder's ``pyproject.toml``, by group; none where it has none."""
+    """Return the entry points in a folder's ``pyproject.toml``, by group; none where it has none."""
     path = folder / "pyproject.toml"
     if not path.is_file():
         return {}
@@ -312,7 +315,9 @@ def _unreadable(folder: Path, message: str) -> Any:
 
 
 def _may_be_declared(group: str) -> bool:
-    """Whether a package names the group, or is none of those that lie in folders on the path, as in an archive."""
+    """Return True if a package names the group, or is none of those that lie in folders on the path, as in an
+    archive.
+    """
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
     return any(_names(folder, group.encode()) for folder in dict.fromkeys(sys.path))

@@ -55,7 +55,7 @@ def reason(failure: Exception) -> str:
 
 
 def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descriptors: bool = False) -> bytes:
-    """The bytes of a regular file. ``own_descriptors``: or of the standard input and its like.
+    """Return the bytes of a regular file. ``own_descriptors``: or of the standard input and its like.
 
     Raises UnreadableError for a folder, a pipe, a device, for more than ``limit`` bytes, and where the system refuses.
     """
@@ -85,7 +85,7 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
 
 
 def is_json_object(path: str | Path) -> bool:
-    """Whether a regular file begins as a JSON object does: a saved plan, and no spec."""
+    """Return True if a regular file begins as a JSON object does: a saved plan, and no spec."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
@@ -96,7 +96,7 @@ def is_json_object(path: str | Path) -> bool:
 
 
 def shown_name(written: str) -> str:
-    """A file's name in a message, in short where it is long."""
+    """Return a file's name in a message, in short where it is long."""
     return shortened(written, 80)
 
 
@@ -122,7 +122,7 @@ _LARGEST = 1 << 20
 
 
 def read_trusted(path: Path) -> str:
-    """The text of a regular file that only its user or root can have written.
+    """Return the text of a regular file that only its user or root can have written.
 
     File and folder must belong to the running user or to root, and nobody else may write to either (a folder with the
     sticky bit excepted, in which nobody can replace another's file; a group that is the user's own counts as the user).
@@ -141,7 +141,7 @@ def read_trusted(path: Path) -> str:
 
 
 def make_importable(folder: Path, module: str) -> None:
-    """Lets a module of a folder that the user named be imported, after everything that is installed.
+    """Let a module of a folder that the user named be imported, after everything that is installed.
 
     The same rule as for files holds for all that can be imported from there: the folder's modules, and all that its
     packages hold, whichever is asked for; a virtual environment is no package. Does nothing where the folder has no
@@ -168,7 +168,7 @@ def leaving_no_bytecode() -> Iterator[None]:
 
 
 def _code_of(folder: Path, named: str) -> Iterator[Path]:
-    """The folder, its modules and packages; the named one is a package whatever it holds."""
+    """Yield the folder, its modules and packages; the named one is a package whatever it holds."""
     yield folder
     for path in sorted(folder.iterdir()):
         if path.is_dir():
@@ -180,7 +180,9 @@ def _code_of(folder: Path, named: str) -> Iterator[Path]:
 
 
 def _is_package(folder: Path) -> bool:
-    """Whether Python would find a module below it, however deep; what cannot be read, it does not find either."""
+    """Return True if Python would find a module below it, however deep; what cannot be read, it does not find
+    either.
+    """
     if not folder.name.isidentifier() or (folder / "pyvenv.cfg").exists():
         return False
     for _, inner, files in os.walk(folder):
@@ -204,7 +206,7 @@ def _refuse_strangers(status: os.stat_result, what: str, sticky: bool) -> None:
 
 
 def _own_group(group: int) -> bool:
-    """Whether a group is root's, or the one that has the running user's name."""
+    """Return True if a group is root's, or the one that has the running user's name."""
     import grp
     import pwd
 

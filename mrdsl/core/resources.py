@@ -14,7 +14,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: str) -> Path:
-    """The path of a shipped file or folder, such as ``solvers`` or ``grammar/mrspec.lark``.
+    """Return the path of a shipped file or folder, such as ``solvers`` or ``grammar/mrspec.lark``.
 
     Raises FileNotFoundError where the installation is damaged.
     """
@@ -28,13 +28,13 @@ def resource(name: str) -> Path:
 
 
 def resource_text(name: str) -> str:
-    """The text of a shipped file."""
+    """Return the text of a shipped file."""
     return resource(name).read_text(encoding="utf-8")
 
 
 @cache
 def _unpacked() -> Path | None:
-    """The data of a package that runs out of a zip file, laid in a temporary folder while the process lives."""
+    """Return the data of a package that runs out of a zip file, laid in a temporary folder while the process lives."""
     import atexit
     from contextlib import ExitStack
     from importlib.resources import files
@@ -61,7 +61,7 @@ def _unpack(source: Any, target: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """The user's own folder for what can be made again: ``MRDSL_CACHE``, else the system's usual place."""
+    """Return the user's own folder for what can be made again: ``MRDSL_CACHE``, else the system's usual place."""
     given = os.environ.get("MRDSL_CACHE")
     if given:
         return Path(given)
@@ -70,7 +70,7 @@ def cache_folder() -> Path:
 
 
 def codes() -> Mapping[str, str]:
-    """Every code with the sentence that its page begins with."""
+    """Return every code with the sentence that its page begins with."""
     return {code: _first_line(file.read_text(encoding="utf-8")) for code, file in _pages().items()}
 
 

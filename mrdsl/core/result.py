@@ -26,7 +26,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The table as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        """Return the table as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
         return frame_of(self.columns, self.rows)
 
 
@@ -105,7 +105,7 @@ LACKS = "lacks"
 
 
 def lacking(why: str) -> Mapping[str, str]:
-    """The metadata of a plan's field whose numbers may be NaN for "there is none"; ``why`` says when."""
+    """Return the metadata of a plan's field whose numbers may be NaN for "there is none"; ``why`` says when."""
     return {LACKS: why}
 
 
@@ -120,7 +120,7 @@ class Plan:
     on_trust: ClassVar[tuple[str, ...]] = ()
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.metadata.get("document", True)}
 
     def tables(self) -> tuple[Table, ...]:
@@ -132,15 +132,15 @@ class Plan:
         return {}
 
     def bars(self) -> tuple[Bar, ...]:
-        """The Gantt chart, empty where the family has none."""
+        """Return the Gantt chart, empty where the family has none."""
         return ()
 
     def graph(self, title: str) -> Graph | None:
-        """The plan's parts and their order, None where the family has none."""
+        """Return the plan's parts and their order, None where the family has none."""
         return None
 
     def trace(self) -> Trace:
-        """Every event behind the plan; by default the bars of its chart."""
+        """Return every event behind the plan; by default the bars of its chart."""
         return Trace(
             ("lane", "label", "start [s]", "end [s]", "kind"),
             ((bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars()),
@@ -220,11 +220,11 @@ class Result(Generic[P]):
     spec: Any = field(default=None, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Whether all fields but ``spec`` are the same; arrays by their elements, NaN as NaN."""
+        """Return True if all fields but ``spec`` are the same; arrays by their elements, NaN as NaN."""
         return isinstance(other, Result) and same(self, other)
 
     def to_json(self, folder: str | None = None) -> str:
-        """The saved plan: the text that ``mrdsl solve -o`` writes, with all that is needed to read it back.
+        """Return the saved plan: the text that ``mrdsl solve -o`` writes, with all that is needed to read it back.
 
         The names of its input files are relative to ``folder``, the plan's own, if you give it; else they are absolute.
         Raises MrdslError where the result has no spec, as one that no command or function of mrdsl gave.
@@ -233,7 +233,9 @@ class Result(Generic[P]):
 
     @classmethod
     def from_json(cls, text: str, name: str = "") -> Result:
-        """The result in a saved plan; ``name`` is the file's, for messages. Raises MrdslError for any other text."""
+        """Return the result in a saved plan; ``name`` is the file's, for messages. Raises MrdslError for any other
+        text.
+        """
         found: Result = saving.of_results().read(text, name)
         return found
 
@@ -255,7 +257,7 @@ class Result(Generic[P]):
         return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap, self.period)
 
     def to_dataframe(self, title: str = "") -> pandas.DataFrame:
-        """One of the plan's tables as a pandas frame: that of the title, else the one with the most rows.
+        """Return one of the plan's tables as a pandas frame: that of the title, else the one with the most rows.
 
         Raises MrdslError where there is no such table (``unknown-name``), or no pandas (``missing-extra``).
         """
@@ -269,7 +271,9 @@ class Result(Generic[P]):
         return found.to_dataframe()
 
     def tables(self) -> tuple[Table, ...]:
-        """The plan's tables with the spec's currency in them, and that of its own quantities; none without a plan."""
+        """Return the plan's tables with the spec's currency in them, and that of its own quantities; none without a
+        plan.
+        """
         shown = f"[{self.currency}]" if self.currency else ""
         tables = [_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ())]
         if self.quantities:
@@ -301,7 +305,7 @@ def relative_gap(value: float | None, bound: float | None, fixed: float = 0.0) -
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it: dataclasses and mappings as objects, arrays as lists, NaN as null."""
+    """Return a value as JSON knows it: dataclasses and mappings as objects, arrays as lists, NaN as null."""
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.metadata.get("document", True)}
     if isinstance(value, Mapping):
@@ -320,7 +324,7 @@ _NUMBERLESS = frozenset((str, int, bool))
 
 
 def finite(result: Result, searched: bool = False) -> Result:
-    """The result itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
+    """Return the result itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
 
     A bound that is not finite says nothing and is left out. ``searched``: the plan is known to hold neither.
     """
@@ -344,7 +348,7 @@ def finite(result: Result, searched: bool = False) -> Result:
 
 
 def unfinite(plan: Plan) -> str:
-    """The path of the first NaN or infinity in a plan; "" where there is none."""
+    """Return the path of the first NaN or infinity in a plan; "" where there is none."""
     return next(_search(plan, ""), "")
 
 

@@ -24,7 +24,7 @@ def ceiling(values: float) -> float: ...
 @overload
 def ceiling(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def ceiling(values: Any) -> Any:
-    """The least whole numbers not below ``values``; infinity stays. A positive number is never rounded to 0."""
+    """Return the least whole numbers not below ``values``; infinity stays. A positive number is never rounded to 0."""
     rounded = begun(values)
     if isinstance(values, int | float):
         return 1.0 if values > 0.0 and rounded < 1.0 else rounded
@@ -52,7 +52,7 @@ def floor(values: float) -> float: ...
 @overload
 def floor(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def floor(values: Any) -> Any:
-    """The greatest whole numbers not above ``values``; infinity stays infinity."""
+    """Return the greatest whole numbers not above ``values``; infinity stays infinity."""
     if isinstance(values, int | float):
         return _near(values, math.floor)
     import numpy as np
@@ -61,7 +61,7 @@ def floor(values: Any) -> Any:
 
 
 def _near(value: float, otherwise: Callable[[float], int]) -> float:
-    """The whole number that ``value`` is but for noise, else what ``otherwise`` makes of it; without numpy."""
+    """Return the whole number that ``value`` is but for noise, else what ``otherwise`` makes of it; without numpy."""
     if not math.isfinite(value):
         return value
     whole = round(value)
@@ -92,7 +92,7 @@ def _all_near(array: NDArray[np.float64], otherwise: np.ufunc) -> NDArray[np.flo
 
 
 def _where_near(array: NDArray[np.float64], rounded: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The whole numbers that elements are but for noise, and what they were rounded to where they are none."""
+    """Return the whole numbers that elements are but for noise, and what they were rounded to where they are none."""
     import numpy as np
 
     whole, size = np.rint(array), np.abs(array)

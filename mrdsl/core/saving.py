@@ -42,13 +42,13 @@ def register(kind: str, form: Callable[[], Any]) -> None:
 
 
 def of_results() -> Form:
-    """The form of results."""
+    """Return the form of results."""
     form: Form = _FORMS["result"]()
     return form
 
 
 def of_specs() -> Form:
-    """The form of specs."""
+    """Return the form of specs."""
     form: Form = _FORMS["spec"]()
     return form
 

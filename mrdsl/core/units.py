@@ -56,17 +56,19 @@ class Kind:
     pattern: str
 
     def example(self, currency: str = "") -> str:
-        """A value as a person writes it, in the spec's currency (default: the usual one)."""
+        """Return a value as a person writes it, in the spec's currency (default: the usual one)."""
         return self.pattern.format(currency=currency or DEFAULT_CURRENCY)
 
     def shown_in(self, currency: str = "") -> str:
-        """The unit that people write, in the spec's currency (default: the usual one)."""
+        """Return the unit that people write, in the spec's currency (default: the usual one)."""
         return self.shown.format(currency=currency or DEFAULT_CURRENCY)
 
 
 @cache
 def whole_inverse(factor: float) -> float:
-    """The whole number whose inverse a factor is as a float, 100 for that of ``%``; 0 where it is that of none."""
+    """Return the whole number whose inverse a factor is as a float, 100 for that of ``%``; 0 where it is that
+    of none.
+    """
     whole = float(round(1.0 / factor)) if _LEAST <= factor < 1.0 else 0.0
     return whole if whole and 1.0 / whole == factor else 0.0
 
@@ -201,14 +203,16 @@ KINDS = MappingProxyType(
 
 @cache
 def is_count(dimension: Dimension) -> bool:
-    """Whether the dimension counts one thing, such as VMs."""
+    """Return True if the dimension counts one thing, such as VMs."""
     return sum(map(abs, dimension)) == 1 and any(
         exponent == 1 and base in _COUNTS for base, exponent in zip(BASES, dimension, strict=True)
     )
 
 
 def fits(dimension: Dimension, wanted: Dimension) -> bool:
-    """Whether a quantity of the one dimension may stand where the other is wanted: a plain number fits a count."""
+    """Return True if a quantity of the one dimension may stand where the other is wanted: a plain number fits a
+    count.
+    """
     return (
         dimension == wanted
         or (dimension == NUMBER and is_count(wanted))
@@ -221,7 +225,7 @@ _REQUEST_RATE = _dimension(time=-1, requests=1)
 
 
 def describe(dimension: Dimension) -> str:
-    """The dimension in words: ``a time``, ``money``, or ``a quantity in data·time``."""
+    """Return the dimension in words: ``a time``, ``money``, or ``a quantity in data·time``."""
     for kind in KINDS.values():
         if kind.dimension == dimension:
             return kind.noun
@@ -239,14 +243,18 @@ def _formula(dimension: Dimension) -> str:
 
 
 def _factors(dimension: Dimension, currency: str) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """The SI units above and below the line, each with its exponent; counts as no quantity of a plan is called."""
+    """Return the SI units above and below the line, each with its exponent; counts as no quantity of a plan is
+    called.
+    """
     symbols = ("s", currency, "B", "J", "vm", "slot", "job", "task", "request", "kg")
     pairs = list(zip(symbols, dimension, strict=True))
     return [(symbol, e) for symbol, e in pairs if e > 0], [(symbol, -e) for symbol, e in pairs if e < 0]
 
 
 def si_unit(dimension: Dimension, currency: str) -> str:
-    """The SI unit of a dimension as the language writes it: ``USD``, ``W``, ``USD/vm``; "" for a plain number."""
+    """Return the SI unit of a dimension as the language writes it: ``USD``, ``W``, ``USD/vm``; "" for a plain
+    number.
+    """
     for kind in KINDS.values():
         if kind.dimension == dimension:
             return kind.si.format(currency=currency)
@@ -255,7 +263,7 @@ def si_unit(dimension: Dimension, currency: str) -> str:
 
 
 def dimension_of(si: str) -> Dimension | None:
-    """The dimension that a text of :func:`si_unit` means, in whatever currency; None where it means none."""
+    """Return the dimension that a text of :func:`si_unit` means, in whatever currency; None where it means none."""
     above, *below = si.split("/")
     exponents = [0] * len(BASES)
     parts = [(part, 1) for part in above.split("*") if part not in ("", "1")] + [(part, -1) for part in below]
@@ -268,12 +276,12 @@ def dimension_of(si: str) -> Dimension | None:
 
 
 def multiply(left: Dimension, right: Dimension) -> Dimension:
-    """The dimension of a product."""
+    """Return the dimension of a product."""
     return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
 def divide(left: Dimension, right: Dimension) -> Dimension:
-    """The dimension of a quotient."""
+    """Return the dimension of a quotient."""
     return tuple(a - b for a, b in zip(left, right, strict=True))
 
 
@@ -291,7 +299,7 @@ _SHOWN = {
 
 
 def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
-    """An SI value as a person writes it, in the language's own units: ``show(900.0, "time") == "15 min"``."""
+    """Return an SI value as a person writes it, in the language's own units: ``show(900.0, "time") == "15 min"``."""
     if kind == "money":
         return f"{_digits(value)} {currency}"
     if kind == "price":
@@ -311,7 +319,7 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
 
 
 def _is_neat(value: float, decimals: int = 1) -> bool:
-    """Whether so many decimals say it all, and the digits that are shown say it."""
+    """Return True if so many decimals say it all, and the digits that are shown say it."""
     room, shifted = ROUNDING * abs(value), value * 10.0**decimals
     return abs(shifted - round(shifted)) < room and abs(float(_digits(value)) - value) <= room
 

@@ -50,7 +50,7 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """Whether somebody is told."""
+    """Return True if somebody is told."""
     return _WATCHER.get() is not None
 
 
@@ -117,7 +117,7 @@ def tell(*, value: float | None = None, bound: float | None = None, done: int = 
 
 
 def counted(what: str, pieces: Sequence[T]) -> Iterator[T]:
-    """The pieces one by one, each told as done when the next is asked for."""
+    """Yield the pieces one by one, each told as done when the next is asked for."""
     with work(what, len(pieces)):
         for piece in pieces:
             yield piece
@@ -140,12 +140,12 @@ def stopped_by(event: Event | None) -> Iterator[None]:
 
 
 def is_stoppable() -> bool:
-    """Whether anybody could end the work of this thread."""
+    """Return True if anybody could end the work of this thread."""
     return _STOP.get() is not None
 
 
 def is_stopped() -> bool:
-    """Whether somebody has ended the work of this thread."""
+    """Return True if somebody has ended the work of this thread."""
     event = _STOP.get()
     return event is not None and event.is_set()
 
@@ -165,7 +165,7 @@ def ending(end: float | None) -> Iterator[None]:
 
 @contextmanager
 def without_end() -> Iterator[float | None]:
-    """The end that there is, which what is called meanwhile does not see: who asked looks after it."""
+    """Yield the end that there is, which what is called meanwhile does not see: who asked looks after it."""
     end = _END.get()
     token = _END.set(None)
     try:
@@ -207,6 +207,6 @@ def log(name: str, level: int, message: str, *arguments: object) -> None:
 
 
 def is_wanted(name: str, level: int) -> bool:
-    """Whether what is logged to ``mrdsl.NAME`` goes anywhere."""
+    """Return True if what is logged to ``mrdsl.NAME`` goes anywhere."""
     logging = sys.modules.get("logging")
     return logging is not None and bool(logging.getLogger(f"mrdsl.{name}").isEnabledFor(level))

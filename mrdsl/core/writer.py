@@ -34,7 +34,7 @@ _STEP = 0.02
 
 
 def write_text(path: Path, text: str, *, force: bool = False) -> None:
-    """Writes a text (UTF-8, line ends as they are). Raises MrdslError ``file-exists`` or ``unwritable-file``."""
+    """Write a text (UTF-8, line ends as they are). Raises MrdslError ``file-exists`` or ``unwritable-file``."""
     with Together(force=force) as files, files.text(path) as stream:
         stream.write(text)
 
@@ -74,7 +74,7 @@ class Together:
 
     @contextlib.contextmanager
     def text(self, path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
-        """A stream for the text of one file; line ends are written as they are."""
+        """Yield a stream for the text of one file; line ends are written as they are."""
         with self.binary(path) as raw:
             stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
             yield stream
@@ -83,7 +83,7 @@ class Together:
 
     @contextlib.contextmanager
     def binary(self, path: Path) -> Iterator[IO[bytes]]:
-        """A stream for the bytes of one file."""
+        """Yield a stream for the bytes of one file."""
         with refusals_of(path):
             place = target_of(path)
             if place.through:
@@ -120,7 +120,7 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """A folder that this run alone fills: made where it is missing, locked until the end.
+    """Yield a folder that this run alone fills: made where it is missing, locked until the end.
 
     Raises MrdslError ``busy-output`` where another run writes into it, ``unwritable-file`` where the system refuses.
     """
@@ -134,7 +134,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_file(path: Path, shown: Path) -> Iterator[int]:
-    """A descriptor of a file that is read and written in place, made where it is missing, by this run alone.
+    """Yield a descriptor of a file that is read and written in place, made where it is missing, by this run alone.
 
     Raises MrdslError ``busy-output`` where another run holds it; ``OSError`` where the system refuses.
     """
@@ -155,7 +155,9 @@ def locked_file(path: Path, shown: Path) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _held(handle: int, shown: Path) -> Iterator[None]:
-    """The lock of an open file, given back by name: a solver's process forked meanwhile has the descriptor too."""
+    """Yield the lock of an open file, given back by name: a solver's process forked meanwhile has the
+    descriptor too.
+    """
     if fcntl is None:
         yield
         return
@@ -190,7 +192,7 @@ def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[D
 
 @contextlib.contextmanager
 def _through(place: Target) -> Iterator[IO[bytes]]:
-    """A stream to what is open already, or to a device or pipe, that neither makes nor empties a file."""
+    """Yield a stream to what is open already, or to a device or pipe, that neither makes nor empties a file."""
     if place.descriptor == 1:
         collected = io.BytesIO()
         yield collected
@@ -269,7 +271,7 @@ class _Waiting:
         os.utime(self.neighbour)
 
     def commit(self, force: bool) -> None:
-        """Puts the bytes in their place; without ``force`` only where nothing is."""
+        """Put the bytes in their place; without ``force`` only where nothing is."""
         if self.neighbour is None:
             _write_in_place(self.place.path, self.stream)
         elif force or not _linked(self.neighbour, self.place.path):
@@ -278,7 +280,7 @@ class _Waiting:
         _sync_folder(self.place.path.parent)
 
     def drop(self) -> None:
-        """Leaves nothing behind."""
+        """Leave nothing behind."""
         with contextlib.suppress(OSError):
             self.stream.close()
         self._leave_neighbour()
@@ -291,7 +293,7 @@ class _Waiting:
 
 
 def _linked(neighbour: Path, path: Path) -> bool:
-    """Whether the file now has its name too; False where the file system has no hard links."""
+    """Return True if the file now has its name too; False where the file system has no hard links."""
     try:
         os.link(neighbour, path)
     except FileExistsError:
@@ -351,7 +353,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether a descriptor's file still has its name: the run that had it before may have taken that away."""
+    """Return True if a descriptor's file still has its name: the run that had it before may have taken that away."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
     except FileNotFoundError:
@@ -367,7 +369,7 @@ def _refuse_existing(path: Path, place: Target, force: bool) -> None:
 
 @contextlib.contextmanager
 def refusals_of(path: Path) -> Iterator[None]:
-    """A refusal of the system as a diagnostic that names the file as the user did."""
+    """Yield a refusal of the system as a diagnostic that names the file as the user did."""
     try:
         yield
     except FileExistsError:
@@ -388,7 +390,7 @@ def _exists(path: Path) -> Diagnostic:
 
 
 def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = ()) -> None:
-    """Raises MrdslError where a folder cannot take files; without ``force`` where it holds some, or one of the inputs.
+    """Raise MrdslError where a folder cannot take files; without ``force`` where it holds some, or one of the inputs.
 
     A folder for files whose names are known only at the end is refused at the beginning, not after an hour's work.
     """

@@ -48,7 +48,7 @@ def reserved_for(name: str, word: str, family: Family | None) -> str:
 
 @cache
 def _words_of(facts: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of repeated blocks at every depth, and the choices of all items."""
+    """Return the words of repeated blocks at every depth, and the choices of all items."""
     blocks: set[str] = set()
     choices: set[str] = set()
     waiting, seen = [facts], {facts}
@@ -86,7 +86,7 @@ class Context:
 
 
 def context_at(written: Written, line: int, column: int) -> Context:
-    """The context of a place."""
+    """Return the context of a place."""
     kind = written.problem
     family = _family(kind) if kind is not None else None
     node: type[Node] | None = family.facts if family is not None else None
@@ -135,7 +135,7 @@ def _other_text(word: str, written: Written) -> str | None:
 
 
 def item_text(word: str, item: Item) -> str:
-    """An item's meaning, unit, limits, default and the paper's symbol."""
+    """Return an item's meaning, unit, limits, default and the paper's symbol."""
     from mrdsl.editor.reference import default_text, limits_text, value_form
 
     lines = [f"**{word}**: {item.doc}", "", value_form(item)]
@@ -162,7 +162,9 @@ def _unit_text(word: str) -> str:
 
 
 def occurrences(written: Written, line: int, column: int) -> tuple[Span | None, tuple[Span, ...]]:
-    """The definition of the param or block named at a place, and every place that means it, the definition included."""
+    """Return the definition of the param or block named at a place, and every place that means it, the definition
+    included.
+    """
     word = word_at(written, line, column)
     definition = None if word is None else written.definition(word)
     if word is None or definition is None:
@@ -174,7 +176,7 @@ def occurrences(written: Written, line: int, column: int) -> tuple[Span | None, 
 
 
 def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tuple[Span, ...]]:
-    """The new name as it is written, and every place where it goes; none where nothing is named there.
+    """Return the new name as it is written, and every place where it goes; none where nothing is named there.
 
     Raises ValueError with the reason, for the user, why the name cannot be had.
     """
@@ -199,7 +201,7 @@ def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tu
 
 
 def _family(name: str) -> Family | None:
-    """The family; None also where it cannot be loaded, which the diagnostics tell."""
+    """Return the family; None also where it cannot be loaded, which the diagnostics tell."""
     try:
         return find_family(name)
     except MrdslError:
@@ -225,7 +227,7 @@ def before(written: Written, line: int, column: int) -> str:
 
 
 def word_at(written: Written, line: int, column: int) -> str | None:
-    """The word at a place, without its quotes; None where there is none."""
+    """Return the word at a place, without its quotes; None where there is none."""
     if line > len(written.lines):
         return None
     for match in _WORD.finditer(written.lines[line - 1]):

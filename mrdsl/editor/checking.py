@@ -58,12 +58,12 @@ class Checks:
             waiting.cancel()
 
     async def format(self, version: Version) -> str | None:
-        """The document's canonical form, None where it has none or takes too long."""
+        """Return the document's canonical form, None where it has none or takes too long."""
         formatted: str | None = await self._beside.run(("format", version))
         return formatted
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self._beside.close()
 
     def _start(self, version: Version) -> None:
@@ -90,7 +90,7 @@ class _Beside:
         self._thread = ThreadPoolExecutor(1)
 
     async def run(self, question: tuple[str, Version], wanted: Callable[[], bool] = lambda: True) -> Any:
-        """The answer; None where there is none in time, or where nobody wants it when its turn comes."""
+        """Return the answer; None where there is none in time, or where nobody wants it when its turn comes."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._ask(question) if wanted() else None)
 
@@ -112,7 +112,7 @@ class _Beside:
 
 
 def answer(question: tuple[str, Version], report: object) -> Any:
-    """A document's diagnostics, or its canonical form; called in the process beside the server."""
+    """Return a document's diagnostics, or its canonical form; called in the process beside the server."""
     kind, version = question
     if kind == "format":
         return format_text(version.text, "")[0]

@@ -116,7 +116,7 @@ def _statements(context: Context) -> list[Completion]:
 
 
 def _listed(context: Context) -> Block | None:
-    """The blocks that the outermost one reads from a file; None where it reads none."""
+    """Return the blocks that the outermost one reads from a file; None where it reads none."""
     words = context.blocks[0].words
     if context.family is None or "from" not in words:
         return None
@@ -144,7 +144,7 @@ def _goals(family: Family | None, sense: str) -> list[Completion]:
 
 
 def _own_goals(written: Written, family: Family | None, sense: str) -> list[Completion]:
-    """The quantities of one's own, and those of the plan, where a formulation takes such goals."""
+    """Return the quantities of one's own, and those of the plan, where a formulation takes such goals."""
     if family is None or sense == "estimate" or not any(each.other_goals for each in family.formulations):
         return []
     goals = {goal.quantity for goal in family.goals}
@@ -157,7 +157,7 @@ def _lets(written: Written) -> list[str]:
 
 
 def _methods(family: Family | None) -> list[Completion]:
-    """The family's own methods, then the solvers that take models."""
+    """Return the family's own methods, then the solvers that take models."""
     own = () if family is None else registry.methods_of(family.name)
     solvers = [one.name for one in registry.readable() if not one.is_pipeline]
     known = {**dict.fromkeys(own, "method"), **dict.fromkeys(solvers, "solver")}
@@ -175,7 +175,7 @@ def _in_comparison(written: Written, context: Context, head: str) -> list[Comple
 
 
 def _arguments(written: Written, family: Family | None, quantity: str) -> Iterator[tuple[str, str]]:
-    """The names of the blocks that a quantity is asked of, each with its block's word."""
+    """Yield the names of the blocks that a quantity is asked of, each with its block's word."""
     if family is None:
         return
     over = {one.over for one in family.quantities if one.name == quantity}
@@ -212,7 +212,7 @@ def _values(written: Written, context: Context, head: str) -> list[Completion]:
 
 
 def _named_by(written: Written, of: str) -> list[Completion]:
-    """The names of the blocks with a word."""
+    """Return the names of the blocks with a word."""
     names = dict.fromkeys(one.name for one in written.definitions() if of and one.word == of)
     return [_named(name, of) for name in names]
 
@@ -226,7 +226,7 @@ def _numbers(written: Written, functions: Iterable[str]) -> list[Completion]:
 
 
 def _words(written: Written) -> list[Completion]:
-    """The params that are words."""
+    """Return the params that are words."""
     params = {name: statement.value for piece in written.pieces for name, statement in piece.params.items()}
     return [
         Completion(name, "param", f"param {name}", name) for name, value in params.items() if _is_word(value, params, 0)
@@ -234,7 +234,7 @@ def _words(written: Written) -> list[Completion]:
 
 
 def _is_word(value: Any, params: Mapping[str, Any], depth: int) -> bool:
-    """Whether a param's value is a word, by whatever chain of other params."""
+    """Return True if a param's value is a word, by whatever chain of other params."""
     if not isinstance(value, tree.Name):
         return isinstance(value, tree.Text)
     if value.token in params:
@@ -247,12 +247,12 @@ def _named(name: str, word: str) -> Completion:
 
 
 def _plain(text: str) -> str:
-    """A text in which an editor finds no snippet's signs."""
+    """Return a text in which an editor finds no snippet's signs."""
     return re.sub(r"([\\$}])", r"\\\1", text)
 
 
 def _item(context: Context, head: str) -> Item | None:
-    """The item whose value is being written."""
+    """Return the item whose value is being written."""
     match = _ITEM.search(head)
     word = context.words.items.get(match[1]) if match and context.words is not None else None
     return word[1] if word is not None else None

@@ -26,7 +26,7 @@ _FORMS = {
 
 
 def reference(families: Iterable[str] | None = None) -> str:
-    """The generated part of the language's reference, in Markdown; of all installed families if none are named.
+    """Return the generated part of the language's reference, in Markdown; of all installed families if none are named.
 
     Raises MrdslError where one cannot be loaded.
     """
@@ -130,7 +130,7 @@ def value_form(item: Item) -> str:
 
 
 def default_text(item: Item) -> str:
-    """An item's default in its own units, or that it is required."""
+    """Return an item's default in its own units, or that it is required."""
     if item.required:
         return "required"
     if item.automatic:
@@ -145,7 +145,7 @@ def default_text(item: Item) -> str:
 
 
 def limits_text(item: Item) -> str:
-    """An item's limits in words."""
+    """Return an item's limits in words."""
     return ", ".join([*limit_words(item, units.DEFAULT_CURRENCY), *(["whole"] if item.whole else [])])
 
 

@@ -45,7 +45,7 @@ class Messages:
         self._initialized = self._shut_down = False
 
     def readline(self) -> bytes:
-        """A header line of the next message, b"" at the end."""
+        """Return a header line of the next message, b"" at the end."""
         if len(self._ready) <= 1:
             body = self._next()
             if body is None:
@@ -54,7 +54,7 @@ class Messages:
         return self._ready.pop(0)
 
     def read(self, size: int) -> bytes:
-        """The body of the message whose header was read."""
+        """Return the body of the message whose header was read."""
         body, self._ready = self._ready[-1], [b""]
         return body[:size]
 
@@ -74,7 +74,7 @@ class Messages:
                 return sound
 
     def _length(self) -> int | None:
-        """The length that the next header tells; what stands before a header is passed over. None at the end."""
+        """Return the length that the next header tells; what stands before a header is passed over. None at the end."""
         length: int | None = None
         while line := self._source.readline(_LINE):
             match = _HEADER.search(line)
@@ -117,7 +117,8 @@ class Messages:
         return body
 
     def _out_of_turn(self, message: dict[str, Any]) -> bool:
-        """Whether a message comes before ``initialize``, again, or after ``shutdown``: a request is answered by an
+        """Return True if a message comes before ``initialize``, again, or after ``shutdown``: a request is answered by
+        an
         error, a notification has no effect; ``exit`` is always in turn (LSP 3.17, lifecycle messages)."""
         method = message["method"]
         if method == "exit":
@@ -160,7 +161,7 @@ class Messages:
 
 
 def _within(part: Any) -> Any:
-    """The same message with every line and character within what the protocol knows."""
+    """Return the same message with every line and character within what the protocol knows."""
     if isinstance(part, dict):
         return {key: _clamped(value) if key in ("line", "character") else _within(value) for key, value in part.items()}
     if isinstance(part, list):
@@ -216,7 +217,7 @@ class Server(LanguageServer):  # type: ignore[misc]
         self._written: dict[str, Written] = {}
 
     def written(self, uri: str) -> Written:
-        """The newest version of a document."""
+        """Return the newest version of a document."""
         text = self.workspace.get_text_document(uri).source
         found = self._written.get(uri)
         if found is None or found.text is not text:
@@ -241,7 +242,7 @@ class Server(LanguageServer):  # type: ignore[misc]
         self._publish(version, (error("unreadable-file", message, Span(version.name, 1, 1, 1, 2), hint),))
 
     def newest(self, uri: str) -> Version:
-        """A document's newest version, as the checker takes it."""
+        """Return a document's newest version, as the checker takes it."""
         document = self.workspace.get_text_document(uri)
         return Version(uri, document.version or 0, to_fs_path(uri) or "untitled.mrspec", document.source)
 
@@ -250,14 +251,14 @@ class Server(LanguageServer):  # type: ignore[misc]
         return str(getattr(self.workspace.position_encoding, "value", None) or "utf-16")
 
     def range(self, written: Written, span: Span) -> types.Range:
-        """A place as a client has it."""
+        """Return a place as a client has it."""
         encoding = self.encoding()
         start = types.Position(span.line - 1, written.units(span.line, span.column, encoding))
         end = types.Position(span.end_line - 1, written.units(span.end_line, span.end_column, encoding))
         return types.Range(start, end)
 
     def place(self, written: Written, position: types.Position) -> tuple[int, int]:
-        """A client's position (units from 0) as line and column from 1."""
+        """Return a client's position (units from 0) as line and column from 1."""
         line = min(position.line, len(written.lines) - 1) + 1
         return line, written.column(line, position.character, self.encoding())
 
@@ -278,7 +279,7 @@ class Server(LanguageServer):  # type: ignore[misc]
 
 
 def server() -> Server:
-    """A language server with every feature registered.
+    """Return a language server with every feature registered.
 
     Documents are sent whole at every change: the library's own edits count lines where the language has none.
     """
@@ -292,7 +293,7 @@ def server() -> Server:
 
 
 def serve(source: BinaryIO, answers: BinaryIO) -> None:
-    """Serves one client until it leaves; see :class:`mrdsl.editor.server.Messages`."""
+    """Serve one client until it leaves; see :class:`mrdsl.editor.server.Messages`."""
     made = server()
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it tells of a client's mistakes by tracebacks
 

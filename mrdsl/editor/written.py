@@ -98,7 +98,7 @@ class Scanner:
 
 
 def blocks_around(text: str, end: int) -> tuple[Opened, ...]:
-    """The blocks that are open at a place, the outermost first."""
+    """Return the blocks that are open at a place, the outermost first."""
     whole = Scanner(text)
     for _ in whole.run(MARKS):
         pass
@@ -109,7 +109,7 @@ def blocks_around(text: str, end: int) -> tuple[Opened, ...]:
 
 
 def first_words(text: str, start: int) -> Iterator[str]:
-    """The first word of each statement of a block whose inside begins at ``start``; of the top level at 0."""
+    """Yield the first word of each statement of a block whose inside begins at ``start``; of the top level at 0."""
     depth = brackets = 0
     first = True
     for match in WORDS.finditer(text, start):
@@ -201,18 +201,18 @@ class Written:
         return MappingProxyType({piece.text: piece for piece in self.pieces})
 
     def piece_at(self, line: int) -> tuple[Piece, int] | None:
-        """The piece in which a line stands, and how many lines come before it."""
+        """Return the piece in which a line stands, and how many lines come before it."""
         if not self.pieces:
             return None
         index = max(0, bisect_right(self._starts, line - 1) - 1)
         return self.pieces[index], self._starts[index]
 
     def definitions(self) -> Iterator[Definition]:
-        """Every param and every named block."""
+        """Yield every param and every named block."""
         return (one for piece in self.pieces for one in piece.definitions)
 
     def spans(self, name: str) -> Iterator[Span]:
-        """Every place where a name can mean a param or a block."""
+        """Yield every place where a name can mean a param or a block."""
         for piece, start in zip(self.pieces, self._starts, strict=True):
             yield from (_span(token, start) for token in piece.uses.get(name, ()))
 
@@ -232,14 +232,14 @@ class Written:
         return next((piece.problem for piece in self.pieces if piece.problem is not None), None)
 
     def column(self, line: int, units: int, encoding: str) -> int:
-        """The column behind so many of a client's units, at most the one behind the line."""
+        """Return the column behind so many of a client's units, at most the one behind the line."""
         text = self.lines[line - 1]
         if text.isascii():
             return min(units, len(text)) + 1
         return min(bisect_left(self._units(line, encoding), units), len(text)) + 1
 
     def units(self, line: int, column: int, encoding: str) -> int:
-        """A client's units before a column."""
+        """Return a client's units before a column."""
         text = self.lines[line - 1] if line <= len(self.lines) else ""
         before = min(max(column - 1, 0), len(text))
         return before if text.isascii() else self._units(line, encoding)[before]
@@ -264,7 +264,7 @@ def _span(token: Token, lines_before: int) -> Span:
 
 
 def _split(text: str) -> list[str]:
-    """The text in pieces that end where a statement of the top level does.
+    """Return the text in pieces that end where a statement of the top level does.
 
     Where depends on the next line alone, so that an edit moves no other end: before one line in :data:`_EVERY`.
     """
@@ -283,7 +283,7 @@ def _split(text: str) -> list[str]:
 
 
 def is_named_value(statement: Any) -> bool:
-    """Whether a statement is ``param NAME = ...`` or ``let NAME = ...``."""
+    """Return True if a statement is ``param NAME = ...`` or ``let NAME = ...``."""
     return is_param(statement) or is_let(statement)
 
 
@@ -308,7 +308,7 @@ def _is_named(block: tree.Block) -> bool:
 
 
 def _name_tokens(statements: Sequence[Any]) -> Iterator[Token]:
-    """Every token that can mean a param or a block: names in values, names in headers."""
+    """Yield every token that can mean a param or a block: names in values, names in headers."""
     for statement in statements:
         if isinstance(statement, tree.Assignment):
             if is_named_value(statement):

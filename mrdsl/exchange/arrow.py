@@ -22,12 +22,12 @@ class Arrow(Protocol):
 
 
 def is_arrow(table: object) -> TypeGuard[Arrow]:
-    """Whether an object offers its rows so."""
+    """Return True if an object offers its rows so."""
     return isinstance(table, Arrow)
 
 
 def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """The heads and the rows of a table as Python values, None where a cell is empty.
+    """Return the heads and the rows of a table as Python values, None where a cell is empty.
 
     Row by row: of a column alone nanoarrow 0.9 makes an array anew, and fails on long texts as polars has them.
 
@@ -48,7 +48,8 @@ def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 
 def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[str, list[int]]:
-    """Rows of Python values as the text of a CSV file for mrdsl itself, and the line on which each of them begins.
+    """Return rows of Python values as the text of a CSV file for mrdsl itself, and the line on which each of them
+    begins.
 
     A list is written as its words; empty cells, and NaN, which pandas has for them, stay empty.
     """

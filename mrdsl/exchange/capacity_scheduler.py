@@ -37,7 +37,7 @@ class Queue:
 
 
 def percentages(weights: Sequence[float], digits: int = 3) -> tuple[Decimal, ...]:
-    """The weights as percentages of ``digits`` decimals that add up to exactly 100.
+    """Return the weights as percentages of ``digits`` decimals that add up to exactly 100.
 
     Each is rounded down, and what is missing goes, one last digit each, to those that lost most; in order where they
     lost the same. Equal shares where all weights are 0. Raises ValueError for a negative weight or none at all.
@@ -80,7 +80,7 @@ PREFIX = "yarn.scheduler.capacity"
 
 
 def read_capacity_scheduler(text: str) -> Queue:
-    """The tree below ``root``. Raises FormatError where the text is no such file."""
+    """Return the tree below ``root``. Raises FormatError where the text is no such file."""
     values = settings_of(text)
     if f"{PREFIX}.{ROOT}.queues" not in values:
         raise FormatError(f"it names no queues below {ROOT}")
@@ -101,7 +101,7 @@ def _queue(path: str, name: str, values: Mapping[str, str]) -> Queue:
 
 
 def _decimal(path: str, item: str, values: Mapping[str, str]) -> Decimal:
-    """A share in percent; 100 where it is left out, as for the root and for maximums."""
+    """Return a share in percent; 100 where it is left out, as for the root and for maximums."""
     written = values.get(f"{PREFIX}.{path}.{item}")
     if written is None:
         if item == "capacity" and path != ROOT:
@@ -117,7 +117,7 @@ CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
 
 def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
-    """The file for a tree of queues, below comments. Raises ValueError where YARN would refuse it."""
+    """Return the file for a tree of queues, below comments. Raises ValueError where YARN would refuse it."""
     wrong = mistakes(root)
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -132,7 +132,7 @@ def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
 
 
 def capacity_settings(root: Queue) -> dict[str, str]:
-    """The file's names and values. Raises ValueError where YARN would refuse them."""
+    """Return the file's names and values. Raises ValueError where YARN would refuse them."""
     wrong = mistakes(root)
     if wrong:
         raise ValueError("; ".join(wrong))

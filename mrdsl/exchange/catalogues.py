@@ -60,7 +60,7 @@ class Catalogue:
 
 
 def rate_of_share(share: float) -> float:
-    """Interruptions of one VM a second where so large a share of VMs is taken back within a month.
+    """Return interruptions of one VM a second where so large a share of VMs is taken back within a month.
 
     Times to an interruption are exponential, so that 1 - exp(-r T) are taken back within T: r = -ln(1 - share) / T. Up
     to 5 % a month are at most 7.03e-5 an hour.
@@ -83,7 +83,7 @@ _BAND = re.compile(r"(?:<|\d+-)(\d+)%|>\d+%")
 
 
 def read_ec2_catalogue(path: str, mistakes: list[Diagnostic]) -> Catalogue:
-    """The types of a file; what is wrong in its cells is told in ``mistakes``. Raises FormatError."""
+    """Return the types of a file; what is wrong in its cells is told in ``mistakes``. Raises FormatError."""
     raw = read_raw(Source("ec2", path, path), path)
     if raw.rows > budgets.CATALOGUE_TYPES:
         raise FormatError(f"it has {raw.rows} types, more than the {budgets.CATALOGUE_TYPES} that are read")
@@ -133,7 +133,7 @@ class _Places:
 
 
 def _places(raw: RawTable) -> dict[str, int]:
-    """The number of each column by its head. Raises FormatError."""
+    """Return the number of each column by its head. Raises FormatError."""
     places: dict[str, int] = {}
     for index, cell in enumerate(raw.header):
         head = cell.strip()
@@ -186,7 +186,7 @@ def _check_range(
 def _spot(
     reader: CellReader, raw: RawTable, places: dict[str, int], price: NDArray[np.float64], report: Mistakes
 ) -> dict[str, NDArray[np.float64]]:
-    """Prices and interruptions of spot VMs; NaN where a type is not sold so."""
+    """Return prices and interruptions of spot VMs; NaN where a type is not sold so."""
     import numpy as np
 
     saving = reader.numbers([places[SAVING]], [False])[0]
@@ -226,7 +226,9 @@ _NAME = re.compile(r'"InstanceType"\s*:\s*"([^"\\]*)"')
 
 
 def read_instance_types(path: str, mistakes: list[Diagnostic]) -> Catalogue:
-    """The types of a page; those that lack their size are left out and told in ``mistakes``. Raises FormatError."""
+    """Return the types of a page; those that lack their size are left out and told in ``mistakes``. Raises
+    FormatError.
+    """
     text = read_text(path)
     if len(text) > budgets.DOCUMENT_BYTES:
         raise FormatError(f"it has more than {budgets.DOCUMENT_BYTES >> 20} MB, the most that is read")
@@ -294,7 +296,7 @@ class _Lines:
 
 
 def _entries(text: str) -> list[Any]:
-    """The list of types. Raises FormatError."""
+    """Return the list of types. Raises FormatError."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as cause:
@@ -313,7 +315,7 @@ def _entries(text: str) -> list[Any]:
 
 
 def _lines_of_names(text: str) -> dict[str, int]:
-    """The line in which each type's name stands first."""
+    """Return the line in which each type's name stands first."""
     found: dict[str, int] = {}
     line, before = 1, 0
     for match in _NAME.finditer(text):
@@ -323,7 +325,7 @@ def _lines_of_names(text: str) -> dict[str, int]:
 
 
 def _type_of(entry: Any) -> _Type | str:
-    """One type, or what is wrong with it in words."""
+    """Return one type, or what is wrong with it in words."""
     if not isinstance(entry, dict):
         return "it is no object"
     name = entry.get("InstanceType")
@@ -358,7 +360,7 @@ def _within(entry: Any, *keys: str) -> Any:
 
 
 def _number(entry: Any, *keys: str) -> float | None:
-    """A number above 0, None where there is none."""
+    """Return a number above 0, None where there is none."""
     value = _within(entry, *keys)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= LARGEST:
         return None

@@ -73,7 +73,7 @@ class RawTable:
         return list(csv_rows(self.lines, self.delimiter))[1:]
 
     def line(self, row: int) -> int:
-        """The file's line of a data row; row -1 is the header."""
+        """Return the file's line of a data row; row -1 is the header."""
         if row < 0:
             return next(i for i, line in enumerate(self.lines, 1) if line.strip())
         return row + 2 if self.plain else self.records[row][0]
@@ -110,7 +110,7 @@ def unreadable(source: Source, problem: Exception, shown: str = "") -> Diagnosti
 
 
 def read_raw(source: Source, shown: str) -> RawTable:
-    """Reads a table's text; ``shown`` is its name in messages. Raises FormatError in words where it is no table."""
+    """Read a table's text; ``shown`` is its name in messages. Raises FormatError in words where it is no table."""
     try:
         data = read_bytes(source.path)
     except UnreadableError as unread:
@@ -149,7 +149,9 @@ def _not_csv(problem: CsvError, lines_before: int = 0) -> FormatError:
 
 
 def _plain_cells(data: bytes, text: str, columns: int, delimiter: str) -> Cells | None:
-    """The cells of a table in which every line has the same number of unquoted ones; None of another, or of no rows."""
+    """Return the cells of a table in which every line has the same number of unquoted ones; None of another, or of no
+    rows.
+    """
     if '"' in text or data.startswith(b"\n") or b"\n\n" in data or b"\r" in data:
         return None
 
@@ -173,7 +175,7 @@ class CellReader:
         self._left_out = rows
 
     def texts(self, index: int) -> Sequence[str]:
-        """One column as text."""
+        """Return one column as text."""
         raw = self.raw
         if raw.plain:
             if index == 0:
@@ -307,12 +309,14 @@ class Cells:
         return int(self.edges.shape[1]) - 1
 
     def column(self, index: int) -> NDArray[np.float64] | None:
-        """The numbers of a column, header left out; None where a cell is anything but digits with at most one point."""
+        """Return the numbers of a column, header left out; None where a cell is anything but digits with at most one
+        point.
+        """
         return _decimals(self.data, self.edges[index, 1:] + 1, self.edges[index + 1, 1:])
 
 
 def cells_of(data: bytes, columns: int, delimiter: str) -> Cells | None:
-    """The cells of lines that end with a newline; None where a line has another number of them."""
+    """Return the cells of lines that end with a newline; None where a line has another number of them."""
     characters = np.frombuffer(data, dtype=np.uint8)
     lines = np.flatnonzero(characters == ord("\n"))
     between = np.flatnonzero(characters == ord(delimiter))

@@ -48,7 +48,7 @@ class Wanted:
 def read_demand(
     source: Source, wanted: Sequence[Wanted], periods: int, periods_place: Span | None = None, shown: str = ""
 ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
-    """The table's demand, shape (periods, wanted), in SI, and everything that is wrong with the table.
+    """Return the table's demand, shape (periods, wanted), in SI, and everything that is wrong with the table.
 
     The array is complete only where no diagnostic is an error. Negative demand, a missing column, another number of
     rows than ``periods``, cells that are no numbers: each is reported at its own cell, row or header. ``shown`` is the
@@ -114,7 +114,7 @@ def _hint(name: str, places: dict[str, int]) -> str:
 
 
 def _head(cell: str, places: dict[str, int]) -> tuple[str, str | None]:
-    """The column's name and its unit."""
+    """Return the column's name and its unit."""
     match = _HEADER.match(cell)
     if cell.strip() in places or match is None:
         return cell.strip(), None

@@ -47,7 +47,7 @@ def mistakes(queues: tuple[FairQueue, ...]) -> list[str]:
 
 
 def fair_scheduler(queues: tuple[FairQueue, ...], comments: tuple[str, ...] = ()) -> str:
-    """The file for queues below ``root``, below comments. Raises ValueError where YARN would refuse it."""
+    """Return the file for queues below ``root``, below comments. Raises ValueError where YARN would refuse it."""
     wrong = mistakes(queues)
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -70,7 +70,7 @@ def _add(above: ET.Element, queue: FairQueue) -> None:
 
 
 def read_fair_scheduler(text: str) -> tuple[FairQueue, ...]:
-    """The queues below ``root``. Raises FormatError where the text is no such file."""
+    """Return the queues below ``root``. Raises FormatError where the text is no such file."""
     root = parsed(text)
     if root.tag != "allocations":
         raise FormatError(f"it is a <{root.tag}>, not an <allocations>")

@@ -39,7 +39,8 @@ class TableJob:
 
 
 def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[TableJob]:
-    """The jobs of a table in the file's order; broken rows are left out and told in ``mistakes`` (at most ``most``).
+    """Yield the jobs of a table in the file's order; broken rows are left out and told in ``mistakes`` (at most
+    ``most``).
 
     Raises OSError where the file cannot be read.
     """
@@ -166,7 +167,8 @@ class SwimJob:
 
 
 def read_swim(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[SwimJob]:
-    """The jobs of a trace in the file's order; broken lines are left out and told in ``mistakes`` (at most ``most``).
+    """Yield the jobs of a trace in the file's order; broken lines are left out and told in ``mistakes`` (at most
+    ``most``).
 
     A broken line has not six fields, a number that is none or negative, or a submit time before the line above.
     Raises OSError where the file cannot be read.
@@ -187,7 +189,7 @@ def read_swim(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
 
 
 def _parse(text: str, last: float) -> SwimJob | tuple[str, str]:
-    """The job, or message and hint."""
+    """Return the job, or message and hint."""
     fields = text.split("\t")
     if len(fields) != len(COLUMNS):
         return (

@@ -16,7 +16,9 @@ from mrdsl.exchange.text import FormatError
 
 
 def parsed(text: str) -> ET.Element:
-    """The root of a text. Raises FormatError where it is no XML, or declares entities, which may stand for any size."""
+    """Return the root of a text. Raises FormatError where it is no XML, or declares entities, which may stand for any
+    size.
+    """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise FormatError("it declares entities", "leave the document type out")
     try:
@@ -26,14 +28,14 @@ def parsed(text: str) -> ET.Element:
 
 
 def written(root: ET.Element, comments: tuple[str, ...] = ()) -> str:
-    """The root as a file, below comments of one line each."""
+    """Return the root as a file, below comments of one line each."""
     ET.indent(root)
     told = "".join(f"<!-- {re.sub('-(?=-)', '- ', comment)} -->\n" for comment in comments)
     return '<?xml version="1.0"?>\n' + told + ET.tostring(root, encoding="unicode") + "\n"
 
 
 def settings(properties: dict[str, str], comments: tuple[str, ...] = ()) -> str:
-    """A file of Hadoop's: names and values in a `<configuration>`."""
+    """Return a file of Hadoop's: names and values in a `<configuration>`."""
     configuration = ET.Element("configuration")
     for name, value in properties.items():
         one = ET.SubElement(configuration, "property")
@@ -43,7 +45,7 @@ def settings(properties: dict[str, str], comments: tuple[str, ...] = ()) -> str:
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Names and values of a file of Hadoop's. Raises FormatError where the text is none."""
+    """Return names and values of a file of Hadoop's. Raises FormatError where the text is none."""
     configuration = parsed(text)
     if configuration.tag != "configuration":
         raise FormatError(f"it is a <{configuration.tag}>, not a <configuration>")
@@ -62,7 +64,7 @@ WORDS = frozenset({"y", "n", "yes", "no", "true", "false", "on", "off", "null"})
 
 
 def yaml_text(document: Mapping[str, Any], comments: Sequence[str] = ()) -> str:
-    """The document below comments, a line each."""
+    """Return the document below comments, a line each."""
     return "".join(f"{line}\n" for line in (*(f"# {comment}" for comment in comments), *_mapping(document, "")))
 
 
@@ -105,7 +107,9 @@ PAIR = re.compile(r"(?P<name>spark\.[\w.-]+)(?:\s*[=:]\s*|\s+)(?P<value>.*)", re
 
 
 def read_spark_settings(text: str) -> dict[str, str]:
-    """Values by names; of a name that stands twice the last counts. Raises FormatError at a line that is no setting."""
+    """Return values by names; of a name that stands twice the last counts. Raises FormatError at a line that is no
+    setting.
+    """
     found: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         told = line.strip()

@@ -125,32 +125,32 @@ Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")
 
 
 def names(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> tuple[str, ...]:
-    """The names of formats, in order."""
+    """Return the names of formats, in order."""
     return tuple(entry.name for entry in entries)
 
 
 def endings(entries: Iterable[Reader[Any] | Writer[Any]]) -> tuple[str, ...]:
-    """All endings of formats, in order."""
+    """Return all endings of formats, in order."""
     return tuple(ending for entry in entries for ending in entry.endings)
 
 
 def named(entries: Iterable[Entry], name: str | None) -> Entry | None:
-    """The format of that name."""
+    """Return the format of that name."""
     return next((entry for entry in entries if entry.name == name), None)
 
 
 def by_ending(entries: Iterable[Entry], ending: str) -> Entry | None:
-    """The format whose files end so."""
+    """Return the format whose files end so."""
     return next((entry for entry in entries if ending.lower() in entry.endings), None)
 
 
 def recognized(entries: Iterable[Reader[T]], text: str) -> Reader[T] | None:
-    """The format whose files begin like this text."""
+    """Return the format whose files begin like this text."""
     return next((entry for entry in entries if entry.sign and re.match(entry.sign, text)), None)
 
 
 def listed(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> str:
-    """The names as messages give them: ``there are: cbc, glpk``."""
+    """Return the names as messages give them: ``there are: cbc, glpk``."""
     return "there are: " + ", ".join(names(entries))
 
 
@@ -160,13 +160,13 @@ def _loads(module: str, name: str) -> Callable[[], Any]:
 
 
 def _of_path(module: str, name: str) -> Callable[[], Callable[[str, Mistakes], Any]]:
-    """The same for a reader that takes a path and raises at the first mistake."""
+    """Return the same for a reader that takes a path and raises at the first mistake."""
     load = _loads(module, name)
     return lambda: lambda path, _: load()(path)
 
 
 def _of_text(module: str, name: str) -> Callable[[], Callable[[str, Mistakes], Any]]:
-    """The same for a reader that takes the text of a file."""
+    """Return the same for a reader that takes the text of a file."""
     load, text = _loads(module, name), _loads("text", "read_text")
     return lambda: lambda path, _: load()(text()(path))
 

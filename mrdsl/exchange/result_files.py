@@ -45,7 +45,7 @@ class NothingToWriteError(Exception):
 
 
 def gantt_chart(result: Result, path: Path) -> bytes:
-    """The plan's bars over time, drawn as the name of the file ends."""
+    """Return the plan's bars over time, drawn as the name of the file ends."""
     bars = result.plan.bars() if result.plan is not None else ()
     if not bars:
         raise NothingToWriteError("no Gantt chart", "nothing to draw over time")
@@ -53,7 +53,7 @@ def gantt_chart(result: Result, path: Path) -> bytes:
 
 
 def graph(result: Result, path: Path) -> bytes:
-    """The plan's tasks and their order, drawn as the name of the file ends."""
+    """Return the plan's tasks and their order, drawn as the name of the file ends."""
     drawn = result.plan.graph(result.title) if result.plan is not None else None
     if drawn is None:
         raise NothingToWriteError("no graph", "no order of tasks to draw")
@@ -61,7 +61,7 @@ def graph(result: Result, path: Path) -> bytes:
 
 
 def trace(result: Result, path: Path) -> bytes:
-    """The events of a run as CSV, whatever the name of the file."""
+    """Return the events of a run as CSV, whatever the name of the file."""
     events = result.plan.trace() if result.plan is not None else None
     rows = [] if events is None else list(events.rows)
     if events is None or not rows:

@@ -40,7 +40,7 @@ class PriceSteps:
 
 
 def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None) -> tuple[SpotRecord, ...]:
-    """All records of a file, in its order; those that cannot be right are left out and told in ``mistakes``.
+    """Return all records of a file, in its order; those that cannot be right are left out and told in ``mistakes``.
 
     Raises OSError where the file cannot be read.
     """
@@ -79,7 +79,7 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
 def price_steps(
     records: Iterable[SpotRecord], zone: str | None = None, instance_type: str | None = None, product: str | None = None
 ) -> PriceSteps | str:
-    """The one step function that the filters leave, or what is wrong in words."""
+    """Return the one step function that the filters leave, or what is wrong in words."""
     left = list(records)
     for name, wanted in (("instance_type", instance_type), ("product", product), ("zone", zone)):
         there = list(dict.fromkeys(getattr(record, name) for record in left))
@@ -96,7 +96,8 @@ def price_steps(
 
 
 def mean_prices(records: Iterable[SpotRecord]) -> dict[str, float]:
-    """Each instance type's price per second: the mean over time in each zone, from its first record to the file's last,
+    """Return each instance type's price per second: the mean over time in each zone, from its first record to the
+    file's last,
     and the mean of its zones. Records are of one product."""
     by_zone: dict[tuple[str, str], dict[float, float]] = {}
     for record in sorted(records, key=lambda record: record.time):

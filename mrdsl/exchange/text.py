@@ -21,7 +21,7 @@ class FormatError(ValueError):
         self.hint, self.line, self.column = hint, line, column
 
     def diagnostic(self, code: str, path: str, says: str = "{path} cannot be read: {reason}") -> Diagnostic:
-        """The mistake at its place in the file."""
+        """Return the mistake at its place in the file."""
         place = Span(path, self.line, self.column, self.line, self.column + 1)
         return error(code, says.format(path=path, reason=self), place, self.hint)
 
@@ -45,7 +45,7 @@ class Mistakes:
 
 
 def decode(data: bytes) -> tuple[str | None, str]:
-    """The text of a file, or None and what is wrong with it in words."""
+    """Return the text of a file, or None and what is wrong with it in words."""
     if b"\0" in data[:65536]:
         return None, "it holds binary data"
     try:
@@ -56,7 +56,7 @@ def decode(data: bytes) -> tuple[str | None, str]:
 
 
 def read_document(path: Path, own_descriptors: bool = False) -> tuple[str | None, str]:
-    """The text of a spec or an imported file, or None and the reason in words."""
+    """Return the text of a spec or an imported file, or None and the reason in words."""
     try:
         data = read_bytes(path, budgets.DOCUMENT_BYTES, own_descriptors)
     except UnreadableError as problem:
@@ -66,7 +66,7 @@ def read_document(path: Path, own_descriptors: bool = False) -> tuple[str | None
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file that another program wrote. Raises FormatError."""
+    """Return the text of a file that another program wrote. Raises FormatError."""
     try:
         text, reason = decode(read_bytes(path))
     except UnreadableError as problem:
@@ -77,7 +77,7 @@ def read_text(path: str | Path) -> str:
 
 
 def within_budget(text: str) -> tuple[str | None, str]:
-    """The text, or None and the reason where it is too long to be read as a spec."""
+    """Return the text, or None and the reason where it is too long to be read as a spec."""
     if len(text) > budgets.DOCUMENT_BYTES:
         return None, f"it has more than {budgets.DOCUMENT_BYTES >> 20} MB, the most that is read"
     if text.count("\n") >= budgets.DOCUMENT_LINES:

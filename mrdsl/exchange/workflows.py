@@ -66,7 +66,7 @@ class _Graph:
 
 
 def read_dot(path: str) -> Workflow:
-    """The nodes of a digraph, in order of appearance; an edge a -> b says that b runs after a.
+    """Return the nodes of a digraph, in order of appearance; an edge a -> b says that b runs after a.
 
     A node's duration is its attribute ``duration`` (or ``runtime``, ``time``): seconds, or a number with ``ms``, ``s``,
     ``min``, ``h`` or ``d``. Defaults (``node [duration=5]``), chains and subgraphs count. Raises FormatError.
@@ -108,7 +108,7 @@ def _parser() -> Any:
 
 
 def _walk(statements: Sequence[Any], graph: _Graph, defaults: dict[str, str]) -> dict[str, None]:
-    """Adds the statements to the graph; the names of the nodes that they mention, in order."""
+    """Add the statements to the graph; the names of the nodes that they mention, in order."""
     mentioned: dict[str, None] = {}
     for statement in statements:
         kind = getattr(statement, "data", "")
@@ -177,7 +177,7 @@ _WANTED = "give a WfFormat file, as wfcommons.org offers them"
 
 
 def read_wfcommons(path: str) -> Workflow:
-    """The tasks of a WfFormat file in file order, with the run times of its recorded execution.
+    """Return the tasks of a WfFormat file in file order, with the run times of its recorded execution.
 
     Parents come from ``parents`` and from ``children``, which must not contradict the tasks there are. Raises
     FormatError.

@@ -28,7 +28,7 @@ from mrdsl.spec.spec import Constraint, Spec
 
 
 def is_equality(spec: Spec, line: Line) -> bool:
-    """Whether a promise says that something of the plan equals a number."""
+    """Return True if a promise says that something of the plan equals a number."""
     if line.constraint is None or spec.constraints[line.constraint].comparison != "=":
         return False
     each = spec.constraints[line.constraint]
@@ -36,7 +36,7 @@ def is_equality(spec: Spec, line: Line) -> bool:
 
 
 def nearest_met(spec: Spec, line: Line, oracle: Oracle) -> Iterator[Change]:
-    """The nearest value below and above, where there is one: what a plan has in the least range that has a plan.
+    """Yield the nearest value below and above, where there is one: what a plan has in the least range that has a plan.
 
     Ranges grow until one has a plan and are halved again, so each value is the nearest to within 1 % of the change.
     Each is verified by solving the spec with it in place of the equality's.
@@ -64,7 +64,7 @@ def _has_plan(oracle: Oracle, within: Callable[[float], Spec], by: float) -> boo
 
 
 def _within(spec: Spec, line: Line, body: Expression, reach: float, by: float) -> Spec:
-    """The spec with the equality as a range, from its value to one that is ``by`` times ``reach`` away."""
+    """Return the spec with the equality as a range, from its value to one that is ``by`` times ``reach`` away."""
     ends = sorted((line.value, line.value + reach * by))
     rows = (Constraint(body, ">=", Constant(ends[0])), Constraint(body, "<=", Constant(ends[1])))
     others = [each for at, each in enumerate(spec.constraints) if at != line.constraint]
@@ -121,7 +121,8 @@ def explain(
     seconds: float | None = None,
     questions: int = QUESTIONS,
 ) -> Explanation:
-    """The explanation of a spec that has no plan; what is not found out in ``seconds``, or with so many questions to a
+    """Return the explanation of a spec that has no plan; what is not found out in ``seconds``, or with so many
+    questions to a
     solver, is left out."""
     family = find_family(spec)
     explanation = Explanation(tuple(d for d in family.impossible(spec) if d.impossible))
@@ -179,7 +180,9 @@ def _conflicts(spec: Spec, lines: Sequence[Line], oracle: Oracle) -> tuple[tuple
 
 
 def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: Oracle) -> Iterator[Change]:
-    """The smallest change of each promise in a conflict that is enough alone: none where there is a second conflict."""
+    """Yield the smallest change of each promise in a conflict that is enough alone: none where there is a second
+    conflict.
+    """
     for line in conflicts[0] if len(conflicts) == 1 else ():
         if is_equality(spec, line):
             yield from nearest_met(spec, line, oracle)
@@ -190,7 +193,9 @@ def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: O
 
 
 def _smallest_change(spec: Spec, line: Line, oracle: Oracle) -> Change | None:
-    """The nearest value of one promise at which the spec has a plan, shown with few digits; None where none does."""
+    """Return the nearest value of one promise at which the spec has a plan, shown with few digits; None where none
+    does.
+    """
     for axis in axes_of((line,)):
         edge = boundary(partial(_moved_has_plan, spec, oracle, axis), axis.most)
         if edge is None:

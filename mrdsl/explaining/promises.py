@@ -51,13 +51,15 @@ class Line:
         return self.told(self.value)
 
     def told(self, value: float, currency: str = units.DEFAULT_CURRENCY) -> str:
-        """A value of this promise as a person writes it."""
+        """Return a value of this promise as a person writes it."""
         if self.unit:
             return f"{units.show(units.unscaled(value, self.factor), 'number')} {self.unit}".replace(" %", "%")
         return units.show(value, self.kind, currency)
 
     def rounded(self, value: float) -> float:
-        """The value, moved in the easy direction to the fewest digits (three at least) that change it but little."""
+        """Return the value, moved in the easy direction to the fewest digits (three at least) that change it but
+        little.
+        """
         toward = ceil if self.direction > 0 else floor
         if self.whole:
             return float(toward(value - self.direction * ROUNDING))
@@ -75,14 +77,14 @@ class Line:
 
 
 def _unit(value: float, kind: str) -> float:
-    """The size in SI of the unit that ``units.show`` picks for a value."""
+    """Return the size in SI of the unit that ``units.show`` picks for a value."""
     number = float(units.show(value, kind).partition(" ")[0].rstrip("%").partition("/")[0] or 0)
     ratio = value / number if number else 1.0
     return min(_UNITS, key=lambda unit: abs(ratio / unit - 1.0))
 
 
 def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
-    """Every promise of the spec that its family lists, then the comparisons of ``subject to``."""
+    """Return every promise of the spec that its family lists, then the comparisons of ``subject to``."""
     lines = [
         _line(spec, number, promise.direction)
         for promise in family.promises
@@ -143,7 +145,9 @@ def _comparison(spec: Spec, family: Family, index: int) -> Line:
 
 
 def _written(text: str, value: float, sign: int) -> tuple[str, float]:
-    """The unit that a comparison's number is written in, and its size in SI; "" where it is no number with a unit."""
+    """Return the unit that a comparison's number is written in, and its size in SI; "" where it is no number with a
+    unit.
+    """
     side = re.split(r"<=|>=|==?", text)[-1 if sign > 0 else 0]
     found = _LITERAL.fullmatch(side.strip())
     number = float(found[1].replace("_", "")) if found else 0.0
@@ -151,7 +155,7 @@ def _written(text: str, value: float, sign: int) -> tuple[str, float]:
 
 
 def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:
-    """The spec with some promises at other values."""
+    """Return the spec with some promises at other values."""
     values = {line.number: value for line, value in changes.items() if line.number is not None}
     constraints = list(spec.constraints)
     for line, value in changes.items():
@@ -166,7 +170,7 @@ def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:
 
 
 def given_up(spec: Spec, lines: Iterable[Line], factor: float = FARTHEST) -> Spec:
-    """The spec without these promises: numbers as easy as can be, comparisons left out."""
+    """Return the spec without these promises: numbers as easy as can be, comparisons left out."""
     dropped = {line.constraint for line in lines if line.constraint is not None}
     numbers = {line: easiest(line, factor) for line in lines if line.number is not None}
     kept = tuple(c for i, c in enumerate(spec.constraints) if i not in dropped)
@@ -174,7 +178,7 @@ def given_up(spec: Spec, lines: Iterable[Line], factor: float = FARTHEST) -> Spe
 
 
 def easiest(line: Line, factor: float = FARTHEST) -> float:
-    """The value at which a promise asks for next to nothing."""
+    """Return the value at which a promise asks for next to nothing."""
     if line.direction > 0:
         return min(line.limit, max(abs(line.value), 1.0) * factor)
     return max(line.limit, min(line.value, 0.0) if line.limit == 0.0 else line.limit)
@@ -215,7 +219,8 @@ class Oracle:
         raise OutOfTimeError
 
     def best(self, spec: Spec) -> Result | None:
-        """The result of a spec, its plan as good as the solver's own gap asks, in the time that is left; None where the
+        """Return the result of a spec, its plan as good as the solver's own gap asks, in the time that is left; None
+        where the
         spec is refused."""
         return self._solved(spec, None)
 
@@ -234,7 +239,7 @@ class Oracle:
 
 
 def irreducible(items: tuple[Each, ...], enough: Callable[[tuple[Each, ...]], bool]) -> tuple[Each, ...]:
-    """A part of ``items`` that is enough and of which nothing can be left out (QuickXplain, Junker 2004).
+    """Return a part of ``items`` that is enough and of which nothing can be left out (QuickXplain, Junker 2004).
 
     ``enough`` holds of all items, and of every set that has a part of which it holds; that all are enough is not asked.
     """
@@ -245,7 +250,7 @@ def irreducible(items: tuple[Each, ...], enough: Callable[[tuple[Each, ...]], bo
 def _divided(
     kept: tuple[Each, ...], items: tuple[Each, ...], just_added: bool, enough: Callable[[tuple[Each, ...]], bool]
 ) -> tuple[Each, ...]:
-    """The part of ``items`` that is needed beside what is kept."""
+    """Return the part of ``items`` that is needed beside what is kept."""
     if just_added and enough(kept):
         return ()
     if len(items) <= 1:

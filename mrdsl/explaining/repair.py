@@ -30,7 +30,7 @@ class Axis:
     most: float
 
     def value(self, change: float) -> float:
-        """The promise's value after a change; whole where the promise is."""
+        """Return the promise's value after a change; whole where the promise is."""
         if change <= 0.0:
             return self.line.value
         if change >= self.most:
@@ -43,28 +43,28 @@ class Axis:
         return max((value - self.line.value) * self.line.direction / self.scale, 0.0)
 
     def snapped(self, change: float) -> float:
-        """The change of a value that can be written: whole where the promise is."""
+        """Return the change of a value that can be written: whole where the promise is."""
         return self.change(self.value(change)) if self.line.whole else min(change, self.most)
 
     def held(self, change: float) -> float:
-        """The change of the last value that can be written before this one: whole where the promise is."""
+        """Return the change of the last value that can be written before this one: whole where the promise is."""
         if not self.line.whole or change >= self.most:
             return min(change, self.most)
         return floor(change * self.scale + ROUNDING) / self.scale
 
     def shown(self, change: float) -> float:
-        """The change of the value with few digits that is shown for this one."""
+        """Return the change of the value with few digits that is shown for this one."""
         if not 0.0 < change < self.most:
             return change
         return min(self.change(self.line.rounded(self.value(change))), self.most)
 
     def beyond(self, change: float) -> float:
-        """The next change that differs."""
+        """Return the next change that differs."""
         return min(floor(change * self.scale + 1.5) / self.scale, self.most) if self.line.whole else change
 
 
 def axes_of(lines: tuple[Line, ...]) -> tuple[Axis, ...]:
-    """The promises that have a number to move."""
+    """Return the promises that have a number to move."""
     out = []
     for line in lines:
         if line.direction:
@@ -88,11 +88,11 @@ class Space:
         return tuple(axis.most for axis in self.axes)
 
     def size(self, point: Point) -> float:
-        """The sum of the relative changes."""
+        """Return the sum of the relative changes."""
         return sum(point)
 
     def values(self, point: Point) -> Mapping[Line, float]:
-        """The promises that a point moves, with their values."""
+        """Return the promises that a point moves, with their values."""
         return {axis.line: axis.value(change) for axis, change in zip(self.axes, point, strict=True) if change > 0.0}
 
     def moved(self, point: Point) -> Spec:
@@ -105,7 +105,7 @@ class Space:
         return tuple(axis.shown(change) for axis, change in zip(self.axes, point, strict=True))
 
     def has_plan(self, point: Point) -> bool:
-        """Whether the spec has a plan at a point, asked only where no other answer says it."""
+        """Return True if the spec has a plan at a point, asked only where no other answer says it."""
         if any(_beyond(point, known) for known in self.with_plan):
             return True
         if any(_beyond(known, point) for known in self.without):
@@ -115,7 +115,7 @@ class Space:
         return answer
 
     def at(self, point: Point, changes: Mapping[int, float]) -> Point:
-        """A point with some coordinates changed."""
+        """Return a point with some coordinates changed."""
         return tuple(changes.get(i, change) for i, change in enumerate(point))
 
 
@@ -124,7 +124,8 @@ def _beyond(point: Point, other: Point) -> bool:
 
 
 def boundary(reaches: Callable[[float], bool], most: float, precision: float = PRECISION) -> tuple[float, float] | None:
-    """The change at which ``reaches`` turns from false to true, between two that lie near each other; looked for in
+    """Return the change at which ``reaches`` turns from false to true, between two that lie near each other; looked for
+    in
     growing steps from 0, where it is false. None where it is false at ``most`` too."""
     low, high = 0.0, min(FIRST_STEP, most)
     while not reaches(high):
@@ -193,7 +194,7 @@ class Search:
         self.space = Space(self.spec, axes_of(self.lines), self.oracle)
 
     def start(self) -> bool:
-        """Finds some combination, fast; False where no values have a plan. Raises OutOfTimeError."""
+        """Find some combination, fast; False where no values have a plan. Raises OutOfTimeError."""
         space = self.space
         if not space.axes or not space.has_plan(space.easiest):
             return False
@@ -208,7 +209,7 @@ class Search:
         self._branch(high)
 
     def note(self, changes: tuple[Change, ...]) -> None:
-        """Takes a combination that is known to leave a plan."""
+        """Take a combination that is known to leave a plan."""
         values = {change.line: change.value for change in changes}
         point = tuple(axis.change(values.get(axis.line, axis.line.value)) for axis in self.space.axes)
         self.space.with_plan.append(point)
@@ -216,7 +217,7 @@ class Search:
             self.best = point
 
     def repair(self) -> Repair | None:
-        """The cheapest combination that was found."""
+        """Return the cheapest combination that was found."""
         if self.best is None:
             return None
         values = self.space.values(self.best)
@@ -237,7 +238,7 @@ class Search:
         return tuple(low), tuple(high)
 
     def _impossible(self, group: tuple[int, ...]) -> Iterator[int]:
-        """The promises of a group that no plan keeps by themselves."""
+        """Yield the promises of a group that no plan keeps by themselves."""
         space = self.space
         if space.has_plan(space.at(space.easiest, dict.fromkeys(group, 0.0))):
             return
@@ -307,7 +308,7 @@ class Search:
                 yield space.at(corner, {i: beyond})
 
     def _draw_back(self, corner: Point, point: Point) -> None:
-        """Notes a combination from a point with a plan, each promise drawn back as near to the corner as it goes."""
+        """Note a combination from a point with a plan, each promise drawn back as near to the corner as it goes."""
         space = self.space
 
         def enough(raised: tuple[int, ...]) -> bool:
@@ -322,11 +323,11 @@ class Search:
         self._note(drawn)
 
     def _at(self, point: Point, i: int, start: float, by: float) -> bool:
-        """Whether there is a plan where one coordinate of a point is ``start + by``."""
+        """Return True if there is a plan where one coordinate of a point is ``start + by``."""
         return self.space.has_plan(self.space.at(point, {i: self.space.axes[i].snapped(start + by)}))
 
     def _note(self, point: Point) -> None:
-        """Takes a point with a plan where it is better than the best, at values with few digits, verified once more."""
+        """Take a point with a plan where it is better than the best, at values with few digits, verified once more."""
         space = self.space
         for candidate in (space.shown(point), point):
             if self.best is not None and space.size(candidate) >= space.size(self.best):
@@ -338,7 +339,7 @@ class Search:
 
 
 def change_of(spec: Spec, line: Line, value: float) -> Change:
-    """A promise at a value, with the words for it."""
+    """Return a promise at a value, with the words for it."""
     return Change(line, value, line.told(value, spec.currency))
 
 

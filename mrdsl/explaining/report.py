@@ -40,7 +40,8 @@ def report(
     runs: Settings | None = None,
     known: Iterable[Diagnostic] = (),
 ) -> tuple[Report, Result]:
-    """All that is known of the spec's plan, or why there is none; ``plan`` is a saved one, else the spec is solved.
+    """Return all that is known of the spec's plan, or why there is none; ``plan`` is a saved one, else the spec is
+    solved.
 
     ``command`` is what repeats it, ``known`` the diagnostics of reading the spec; with ``runs`` the plan is run, too.
     ``how.seconds`` is spent on reasons and again on curves. Raises MrdslError as ``solve`` does.
@@ -164,7 +165,7 @@ def _remarks(shown: Shown, diagnostics: tuple[Diagnostic, ...], risks: tuple[str
 
 
 def _listing(spec: Spec, diagnostics: tuple[Diagnostic, ...]) -> Section:
-    """The spec's text, the lines marked that something is said of."""
+    """Return the spec's text, the lines marked that something is said of."""
     if not spec.text:
         return Section("Spec", ())
     lines = spec.text.splitlines()

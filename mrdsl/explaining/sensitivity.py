@@ -44,7 +44,7 @@ def steps(
     limits: Limits | None = None,
     seconds: float = float("inf"),
 ) -> Iterator[Step]:
-    """Each promise one step easier and one step harder, and what that does to the goal; stops after ``seconds``.
+    """Yield each promise one step easier and one step harder, and what that does to the goal; stops after ``seconds``.
 
     ``result`` is the proven result of the spec as it is.
     """
@@ -61,7 +61,7 @@ def steps(
 
 
 def _within(limits: Limits, left: float) -> Limits:
-    """The limits of one solve, which ends with the time that is left of all."""
+    """Return the limits of one solve, which ends with the time that is left of all."""
     return limits if left == inf else replace(limits, time=min(left, limits.time or inf))
 
 
@@ -88,7 +88,7 @@ def _measured(
 
 
 def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
-    """The steps for a reader; those without any effect are left out."""
+    """Return the steps for a reader; those without any effect are left out."""
     unit = result.objective.unit
     rows = []
     for step in steps:
@@ -107,7 +107,7 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
 
 
 def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "highs") -> Table:
-    """The shadow prices of the relaxation's constraints: what one unit more on the right side does to the goal.
+    """Return the shadow prices of the relaxation's constraints: what one unit more on the right side does to the goal.
 
     Raises MrdslError where the formulation is not linear or the solver gives none.
     """
@@ -157,7 +157,7 @@ class Curves:
 
 
 def curves(spec: Spec, result: Result, how: How) -> Curves:
-    """The goal over deadlines and over prices; points without a plan, or without time for them, are holes.
+    """Return the goal over deadlines and over prices; points without a plan, or without time for them, are holes.
 
     ``result`` is that of the spec as it is. Who watches is told of every point. No charts where the goal has no value.
     """
@@ -212,7 +212,7 @@ def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[t
 
 
 def _deadlines(spec: Spec) -> tuple[FactNumber, ...]:
-    """The promised times that the family lists."""
+    """Return the promised times that the family lists."""
     lines = lines_of(spec, find_family(spec))
     return tuple(line.number for line in lines if line.number is not None and line.kind == "time")
 
@@ -229,7 +229,7 @@ def _prices(spec: Spec) -> tuple[FactNumber, ...]:
 
 
 def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator[str]:
-    """The items of a kind, through at most one repeated block."""
+    """Yield the items of a kind, through at most one repeated block."""
     for name, declared in declarations(node).items():
         if isinstance(declared, Item) and declared.kind == kind and declared.form == "quantity":
             yield f"{before}{name}"
@@ -238,14 +238,16 @@ def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator
 
 
 def _still_within(how: How, seconds: float) -> How:
-    """The same with no more time for one solve than there is left."""
+    """Return the same with no more time for one solve than there is left."""
     left = max(seconds, LEAST)
     limit = left if how.limits.time is None else min(left, how.limits.time)
     return replace(how, limits=replace(how.limits, time=limit))
 
 
 def _value(spec: Spec, numbers: tuple[FactNumber, ...], factor: float, how: How) -> float | None:
-    """The goal's value with the numbers times ``factor``; None where there is no plan then, or it was not finished."""
+    """Return the goal's value with the numbers times ``factor``; None where there is no plan then, or it was not
+    finished.
+    """
     values: Mapping[FactNumber, float] = {number: value_at(spec.facts, number) * factor for number in numbers}
     try:
         changed = replace(spec, facts=with_values(spec.facts, values))

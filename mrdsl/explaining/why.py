@@ -32,7 +32,7 @@ class Explained:
         return tuple(part for part in self.parts if isinstance(part, Table))
 
     def __str__(self) -> str:
-        """All of it as text, as the command prints it."""
+        """Return all of it as text, as the command prints it."""
         from mrdsl.reporting.text import print_tables
 
         return print_tables(self.parts)
@@ -41,7 +41,7 @@ class Explained:
 def why(
     plan: Spec | Result, solver: str, formulation: str | None, relax: bool, limits: Limits, worth: bool
 ) -> Explained:
-    """The plan's own story and what its promises are worth; without a plan, which promises exclude each other.
+    """Return the plan's own story and what its promises are worth; without a plan, which promises exclude each other.
 
     A spec is solved; a result is taken as it is, with the formulation that it was made by. ``worth`` moves every
     promise a step. ``limits.time`` is for the solve and the reasons together. Raises MrdslError as solving does, and
@@ -94,7 +94,7 @@ def _of_plan(
 
 
 def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:
-    """The explanation as one diagnostic: what excludes what, and what to change, all of it together."""
+    """Return the explanation as one diagnostic: what excludes what, and what to change, all of it together."""
     if not explanation.conflict:
         message = "no plan meets all constraints of this spec"
         return impossible("no-plan", message, spec.span, "run `mrdsl why` for details")
@@ -131,7 +131,7 @@ def _hint(explanation: Explanation) -> str:
 
 
 def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
-    """The explanation for a reader of ``mrdsl why``."""
+    """Yield the explanation for a reader of ``mrdsl why``."""
     yield from (reason.message + (f" ({reason.hint})" if reason.hint else "") for reason in explanation.reasons)
     if not explanation.conflict:
         if not explanation.reasons:
@@ -238,7 +238,7 @@ def _now(line: Line, spec: Spec) -> str:
 
 
 def _prices_alone(explanation: Explanation) -> tuple[Result | None, ...]:
-    """The prices of the changes that are enough alone: behind that of the repair, where there is one."""
+    """Return the prices of the changes that are enough alone: behind that of the repair, where there is one."""
     return explanation.prices[0 if explanation.repair is None else 1 :]
 
 

@@ -27,7 +27,7 @@ from mrdsl.spec.spec import METHOD_NAME
 
 
 def checked_solver(declared: SolverFile) -> Iterator[Checked]:
-    """All trials of a solver: small models with known answers, then each formulation of each family."""
+    """Yield all trials of a solver: small models with known answers, then each formulation of each family."""
     place = Span(declared.source, 1, 1, 1, 1)
     trial = Trial(f"{declared.shown} is installed")
     with trial.going():
@@ -56,7 +56,7 @@ LONGEST = 5 * SECONDS
 
 
 def check_plugin(folder: str | Path) -> PluginReport:
-    """Runs the contract of every solver, pipeline and family that a folder declares, on real models.
+    """Run the contract of every solver, pipeline and family that a folder declares, on real models.
 
     What it declares are the entry points in its ``pyproject.toml``, and the solver files that lie in it. Its code is
     run in a process of its own: code that ends the process, or does not end, is a complaint. Raises MrdslError
@@ -91,7 +91,7 @@ def run_trials(folder: Path, report: Report) -> tuple[Diagnostic, ...]:
 
 
 def _reported(worker: Worker, folder: Path) -> Iterator[Checked]:
-    """The trials of a folder as they end, and a complaint if their process does not end as it should."""
+    """Yield the trials of a folder as they end, and a complaint if their process does not end as it should."""
     worker.requests.send(folder)
     last = "while it was loaded"
     with work("checking"):
@@ -108,7 +108,7 @@ def _reported(worker: Worker, folder: Path) -> Iterator[Checked]:
 
 
 def _message(worker: Worker) -> tuple[str, Any]:
-    """The next message of the process of the trials; what became of it if none comes."""
+    """Return the next message of the process of the trials; what became of it if none comes."""
     ends = time.monotonic() + LONGEST
     try:
         while not worker.replies.poll(min(GLANCE, max(ends - time.monotonic(), 0.0))):
@@ -141,7 +141,7 @@ def named(folder: Path) -> Iterator[None]:
 
 
 def forget(modules: Iterable[str], folder: Path) -> None:
-    """Forgets those of the modules that are a folder's own, and the families that they declared."""
+    """Forget those of the modules that are a folder's own, and the families that they declared."""
     for name in modules:
         file = getattr(sys.modules[name], "__file__", None)
         if file and own_file(file, folder):
@@ -150,7 +150,7 @@ def forget(modules: Iterable[str], folder: Path) -> None:
 
 
 def _declared(folder: Path) -> tuple[list[str], list[str]]:
-    """The names of the solvers and pipelines, and of the families, that a folder declares."""
+    """Return the names of the solvers and pipelines, and of the families, that a folder declares."""
     points = declared_in(folder)
     files = (path for path in sorted(folder.glob("*.toml")) if path.name != registry.PROJECT)
     solvers = [

@@ -45,7 +45,7 @@ OfReference = Callable[[Family, Spec, Result], Iterator[str]]
 
 
 def checked_family(declared: Family) -> Iterator[Checked]:
-    """All trials of a family."""
+    """Yield all trials of a family."""
     for promise in DECLARES:
         yield held(declared, promise)
     trial = Trial(f"the family `{declared.name}` solves its reference spec")
@@ -58,7 +58,7 @@ def checked_family(declared: Family) -> Iterator[Checked]:
 
 
 def held(declared: Family, promise: Callable[..., Iterator[str]], *reference: Any) -> Checked:
-    """One promise that what is declared keeps, or what its reference spec and the result of that do."""
+    """Return one promise that what is declared keeps, or what its reference spec and the result of that do."""
     trial = Trial(f"the family `{declared.name}`: {promise.__name__.replace('_', ' ')}")
     with trial.going():
         for message in promise(declared, *reference):
@@ -67,7 +67,7 @@ def held(declared: Family, promise: Callable[..., Iterator[str]], *reference: An
 
 
 def reference_result(declared: Family, folder: Path | str = "") -> tuple[Spec, Result]:
-    """A family's reference spec, and its result by the family's own choice. Raises MrdslError."""
+    """Return a family's reference spec, and its result by the family's own choice. Raises MrdslError."""
     text = reference_text(declared.name)
     if text is None:
         raise MrdslError([complaint(f"the family `{declared.name}` lacks a hook: `reference` is what to start from")])
@@ -78,7 +78,7 @@ def reference_result(declared: Family, folder: Path | str = "") -> tuple[Spec, R
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many values by position."""
+    """Return True if a function can be called with so many values by position."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
@@ -92,7 +92,7 @@ def it_lacks_nothing(declared: Family) -> Iterator[str]:
 
 
 def it_says_what_it_is(declared: Family) -> Iterator[str]:
-    """A summary, a source, and facts."""
+    """Yield a summary, a source, and facts."""
     if not declared.summary or not declared.paper:
         yield "`summary` and `paper` are required: what it is, and its source; write `none` if there is no paper"
     if not issubclass(declared.facts, Node):
@@ -100,7 +100,9 @@ def it_says_what_it_is(declared: Family) -> Iterator[str]:
 
 
 def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
-    """Each goal is there once, with a sense, a unit that the language knows and a word about it."""
+    """Yield a complaint unless each goal is there once, with a sense, a unit that the language knows and a word
+    about it.
+    """
     if len({(goal.sense, goal.quantity) for goal in declared.goals}) != len(declared.goals):
         yield "it names a goal twice"
     for goal in declared.goals:
@@ -113,7 +115,7 @@ def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
 
 
 def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
-    """Each quantity is there once, of a known kind, over blocks that the facts have."""
+    """Yield a complaint unless each quantity is there once, of a known kind, over blocks that the facts have."""
     if declared.quantity is not None and not declared.quantities:
         yield "it has the hook `quantity`, but declares no quantities"
     if len({quantity.name for quantity in declared.quantities}) != len(declared.quantities):
@@ -131,7 +133,7 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
 
 
 def its_promises_are_numbers_of_the_facts(declared: Family) -> Iterator[str]:
-    """Each promise names an item of the facts that is a number or a range."""
+    """Yield a complaint unless each promise names an item of the facts that is a number or a range."""
     for promise in declared.promises:
         form = "range" if promise.path.endswith((".low", ".high")) else "quantity"
         item = _item_at(declared.facts, promise.path.removesuffix(".low").removesuffix(".high").split("."))
@@ -153,7 +155,7 @@ def _item_at(node: type[Node], words: list[str]) -> Item | None:
 
 
 def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
-    """Each formulation has a name of its own, a word about it, and not half of a model."""
+    """Yield a complaint unless each formulation has a name of its own, a word about it, and not half of a model."""
     if len({formulation.name for formulation in declared.formulations}) != len(declared.formulations):
         yield "it names a formulation twice"
     for formulation in declared.formulations:
@@ -164,7 +166,7 @@ def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
 
 
 def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
-    """The hooks of a contract, and how many values each is called with, as the annotation of its field says."""
+    """Yield the hooks of a contract, and how many values each is called with, as the annotation of its field says."""
     for field in fields(contract):
         for part in ast.walk(ast.parse(str(field.type), mode="eval")):
             if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
@@ -174,7 +176,7 @@ def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
 
 
 def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
-    """Each hook is a function of as many values as its contract says."""
+    """Yield a complaint unless each hook is a function of as many values as its contract says."""
     hooks = {name: (getattr(declared, name), count) for name, count in hooks_of(Family)}
     for formulation in declared.formulations:
         for name, count in hooks_of(Formulation):
@@ -191,7 +193,7 @@ def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
 
 
 def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
-    """The pipeline that it names has steps for it."""
+    """Yield the pipeline that it names has steps for it."""
     if declared.method and declared.method not in registry.methods_of(declared.name):
         yield f"its method `{declared.method}` is not a heuristic for this family"
 
@@ -210,7 +212,7 @@ def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterato
 
 
 def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """The plan of the reference is there, and the family's own check finds nothing in it."""
+    """Yield the plan of the reference is there, and the family's own check finds nothing in it."""
     if declared.verify is None:
         yield "it lacks the hook `verify`, which checks a plan against the spec"
     if result.plan is None:
@@ -220,7 +222,7 @@ def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) ->
 
 
 def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """The value that is told is what the facts give for the plan."""
+    """Yield the value that is told is what the facts give for the plan."""
     if declared.measure is None:
         yield "it lacks the hook `measure`, which computes the objective of a plan"
         return
@@ -242,7 +244,7 @@ def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str
 
 
 def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator[str]:
-    """The JSON object of the result has a plan of finite numbers, and the plan has tables."""
+    """Yield the JSON object of the result has a plan of finite numbers, and the plan has tables."""
     infinite: list[str] = []
     document = json.loads(to_json(result_document(result)), parse_constant=infinite.append)
     if infinite:
@@ -252,7 +254,7 @@ def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator
 
 
 def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """A saved plan is the same when it is read, and ``mrdsl verify`` finds nothing in it."""
+    """Yield a saved plan is the same when it is read, and ``mrdsl verify`` finds nothing in it."""
     if declared.plans is None:
         yield "it lacks the hook `plans`, which names the classes of its plans"
         return
@@ -286,7 +288,7 @@ def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: 
 
 
 def what_its_simulation_saw_is_saved_and_read_back(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
-    """Two runs are simulated; what they showed is saved, and found right when it is read."""
+    """Yield two runs are simulated; what they showed is saved, and found right when it is read."""
     if declared.plans is not None and (declared.simulate or declared.simulate_plan):
         yield from simulated_twice(spec, None)
 

@@ -23,7 +23,7 @@ _TOKENS = re.compile(r"\b(?:NAME|MODULE|KIND)\b")
 
 
 def kit(kind: str, name: str) -> Mapping[str, str]:
-    """The files of a plug-in to begin with, by their paths in its folder.
+    """Return the files of a plug-in to begin with, by their paths in its folder.
 
     ``kind`` is one of :data:`mrdsl.families.KITS`. Raises MrdslError ``wrong-option`` for a name that is none or taken.
     """
@@ -47,12 +47,12 @@ def _files_of(part: str) -> dict[str, Path]:
 
 
 def _is_left_over(path: Path) -> bool:
-    """Whether a tool has left it: a cache."""
+    """Return True if a tool has left it: a cache."""
     return any(part.startswith((".", "__pycache__")) for part in path.parts)
 
 
 def write(files: Mapping[str, str], folder: Path, *, force: bool = False) -> None:
-    """Writes the files into a folder, all or none. Raises MrdslError where one is there already, or cannot be."""
+    """Write the files into a folder, all or none. Raises MrdslError where one is there already, or cannot be."""
     for path in sorted({(folder / name).parent for name in files}):
         make_folder(path)
     with Together(force=force) as together:

@@ -41,7 +41,7 @@ Known = Callable[[Spec], Result]
 
 
 def checked_pipeline(declared: SolverFile) -> Iterator[Checked]:
-    """All trials of a pipeline: its steps, then each model of each family that it serves.
+    """Yield all trials of a pipeline: its steps, then each model of each family that it serves.
 
     A model with ``subject to`` is none for a pipeline that does not honour it.
     """
@@ -57,7 +57,7 @@ def checked_pipeline(declared: SolverFile) -> Iterator[Checked]:
 
 
 def checked_steps(declared: SolverFile, name: str) -> Checked:
-    """The steps for a family: it is there, they load, and they take their parameters."""
+    """Return the steps for a family: it is there, they load, and they take their parameters."""
     trial = Trial(f"{declared.shown} has steps that run for {name}")
     with trial.going():
         if family(name) is None:
@@ -67,7 +67,7 @@ def checked_steps(declared: SolverFile, name: str) -> Checked:
 
 
 def models_of(name: str) -> Iterator[tuple[str, Spec]]:
-    """The specs that a family comes with, each with its name; that of a plug-in has its reference alone."""
+    """Yield the specs that a family comes with, each with its name; that of a plug-in has its reference alone."""
     folder = Path(str(resource("models"))) / name if name in SHIPPED else None
     for path in sorted(folder.glob("*.mrspec")) if folder is not None else ():
         spec = load_file(path).spec
@@ -85,7 +85,7 @@ def by_the_familys_choice(spec: Spec) -> Result:
 
 
 def checked_run(declared: SolverFile, name: str, title: str, spec: Spec, known: Known) -> Checked:
-    """A run on a spec: in time, a plan that keeps it or words that say why there is none, and no false claim."""
+    """Return a run on a spec: in time, a plan that keeps it or words that say why there is none, and no false claim."""
     trial = Trial(f"{declared.shown} on {name} {title}")
     spec = replace(spec, method=None)
     with trial.going(refusing=title != "reference"):
@@ -106,7 +106,7 @@ def checked_run(declared: SolverFile, name: str, title: str, spec: Spec, known: 
 
 
 def _is_fault(told: Diagnostic, result: Result) -> bool:
-    """Whether a diagnostic of a result is no reason why a spec has no plan."""
+    """Return True if a diagnostic of a result is no reason why a spec has no plan."""
     return told.code in FAULTS or (result.plan is not None and told.severity is Severity.ERROR)
 
 
@@ -133,7 +133,7 @@ def audited(spec: Spec, plan: SchedulePlan) -> Iterator[str]:
 
 
 def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterator[str]:
-    """A bound, or an infeasibility, that another plan contradicts."""
+    """Yield a bound, or an infeasibility, that another plan contradicts."""
     claims = result.bound is not None or result.termination is Termination.INFEASIBLE
     best = known(spec) if claims else None
     if best is None or best.plan is None:
@@ -151,7 +151,7 @@ def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterat
 
 
 def _repeated(spec: Spec, declared: SolverFile, name: str, result: Result) -> Iterator[str]:
-    """The same spec and seed give the same plan, and the relaxation that a file promises is there."""
+    """Yield the same spec and seed give the same plan, and the relaxation that a file promises is there."""
     if result.termination is not Termination.TIME_LIMIT and result.plan is not None:
         again = solve(spec, declared.name, limits=Limits(time=SECONDS))
         if again.termination is result.termination and _plan(again) != _plan(result):

@@ -40,7 +40,7 @@ class PluginReport:
 
     @property
     def passes(self) -> bool:
-        """Whether something was tried, and nothing is wrong."""
+        """Return True if something was tried, and nothing is wrong."""
         return bool(self.checked) and not self.complaints
 
     def __str__(self) -> str:
@@ -79,5 +79,5 @@ class Trial:
 
 
 def complaint(message: str, place: Span | None = None) -> Diagnostic:
-    """A diagnostic of what a plug-in does not keep."""
+    """Return a diagnostic of what a plug-in does not keep."""
     return error("broken-plugin", message, place)

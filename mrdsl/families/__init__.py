@@ -29,7 +29,7 @@ KITS = {
 
 @cache
 def family(name: str) -> Family | None:
-    """The family of that name, shipped or installed by a third party; None where there is none.
+    """Return the family of that name, shipped or installed by a third party; None where there is none.
 
     Raises MrdslError ``broken-family`` where an installed package names one that it cannot give.
     """
@@ -40,7 +40,7 @@ def family(name: str) -> Family | None:
 
 
 def family_names() -> tuple[str, ...]:
-    """Every family that a spec may name. The name of a shipped family stays its own."""
+    """Return every family that a spec may name. The name of a shipped family stays its own."""
     return SHIPPED + tuple(sorted({point.name for point in _installed()} - set(SHIPPED)))
 
 
@@ -54,7 +54,7 @@ def summary(name: str) -> str:
 
 
 def reference_text(name: str) -> str | None:
-    """The commented spec that ``mrdsl new`` starts from; None where there is no such family, or it has none."""
+    """Return the commented spec that ``mrdsl new`` starts from; None where there is no such family, or it has none."""
     if name in SHIPPED:
         from mrdsl.core.resources import resource
 

@@ -24,7 +24,7 @@ COMPARISONS = ("<=", ">=", "=")
 
 
 def find_family(spec: Spec) -> Family:
-    """The family that the spec names, serving the spec's own goal where it has one.
+    """Return the family that the spec names, serving the spec's own goal where it has one.
 
     Raises MrdslError: ``unknown-problem``; ``wrong-value`` for what is no spec, such as the path of one.
     """
@@ -43,7 +43,7 @@ def find_family(spec: Spec) -> Family:
 
 
 def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
-    """Every diagnostic of a spec: its schema, then its family's checks, then what no plan can keep.
+    """Return every diagnostic of a spec: its schema, then its family's checks, then what no plan can keep.
 
     What was found when the spec was read is not looked for again while its facts are the same. Raises MrdslError for
     an unknown problem kind.
@@ -92,7 +92,7 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
 
 
 def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
-    """The names in what is asked of a plan, ``admitted(sort)``, that no block of the facts bears."""
+    """Yield the names in what is asked of a plan, ``admitted(sort)``, that no block of the facts bears."""
     over = {quantity.name: quantity for quantity in family.quantities if quantity.takes_argument}
     known: dict[str, frozenset[str]] = {}
     for path, span, quantity in asked_where(spec):

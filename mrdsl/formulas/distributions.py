@@ -13,7 +13,7 @@ BISECTED = 1e-10
 
 
 def mean(value: Distribution | float) -> float:
-    """The expected value; of a mixture, the mean of its positive part."""
+    """Return the expected value; of a mixture, the mean of its positive part."""
     if not isinstance(value, Distribution):
         return float(value)
     p = value.parameters
@@ -29,7 +29,7 @@ def mean(value: Distribution | float) -> float:
 
 
 def cumulative(value: Distribution | float, x: float) -> float:
-    """The probability of a value of at most ``x``; of a mixture, given that it is positive."""
+    """Return the probability of a value of at most ``x``; of a mixture, given that it is positive."""
     if not isinstance(value, Distribution):
         return 1.0 if x >= value else 0.0
     p = value.parameters
@@ -51,7 +51,7 @@ def cumulative(value: Distribution | float, x: float) -> float:
 
 
 def quantile(value: Distribution | float, share: float) -> float:
-    """The least x with ``cumulative(x) >= share``, to within 1e-9 of its size (found by bisection)."""
+    """Return the least x with ``cumulative(x) >= share``, to within 1e-9 of its size (found by bisection)."""
     if not isinstance(value, Distribution):
         return float(value)
     low, high = _support(value)
@@ -146,6 +146,6 @@ def share_within(ratios: Sequence[float], factor: float) -> float:
 
 
 def steps(ratios: Sequence[float]) -> list[tuple[float, float]]:
-    """The profile as its steps: each factor from 1 on at which the share grows, with the share from there on."""
+    """Return the profile as its steps: each factor from 1 on at which the share grows, with the share from there on."""
     found = sorted({1.0, *(ratio for ratio in ratios if ratio < inf)})
     return [(factor, share_within(ratios, factor)) for factor in found]

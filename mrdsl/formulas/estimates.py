@@ -61,7 +61,7 @@ def slots_per_job(
 
 
 def least_slots(work: Coefficients, deadline: Floats, map_tasks: Floats, reduce_tasks: Floats) -> tuple[Floats, Floats]:
-    """The least map slots plus reduce slots of one job that meet the deadline: (3.17), (3.18), within the tasks.
+    """Return the least map slots plus reduce slots of one job that meet the deadline: (3.17), (3.18), within the tasks.
 
     Unrounded; infinite where the deadline is before :func:`earliest`.
     """
@@ -72,7 +72,7 @@ def least_slots(work: Coefficients, deadline: Floats, map_tasks: Floats, reduce_
 def fixed_reduce(
     work: Coefficients, deadline: Floats, map_tasks: Floats, reduce_tasks: Floats
 ) -> tuple[Floats, Floats]:
-    """One reduce slot per reduce task, and the map slots that then meet the deadline: (3.16).
+    """Return one reduce slot per reduce task, and the map slots that then meet the deadline: (3.16).
 
     The thesis calls the result of (3.16) map *tasks*; it is map *slots*. Infinite where the deadline is too early.
     """
@@ -82,7 +82,9 @@ def fixed_reduce(
 
 
 def earliest(work: Coefficients, map_most: Floats, reduce_most: Floats) -> Floats:
-    """The time of one job with a slot for every task: no deadline before it can be kept, whatever the cluster."""
+    """Return the time of one job with a slot for every task: no deadline before it can be kept, whatever the
+    cluster.
+    """
     phases = phase(work.map_work, 1.0, map_most) + phase(work.reduce_work, 1.0, reduce_most)
     return np.maximum(phases + work.constant, work.path)
 
@@ -109,7 +111,9 @@ def _limits(tasks: Floats) -> tuple[Floats, Floats]:
 
 
 def _beside(work: Floats, left: Floats, other_work: Floats, other_slots: Floats) -> Floats:
-    """The slots that this phase needs where the other one has ``other_slots``: infinite where no time is left."""
+    """Return the slots that this phase needs where the other one has ``other_slots``: infinite where no time is
+    left.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         time = left - phase(other_work, 1.0, other_slots)
         return np.where(work > 0.0, np.where(time > 0.0, work / time, np.inf), 0.0)
@@ -173,7 +177,8 @@ def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) ->
 
 
 def slot_limits(classes: Sequence[Any]) -> SlotLimits:
-    """The slots of one job between which the estimates of its class hold: at least one, at most as many as tasks.
+    """Return the slots of one job between which the estimates of its class hold: at least one, at most as many as
+    tasks.
 
     Jobs of stages have at most as many as tasks can run at once, and no reduce slots. Coefficients do not tell how many
     tasks there are: their classes are limited from below alone, and have no reduce slots where B is 0.
@@ -210,7 +215,7 @@ def stage_counts(classes: Sequence[Any]) -> NDArray[np.int64]:
 
 
 def kinds_of(stages: NDArray[np.int64]) -> tuple[str, ...]:
-    """The kinds of slots that some class has, from how many stages each has."""
+    """Return the kinds of slots that some class has, from how many stages each has."""
     return (("map", "reduce") if (stages == 0).any() else ()) + (("task",) if stages.any() else ())
 
 
@@ -219,7 +224,8 @@ LEAST_LENT = 2.0
 
 
 def upper_is_bound(stages: Any, jobs: Any, slots: Any) -> Any:
-    """Whether ``jobs`` jobs of so many stages, on ``slots`` slots of their class, keep the upper estimate's premises.
+    """Return True if ``jobs`` jobs of so many stages, on ``slots`` slots of their class, keep the upper estimate's
+    premises.
 
     One stage is one phase, for which Proposition 2.5 is made, and a job that is alone holds its slots throughout: its
     time is at most Graham's ``(W - P)/k + P``. Jobs of more stages side by side lend each other the slots that they

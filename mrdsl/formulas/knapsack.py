@@ -28,7 +28,7 @@ class VmCost:
     available: float
 
     def __call__(self, vms: Floats | float) -> Floats:
-        """The cost of so many VMs."""
+        """Return the cost of so many VMs."""
         return np.asarray(
             self.reserved * np.minimum(vms, self.available) + self.on_demand * np.maximum(vms - self.available, 0.0)
         )
@@ -73,7 +73,7 @@ class States:
 
 
 def whole_vms(vms: Floats | float) -> Floats:
-    """The least whole number of VMs; a sum of floats a hair above a whole number counts as that number."""
+    """Return the least whole number of VMs; a sum of floats a hair above a whole number counts as that number."""
     return np.asarray(ceiling(vms))
 
 
@@ -91,7 +91,7 @@ def exchange(
     classes: int,
     until: float | None = None,
 ) -> Exchange:
-    """The best whole jobs near the relaxed optimum.
+    """Return the best whole jobs near the relaxed optimum.
 
     Stops where the cost is within ``enough`` of the relaxed bound, at most ``classes`` classes moved, or at ``until``
     on the monotonic clock.
@@ -132,7 +132,7 @@ def exchange(
 
 
 def _core(moving: Floats, low: Floats, high: Floats, gap: float, most: int) -> list[int]:
-    """The classes whose jobs may move, cheapest first."""
+    """Return the classes whose jobs may move, cheapest first."""
     candidates = ((moving < gap) & (high > low)).nonzero()[0]
     if len(candidates) > most:
         candidates = candidates[np.argpartition(moving[candidates], most - 1)[:most]]
@@ -192,7 +192,7 @@ def _most_promising(keep: Ints, cost: Floats, total: Floats, most: int) -> tuple
 
 
 def _undominated(vms: Floats, penalties: Floats) -> Ints:
-    """States for which none takes as few VMs at as low a penalty."""
+    """Return states for which none takes as few VMs at as low a penalty."""
     order = np.lexsort((penalties, vms))
     sorted_penalties = penalties[order]
     before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_penalties[:-1]]))
@@ -200,7 +200,7 @@ def _undominated(vms: Floats, penalties: Floats) -> Ints:
 
 
 def path(states: States) -> list[int]:
-    """The moves that lead to the best state, in the order of the classes."""
+    """Return the moves that lead to the best state, in the order of the classes."""
     steps: list[int] = []
     state = states.best_state
     for stage in range(states.best_stage - 1, -1, -1):
@@ -216,7 +216,7 @@ CELLS = 1_000_000
 
 
 def costs_alone(gamma: Floats, prices: Floats, most: int) -> Floats:
-    """The cost of 0 to ``most`` jobs on machines of each kind alone, of shape (kinds, classes, most + 1).
+    """Return the cost of 0 to ``most`` jobs on machines of each kind alone, of shape (kinds, classes, most + 1).
 
     ``gamma``, of shape (kinds, classes), is infinite where a class cannot run.
     """
@@ -228,12 +228,12 @@ def costs_alone(gamma: Floats, prices: Floats, most: int) -> Floats:
 
 
 def worth_mixing(alone: Floats) -> Places:
-    """The kinds that are the cheapest alone for some class and number of jobs, the first of equal ones."""
+    """Return the kinds that are the cheapest alone for some class and number of jobs, the first of equal ones."""
     return np.unique(alone[:, :, 1:].argmin(axis=0))
 
 
 def cheapest_mixes(alone: Floats) -> tuple[Floats, Places]:
-    """The least cost of each number of jobs over mixes of kinds, (classes, most + 1), and the jobs that do it.
+    """Return the least cost of each number of jobs over mixes of kinds, (classes, most + 1), and the jobs that do it.
 
     The jobs have the shape (kinds, classes, most + 1): in column ``h`` those of each kind where ``h`` jobs run.
     """
@@ -250,7 +250,7 @@ def cheapest_mixes(alone: Floats) -> tuple[Floats, Places]:
 
 
 def _with_one_more(best: Floats, alone: Floats) -> tuple[Floats, Places]:
-    """The least of ``best[h - k] + alone[k]`` over ``k`` for each ``h``, and the first such ``k``."""
+    """Return the least of ``best[h - k] + alone[k]`` over ``k`` for each ``h``, and the first such ``k``."""
     width = best.shape[1]
     before = np.concatenate([np.full((len(best), width - 1), np.inf), best], axis=1)
     sums = sliding_window_view(before, width, axis=1)[:, :, ::-1] + alone[:, None, :]
@@ -259,7 +259,7 @@ def _with_one_more(best: Floats, alone: Floats) -> tuple[Floats, Places]:
 
 
 def _traced(chosen: Places) -> Places:
-    """The jobs of each kind behind what was chosen last, from the last kind back."""
+    """Return the jobs of each kind behind what was chosen last, from the last kind back."""
     kinds, classes, width = chosen.shape
     left = np.broadcast_to(np.arange(width), (classes, width)).copy()
     rows = np.arange(classes)[:, None]

@@ -61,7 +61,7 @@ class Profile:
 
 
 def faster(profile: Profile, speed: Floats) -> Profile:
-    """The profile where map and reduce tasks, and those of stages, take 1/``speed`` of their time.
+    """Return the profile where map and reduce tasks, and those of stages, take 1/``speed`` of their time.
 
     The shuffle is the network's, and takes what it takes. ``speed`` may have a leading axis of machine types.
     """
@@ -99,7 +99,7 @@ class Coefficients:
 
 
 def lower(profile: Profile) -> Coefficients:
-    """The lower estimate, equation (1): A = N_M M_avg, B = N_R (Sh_avg + R_avg), C = Sh1_avg - Sh_avg.
+    """Return the lower estimate, equation (1): A = N_M M_avg, B = N_R (Sh_avg + R_avg), C = Sh1_avg - Sh_avg.
 
     C may be negative. Map-only classes have B = C = 0, and classes of stages their work as A and a ``path`` besides.
     """
@@ -113,7 +113,7 @@ def lower(profile: Profile) -> Coefficients:
 
 
 def upper(profile: Profile, low: Coefficients | None = None) -> Coefficients:
-    """The upper estimate, equation (2), with a correction for classes of few tasks.
+    """Return the upper estimate, equation (2), with a correction for classes of few tasks.
 
     A = N_M M_avg - 2 M_max, B = N_R (Sh_avg + R_avg) - 2 (Sh_max + R_max), C = Sh1_max + 2 (Sh_max + M_max + R_max).
     For a class of stages A = W - 2 P and C = 2 P, with its work W and its longest path P of longest tasks.
@@ -134,7 +134,7 @@ def upper(profile: Profile, low: Coefficients | None = None) -> Coefficients:
 
 
 def average(profile: Profile) -> Coefficients:
-    """The mean of the lower and the upper estimate, equation (3); an approximation, not a bound."""
+    """Return the mean of the lower and the upper estimate, equation (3); an approximation, not a bound."""
     low = lower(profile)
     return between(low, upper(profile, low))
 
@@ -159,7 +159,7 @@ def completion(work: Coefficients, jobs: Floats, map_slots: Floats, reduce_slots
 
 
 def phase(work: Floats, jobs: Floats | float, slots: Floats) -> Floats:
-    """The time of one phase of (4): none without work, infinite where there is work and no slot."""
+    """Return the time of one phase of (4): none without work, infinite where there is work and no slot."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(work > 0.0, work * jobs / slots, work)
 
@@ -204,7 +204,7 @@ Factor = float | Floats
 
 
 def scaled(profile: Profile, factor: Factor) -> Profile:
-    """The profile of the same job on ``factor`` times the data (a number, or one per class).
+    """Return the profile of the same job on ``factor`` times the data (a number, or one per class).
 
     Map tasks are rounded up to whole blocks; at least one remains. Shuffle and reduce times grow linearly, without an
     intercept: the thesis states linearity and prints no coefficients. Raises ValueError where a factor is not positive.
@@ -226,7 +226,7 @@ def scaled(profile: Profile, factor: Factor) -> Profile:
 
 
 def completion_expression(work: Coefficients, which: int, jobs: Any, map_slots: Any, reduce_slots: Any) -> Any:
-    """The completion time of one class as an expression: (4).
+    """Return the completion time of one class as an expression: (4).
 
     Phases without work leave no term, so that no slot divides by 0.
     """
@@ -242,7 +242,7 @@ def completion_expression(work: Coefficients, which: int, jobs: Any, map_slots: 
 def deadline_constraint(
     work: Coefficients, which: int, jobs: Any, map_slots: Any, reduce_slots: Any, deadline: Any
 ) -> Any:
-    """The deadline as the paper prints it: (6). Slots must be bounded away from 0."""
+    """Return the deadline as the paper prints it: (6). Slots must be bounded away from 0."""
     return completion_expression(work, which, jobs, map_slots, reduce_slots) <= deadline
 
 
@@ -250,17 +250,19 @@ Numbers = float | Floats
 
 
 def phase_lower(tasks: Numbers, avg: Numbers, slots: Numbers) -> Floats:
-    """The least time of one phase on its own slots: ``n mu / k`` (Verma et al., taken over by the paper)."""
+    """Return the least time of one phase on its own slots: ``n mu / k`` (Verma et al., taken over by the paper)."""
     return _array(tasks) * avg / slots
 
 
 def phase_upper(tasks: Numbers, avg: Numbers, longest: Numbers, slots: Numbers) -> Floats:
-    """The greatest time of one phase under greedy assignment: ``(n mu - lambda) / k + lambda``, Proposition 2.1."""
+    """Return the greatest time of one phase under greedy assignment: ``(n mu - lambda) / k + lambda``,
+    Proposition 2.1.
+    """
     return (_array(tasks) * avg - longest) / slots + longest
 
 
 def two_jobs_lower(work: Numbers, share: Numbers, other_work: Numbers, slots: Numbers) -> tuple[Floats, Floats]:
-    """The least times of the job that ends first and of the one that ends second, Proposition 2.2.
+    """Return the least times of the job that ends first and of the one that ends second, Proposition 2.2.
 
     ``work`` is ``n mu`` [s]; the other job has the share ``1 - share``. The first value assumes that both jobs fill
     their shares until one ends; the second always holds.
@@ -273,7 +275,7 @@ def two_jobs_lower(work: Numbers, share: Numbers, other_work: Numbers, slots: Nu
 def two_jobs_upper(
     tasks: Numbers, avg: Numbers, longest: Numbers, share: Numbers, other_work: Numbers, slots: Numbers
 ) -> Floats:
-    """The greatest time of a job beside another that shares its slots work-conservingly, Proposition 2.3."""
+    """Return the greatest time of a job beside another that shares its slots work-conservingly, Proposition 2.3."""
     part, rest = _array(share), _array(tasks) * avg - longest
     alone = rest / (part * slots)
     other = _array(other_work)
@@ -282,14 +284,14 @@ def two_jobs_upper(
 
 
 def class_lower(tasks: Numbers, avg: Numbers, jobs: Numbers, share: Numbers, slots: Numbers) -> Floats:
-    """The least time of one of ``jobs`` jobs of a class: ``n mu h / (k share)``, Proposition 2.4."""
+    """Return the least time of one of ``jobs`` jobs of a class: ``n mu h / (k share)``, Proposition 2.4."""
     return _array(tasks) * avg * jobs / (_array(share) * slots)
 
 
 def class_upper(
     tasks: Numbers, avg: Numbers, longest: Numbers, jobs: Numbers, share: Numbers, slots: Numbers
 ) -> Floats:
-    """The greatest time of one of ``jobs`` jobs of a class: ``(n mu - 2 lambda) h / (k share) + 2 lambda``, 2.5.
+    """Return the greatest time of one of ``jobs`` jobs of a class: ``(n mu - 2 lambda) h / (k share) + 2 lambda``, 2.5.
 
     Correction to the paper: where ``n mu <= 2 lambda`` the first term would be negative; ``n mu`` takes the place of
     its bracket then, which only adds to the bound.

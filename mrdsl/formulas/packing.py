@@ -42,11 +42,11 @@ class Units:
         return sorted(range(len(self.parts)), key=lambda k: -largest[k])
 
     def least(self, slots: Sequence[int]) -> int:
-        """The VMs that the parts of slots add up to, of the resource that they fill most."""
+        """Return the VMs that the parts of slots add up to, of the resource that they fill most."""
         return max(-(-each // whole) for each, whole in zip(self.taken(slots), self.wholes, strict=True))
 
     def taken(self, slots: Sequence[int]) -> Room:
-        """The units that slots take."""
+        """Return the units that slots take."""
         rows = zip(*self.parts, strict=True)
         return tuple(sum(part * count for part, count in zip(row, slots, strict=True)) for row in rows)
 
@@ -97,7 +97,9 @@ class Generated:
 
 
 def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated:
-    """Those that the relaxed cutting-stock problem of these slots asks for, with VMs full of one size among them."""
+    """Return those that the relaxed cutting-stock problem of these slots asks for, with VMs full of one size among
+    them.
+    """
     import numpy as np
     from scipy.optimize import linprog
 
@@ -119,7 +121,7 @@ def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated
 
 
 def dearest(sizes: Sequence[Size], prices: Sequence[float]) -> tuple[Counts, float, bool]:
-    """The content of a VM that is worth most where a slot of each size has a price; and whether that is proven.
+    """Return the content of a VM that is worth most where a slot of each size has a price; and whether that is proven.
 
     An integer knapsack of one or two resources, by depth first: sizes by what a whole VM of them is worth. What is left
     of any resource is worth no more than of the size whose slots are worth most for what they take of it.
@@ -181,7 +183,9 @@ class Packed:
 
 
 def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Packed:
-    """The fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven; or ``enough`` VMs."""
+    """Return the fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven; or ``enough``
+    VMs.
+    """
     units = units_of(sizes)
     lower = units.least(slots)
     enough = max(lower, enough)
@@ -202,7 +206,7 @@ def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Pa
 
 
 def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:
-    """The fewest VMs for the map and reduce slots of one class: how many, with how many of each.
+    """Return the fewest VMs for the map and reduce slots of one class: how many, with how many of each.
 
     VMs full of either kind leave less than a VM of each; both together fit one VM, or take two and more than one. So
     there are as many VMs as the parts that slots take, rounded up: of one class alone nothing is lost by packing.
@@ -216,7 +220,7 @@ def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple
 
 
 def maximal_patterns(sizes: Sequence[Size], most: int) -> tuple[Counts, ...] | None:
-    """Every pattern to which no slot of any size can be added; None where there are more than ``most``."""
+    """Return every pattern to which no slot of any size can be added; None where there are more than ``most``."""
     units = units_of(sizes)
     order = units.by_size  # the smallest slots last: they fill what is left
     found: list[Counts] = []
@@ -257,7 +261,7 @@ def _filled(units: Units, slots: Sequence[int], fill: Fill) -> tuple[tuple[int, 
 
 
 def _largest_first(units: Units, left: Sequence[int]) -> Counts:
-    """The content of one VM: the largest slots first."""
+    """Return the content of one VM: the largest slots first."""
     room, pattern = units.wholes, [0] * len(left)
     for place in units.by_size:
         pattern[place] = min(left[place], fitting_in(room, units.parts[place]))
@@ -266,7 +270,7 @@ def _largest_first(units: Units, left: Sequence[int]) -> Counts:
 
 
 def _fullest(units: Units, left: Sequence[int]) -> Counts:
-    """The content of one VM that leaves least of it free, of those with the most of the largest slots.
+    """Return the content of one VM that leaves least of it free, of those with the most of the largest slots.
 
     Of two resources, what is free of each counts by how much of it all that is left over asks for.
     """
@@ -299,7 +303,7 @@ def _fullest(units: Units, left: Sequence[int]) -> Counts:
 
 
 def _by_patterns(sizes: Sequence[Size], slots: Sequence[int], patterns: Sequence[Counts], known: Packed) -> Packed:
-    """The least number of VMs by the integer program over patterns; ``known`` where it finds none with fewer."""
+    """Return the least number of VMs by the integer program over patterns; ``known`` where it finds none with fewer."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -325,7 +329,7 @@ def _by_patterns(sizes: Sequence[Size], slots: Sequence[int], patterns: Sequence
 def without_surplus(
     patterns: Sequence[tuple[int, Counts]], slots: Sequence[int]
 ) -> tuple[tuple[int, Counts], ...] | None:
-    """The patterns with as many slots in all as there are, not more; None where they do not hold all."""
+    """Return the patterns with as many slots in all as there are, not more; None where they do not hold all."""
     left = list(slots)
     found: list[tuple[int, Counts]] = []
     for count, pattern in patterns:

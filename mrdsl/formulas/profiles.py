@@ -34,7 +34,8 @@ _LEAST = (
 
 
 def profile_of(classes: Sequence[Any]) -> Profile:
-    """The profiles of all classes as arrays; NaN for what a class does not have, 0 reduce tasks where it has none.
+    """Return the profiles of all classes as arrays; NaN for what a class does not have, 0 reduce tasks where it has
+    none.
 
     Correction to paper 000: where only ``first_max`` is given, ``first_avg`` is taken equal to it.
     """
@@ -80,12 +81,14 @@ def check_profiles(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def is_far_above(average: Any, longest: Any) -> Any:
-    """Whether a longest time is at least 100 times a positive average: the units of one of them are likely wrong."""
+    """Return True if a longest time is at least 100 times a positive average: the units of one of them are likely
+    wrong.
+    """
     return (average > 0.0) & (longest >= FAR * average)
 
 
 def far_above(what: str, average: float, longest: float, span: Span | None) -> Diagnostic:
-    """The warning of a longest time that is far above its average."""
+    """Return the warning of a longest time that is far above its average."""
     return warning(
         "max-far-above-avg",
         f"{what} is {_time(longest)}, {longest / average:.0f} times its average, {_time(average)}",
@@ -275,7 +278,7 @@ def _is_above(vm: Reader, path: str, units: float, with_cores: bool) -> Any:
 
 
 def _numbers_of(vms: Sequence[Any]) -> frozenset[str]:
-    """The paths of numbers that VM types declare; none if the family has no such types."""
+    """Return the paths of numbers that VM types declare; none if the family has no such types."""
     part = next(iter(parts_of(vms)), ()) if len(vms) else ()
     kind = part.node_type if isinstance(part, Columns) else type(part[0]) if len(part) else None
     return frozenset() if kind is None else _quantities(kind, "")

@@ -36,7 +36,7 @@ def check_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Classes of stages need slots for their tasks, others map and reduce slots; what else is given is unused."""
+    """Yield classes of stages need slots for their tasks, others map and reduce slots; what else is given is unused."""
     staged = _staged(classes)
     yield from _without_slots(classes, staged)
     for index in matching(classes, lambda c: c.has("slots.task") & c.has("slots.map") & c.has("slots.reduce")):
@@ -124,7 +124,7 @@ def check_upper_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def no_upper_bound(node: Any, index: int) -> Diagnostic:
-    """The warning for one class."""
+    """Return the warning for one class."""
     return at_path(
         warning(
             "no-upper-bound",
@@ -146,7 +146,7 @@ def _promises_more_than_lower(c: Reader) -> Any:
 
 
 def _staged(classes: Sequence[Any]) -> Callable[[int], bool]:
-    """Whether the class of an index has stages, without a list where none has."""
+    """Return True if the class of an index has stages, without a list where none has."""
     if not any_stages(classes):
         return lambda index: False
     rows = stages_of(classes)

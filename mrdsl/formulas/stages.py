@@ -59,7 +59,9 @@ def parents_of(stages: Sequence[Stage]) -> Parents:
 
 
 def in_order(parents: Parents) -> list[int]:
-    """The stages, each after all that it comes after; those of a cycle, and what comes after them, are left out."""
+    """Return the stages, each after all that it comes after; those of a cycle, and what comes after them, are
+    left out.
+    """
     followers: list[list[int]] = [[] for _ in parents]
     for number, before in enumerate(parents):
         for other in before:
@@ -75,7 +77,9 @@ def in_order(parents: Parents) -> list[int]:
 
 
 def find_cycle(parents: Parents) -> list[int]:
-    """The stages of one cycle, each before the one that comes after it, the first of them first; [] where is none."""
+    """Return the stages of one cycle, each before the one that comes after it, the first of them first; [] where is
+    none.
+    """
     left = set(range(len(parents))).difference(in_order(parents))
     if not left:
         return []
@@ -92,7 +96,7 @@ def find_cycle(parents: Parents) -> list[int]:
 
 
 def longest_path(parents: Parents, lengths: Sequence[float]) -> list[int]:
-    """The stages of the path whose lengths add up to most, in order; of equal ones the first in spec order."""
+    """Return the stages of the path whose lengths add up to most, in order; of equal ones the first in spec order."""
     best: dict[int, float] = {}
     before: dict[int, int | None] = {}
     for number in in_order(parents):
@@ -108,7 +112,7 @@ def longest_path(parents: Parents, lengths: Sequence[float]) -> list[int]:
 
 
 def width(tasks: tuple[int, ...], parents: Parents) -> int:
-    """The most tasks that can run at once: the heaviest set of stages none of which waits for another.
+    """Return the most tasks that can run at once: the heaviest set of stages none of which waits for another.
 
     By Dilworth's theorem that is the least number of chains that hold every task: all tasks less the most that can
     follow another within a chain, a maximum flow. A chain may pass a stage without taking a task of it.
@@ -154,7 +158,7 @@ def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, flo
 
 
 def _beside(stages: tuple[Stage, ...], path: set[int], left: float) -> float:
-    """The work beside one longest task of each stage of the path.
+    """Return the work beside one longest task of each stage of the path.
 
     An average so small that a stage's work is below its longest task is no single job's; the other tasks then take at
     most the longest time each.

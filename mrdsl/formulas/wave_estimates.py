@@ -26,7 +26,7 @@ class WaveTimes:
 
 
 def least(avg: Floats, longest: Floats, given: Floats) -> Floats:
-    """The shortest time: as given, or where that is NaN ``2 avg - max``, not below 0."""
+    """Return the shortest time: as given, or where that is NaN ``2 avg - max``, not below 0."""
     return np.where(np.isnan(given), np.maximum(2.0 * avg - longest, 0.0), given)
 
 
@@ -47,7 +47,7 @@ def midpoints(profile: Profile, map_min: Floats, shuffle_min: Floats, reduce_min
 def shortest(
     profile: Profile, map_min: Floats, first_min: Floats, shuffle_min: Floats, reduce_min: Floats
 ) -> WaveTimes:
-    """The shortest times, for the lower bound (3.11); NaN in a ``_min`` means the default of :func:`least`."""
+    """Return the shortest times, for the lower bound (3.11); NaN in a ``_min`` means the default of :func:`least`."""
     p = profile
     return WaveTimes(
         least(p.map_avg, p.map_max, map_min),
@@ -58,12 +58,12 @@ def shortest(
 
 
 def longest(profile: Profile) -> WaveTimes:
-    """The longest times, for the upper bound (3.12)."""
+    """Return the longest times, for the upper bound (3.12)."""
     return WaveTimes(profile.map_max, profile.shuffle_first_max, profile.shuffle_max, profile.reduce_max)
 
 
 def completion(profile: Profile, times: WaveTimes, map_slots: Floats, reduce_slots: Floats) -> Floats:
-    """The time of one job on its own slots, in whole waves: (3.14), and (3.11), (3.12) with other times.
+    """Return the time of one job on its own slots, in whole waves: (3.14), and (3.11), (3.12) with other times.
 
     Slots may be fractions, waves may not.
     """
@@ -88,7 +88,8 @@ def _waves(tasks: Floats, slots: Floats) -> Floats:
 def least_slots(
     profile: Profile, times: WaveTimes, deadline: Floats, one_reduce_wave: bool = False
 ) -> tuple[Floats, Floats]:
-    """The least map slots plus reduce slots of one job that meet the deadline by (3.14), in whole waves and slots.
+    """Return the least map slots plus reduce slots of one job that meet the deadline by (3.14), in whole waves and
+    slots.
 
     Correction to (3.16)-(3.18), which take waves as fractions: rounded up, those slots miss the deadline by (3.14) more
     often than not. ``one_reduce_wave`` gives every reduce task a slot. Infinite where no slots meet the deadline.
@@ -112,7 +113,7 @@ def least_slots(
 def _least(
     maps: int, reduces: int, map_time: float, reduce_times: Floats, deadline: float, one_reduce_wave: bool
 ) -> tuple[float, float]:
-    """Slots of one job; ``reduce_times`` are those of the first shuffle, of a later one and of a reduce task."""
+    """Return slots of one job; ``reduce_times`` are those of the first shuffle, of a later one and of a reduce task."""
     map_slots = _useful(maps)
     reduce_slots = np.array([float(reduces)]) if one_reduce_wave or reduces == 0 else _useful(reduces)
     reducing = reduce_phase(np.ceil(reduces / reduce_slots), *reduce_times) if reduces else np.zeros(1)
@@ -125,7 +126,7 @@ def _least(
 
 
 def _useful(tasks: int) -> Floats:
-    """The fewest slots for every number of waves, in rising order."""
+    """Return the fewest slots for every number of waves, in rising order."""
     waves = np.arange(1.0, isqrt(tasks) + 2.0)
     slots = np.unique(np.concatenate([waves, np.ceil(tasks / waves)]))
     return slots[slots <= tasks]

@@ -37,7 +37,7 @@ class WaveProfile:
     def of_equal_tasks(
         cls, map_tasks: int, map_time: float, reduce_tasks: int = 0, shuffle: float = 0.0, reduce_time: float = 0.0
     ) -> WaveProfile:
-        """A job whose tasks of one phase all last equally long."""
+        """Return a job whose tasks of one phase all last equally long."""
         return cls(
             map_tasks,
             map_time,
@@ -76,7 +76,7 @@ def waves(tasks: int, slots: int) -> int:
 
 
 def map_time(profile: WaveProfile, slots: int) -> WaveTimes:
-    """The map phase on so many slots: (3.1)-(3.3)."""
+    """Return the map phase on so many slots: (3.1)-(3.3)."""
     rounds = waves(profile.map_tasks, slots)
     return _bounds(rounds * profile.map_min, rounds * profile.map_max)
 
@@ -100,7 +100,7 @@ def reduce_time(profile: WaveProfile, slots: int) -> WaveTimes:
 
 
 def completion(profile: WaveProfile, map_slots: int, reduce_slots: int) -> WaveTimes:
-    """The whole job on its own slots: (3.11)-(3.14)."""
+    """Return the whole job on its own slots: (3.11)-(3.14)."""
     first, second = map_time(profile, map_slots), reduce_time(profile, reduce_slots)
     return WaveTimes(first.lower + second.lower, first.average + second.average, first.upper + second.upper)
 
@@ -121,12 +121,12 @@ def coefficients(profile: WaveProfile) -> tuple[float, float, float]:
 
 
 def slots_within(work: float, left: float) -> float:
-    """The slots that end so much work in the time that is left; infinite where none is."""
+    """Return the slots that end so much work in the time that is left; infinite where none is."""
     return work / left if left > 0.0 else inf
 
 
 def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts:
-    """One reduce slot for every reduce task, and the map slots that (3.16) then asks for.
+    """Return one reduce slot for every reduce task, and the map slots that (3.16) then asks for.
 
     The thesis's sentence before (3.16) says that it gives the number of map *tasks*; it gives map *slots*. Infinite
     where the reduce wave alone takes the whole deadline.
@@ -138,7 +138,7 @@ def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts
 
 
 def least_slots(profile: WaveProfile, deadline: float) -> SlotCounts:
-    """The least sum of map and reduce slots that meets the deadline by (3.15): (3.17) and (3.18).
+    """Return the least sum of map and reduce slots that meets the deadline by (3.15): (3.17) and (3.18).
 
     Infinite where the constant part alone takes the whole deadline.
     """

@@ -35,7 +35,7 @@ class _Kinds:
         return _Kinds(of(self.work), self.left[places], of(self.per_vm), of(self.least), of(self.most))
 
     def second(self, first: Floats) -> Floats:
-        """The fewest slots of the second kind beside so many of the first, fractions; infinite where none do."""
+        """Return the fewest slots of the second kind beside so many of the first, fractions; infinite where none do."""
         time = self.left - phase(self.work[0], 1.0, np.minimum(first, self.most[0]))
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(self.work[1] > 0.0, np.where(time > 0.0, self.work[1] / time, np.inf), 0.0)
@@ -44,7 +44,7 @@ class _Kinds:
         return np.where(needed > self.most[1] * (1.0 + SAME_SUM), np.inf, np.minimum(needed, self.most[1]))
 
     def vms(self, first: Floats, second: Floats) -> Floats:
-        """The VMs that so many slots take."""
+        """Return the VMs that so many slots take."""
         return first / self.per_vm[0] + second / self.per_vm[1]
 
 
@@ -172,7 +172,7 @@ def efficient_pairs(
 
 
 def _beside(work: float, left: float, other_work: float, other: float, least: float, most: float) -> float:
-    """The fewest slots of one kind beside so many of the other; infinite where none do.
+    """Return the fewest slots of one kind beside so many of the other; infinite where none do.
 
     Where the most slots are a fraction, the next whole number does no more than that.
     """

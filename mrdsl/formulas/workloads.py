@@ -28,7 +28,7 @@ def mean_response(service_rate: Number, rate: Number, vms: Number, delay: Number
 
 
 def rate_per_vm(service_rate: Number, delay: Number, response: Number) -> Floats:
-    """The rate that one VM may take within a bound on the mean response: ``mu - 1 / (R - L)``, (49).
+    """Return the rate that one VM may take within a bound on the mean response: ``mu - 1 / (R - L)``, (49).
 
     At or below zero (minus infinity where ``R <= L``): no number of VMs meets the bound, which the paper leaves unsaid.
     """
@@ -98,7 +98,7 @@ def typical_demand(draw: np.random.RandomState, shifts: Floats, periods: int, pe
 
 
 def _averages(days: Floats, shifts: Floats, periods: int, period: float) -> Floats:
-    """The mean of each unit's day over every period, between the samples by their running sum."""
+    """Return the mean of each unit's day over every period, between the samples by their running sum."""
     samples = days.shape[1]
     so_far = np.concatenate([np.zeros((len(days), 1)), np.cumsum(days, axis=1)], axis=1)
     edges = np.arange(periods + 1)[:, None] * period + shifts
@@ -130,7 +130,7 @@ def age_of_two(avg: tuple[Floats, Floats], longest: tuple[Floats, Floats]) -> Fl
 
 
 def spread(avg: Floats, longest: Floats) -> Floats:
-    """The variance of times with this average that reach up to the longest [s^2]."""
+    """Return the variance of times with this average that reach up to the longest [s^2]."""
     beyond = np.maximum(longest - avg, 0.0)
     return np.minimum(beyond**2 / 3.0, avg * beyond)
 
@@ -138,7 +138,7 @@ def spread(avg: Floats, longest: Floats) -> Floats:
 def lost(
     rate: float, ages: tuple[Floats, Floats], times: tuple[Floats, Floats], kept_on_machine: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """The parts of the map and of the reduce work that are lost, at most 1.
+    """Return the parts of the map and of the reduce work that are lost, at most 1.
 
     ``ages`` and ``times``: of a running task, and of the whole phase, for map and reduce [s]. ``kept_on_machine``:
     where map output lies on the machine that made it and is still needed.

@@ -81,7 +81,7 @@ class Finder:
     _start: int = -1
 
     def opened(self, text: str, line_start: int, brace_end: int) -> None:
-        """Notes a brace that opens a statement's body; ``WORD NAME {`` at the start of a line may be one of many."""
+        """Note a brace that opens a statement's body; ``WORD NAME {`` at the start of a line may be one of many."""
         head = _HEAD.match(text, line_start)
         if head is not None and head.end() == brace_end:
             self._word, self._start = head[1], head.start(1)
@@ -89,7 +89,9 @@ class Finder:
             self._start = -1
 
     def closed(self, text: str, at: int, line: int, line_start: int) -> Position:
-        """Notes that the body is closed; gives where the lexer goes on, behind the blocks that are written alike."""
+        """Return notes that the body is closed; gives where the lexer goes on, behind the blocks that are written
+        alike.
+        """
         self._learn(text, at)
         rows: list[Row] = []
         end = Position(at, line, line_start)
@@ -128,7 +130,7 @@ class Finder:
 
 
 def _shape(text: str, start: int, end: int, tokens: re.Pattern[str], terminals: Mapping[str, str]) -> Shape | None:
-    """The shape of the block that stands there; None where its expression would not match it."""
+    """Return the shape of the block that stands there; None where its expression would not match it."""
     read = [(match.lastgroup or "", *match.span(match.lastgroup or "")) for match in tokens.finditer(text, start, end)]
     name = read[1]
     slots = [name]
@@ -152,5 +154,5 @@ def _shape(text: str, start: int, end: int, tokens: re.Pattern[str], terminals: 
 
 
 def _plain(expression: str) -> str:
-    """A terminal's expression without groups of its own, so that the first group of a shape is the name."""
+    """Return a terminal's expression without groups of its own, so that the first group of a shape is the name."""
     return re.sub(r"(?<!\\)\((?!\?)", "(?:", expression)

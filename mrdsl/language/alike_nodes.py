@@ -61,7 +61,7 @@ class _Header(NamedTuple):
     line_start: _Place | None
 
     def span(self, file: str, row: Row) -> Span:
-        """The place of the words in one of the blocks."""
+        """Return the place of the words in one of the blocks."""
         start = row.line_start if self.line_start is None else self.line_start.at(row)
         line = row.line + self.breaks
         return Span(file, line, self.first.at(row) - start + 1, line, self.last.at(row) - start + 1)
@@ -85,7 +85,9 @@ class _Plan:
 def nodes_of(
     alike: tree.Alike, declared: Block, context: BlockContext, one_by_one: Callable[[tree.Block], Sequence[Node]]
 ) -> tuple[Node, ...]:
-    """The nodes of such blocks, in their order; ``one_by_one`` resolves a block by itself and reports its mistakes."""
+    """Return the nodes of such blocks, in their order; ``one_by_one`` resolves a block by itself and reports its
+    mistakes.
+    """
     found: list[Node] = []
     planned: dict[int, Mapping[int, Node]] = {}
     for index, row in enumerate(alike.rows):
@@ -104,7 +106,7 @@ def nodes_of(
 
 
 def _planned(alike: tree.Alike, first: int, declared: Block, node: Node, context: BlockContext) -> Mapping[int, Node]:
-    """The nodes of the blocks behind the first one of its shape that need no closer look, by their index."""
+    """Return the nodes of the blocks behind the first one of its shape that need no closer look, by their index."""
     shape = alike.rows[first].shape
     try:
         plan = _plan(alike.block(first), node, declared.node, (), _Slots(alike.rows[first]), context)
@@ -127,11 +129,11 @@ class _Slots:
         self._ends = [row.match.end(slot) for slot in row.shape.slots]
 
     def of(self, token: Any) -> int | None:
-        """The number of the slot that a token stands in."""
+        """Return the number of the slot that a token stands in."""
         return self._starts.get(token.start_pos)
 
     def any_in(self, node: Any) -> bool:
-        """Whether there are slots in a value."""
+        """Return True if there are slots in a value."""
         first, last = tree.first_token(node).start_pos or 0, tree.last_token(node).start_pos or 0
         return any(first <= start <= last for start in self._starts)
 
@@ -153,7 +155,7 @@ class _Slots:
 def _plan(
     block: tree.Block, node: Node, node_type: type[Node], path: tuple[int, ...], slots: _Slots, context: BlockContext
 ) -> _Plan:
-    """Raises _UnplannedError where a statement is more than an item or a block without a name."""
+    """Raise _UnplannedError where a statement is more than an item or a block without a name."""
     words = vocabulary(node_type)
     fields: list[_Field] = []
     blocks: list[tuple[str, _Plan]] = []
@@ -200,7 +202,7 @@ def _field(name: str, item: Item, node: Any, value: Any, slots: _Slots, context:
 
 
 def _calls(node: Any) -> bool:
-    """Whether a function is called in a value: it may draw."""
+    """Return True if a function is called in a value: it may draw."""
     return isinstance(node, tree.Call) or (isinstance(node, tuple) and any(map(_calls, node)))
 
 
@@ -214,7 +216,7 @@ class _Rows:
         self.odd: set[int] = set()
 
     def column(self, of: _Field) -> Sequence[Any]:
-        """The values of an item."""
+        """Return the values of an item."""
         if not of.slots:
             return [of.value] * len(self.rows)
         columns = [self._numbers(of.item, slot, reader) for slot, reader in of.slots]
@@ -264,7 +266,7 @@ class _Statements(Mapping[str, Any]):
 
 
 def _nodes(plan: _Plan, rows: _Rows) -> list[Node]:
-    """The nodes of all rows; those of odd ones may be of any value."""
+    """Return the nodes of all rows; those of odd ones may be of any value."""
     columns: dict[str, Sequence[Any]] = {field.name: rows.column(field) for field in plan.fields}
     columns |= {name: _nodes(inner, rows) for name, inner in plan.blocks}
     names = rows.texts[0] if not plan.path else [""] * len(rows.rows)

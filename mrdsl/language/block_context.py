@@ -38,7 +38,7 @@ class BlockContext:
         return BlockContext(self.scope, self.files, self.seed, path, inside, self.repeated)
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
-        """The scope of one item: random values are drawn for it alone."""
+        """Return the scope of one item: random values are drawn for it alone."""
         from mrdsl.spec.declared import acceptable
 
         return replace(
@@ -56,7 +56,7 @@ TOP_LEVEL_WORDS = ("param", "let", "require", "import", "minimize", "maximize", 
 
 
 def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockContext) -> Any:
-    """The diagnostic for an item that the block does not know."""
+    """Return the diagnostic for an item that the block does not know."""
     span = context.scope.span(statement.words[0])
     if len(statement.words) > 1:
         text = " ".join(statement.words)
@@ -92,7 +92,7 @@ def duplicate(key: str, token: Any, first: Any, context: BlockContext) -> Any:
 
 
 def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: BlockContext) -> Any:
-    """The diagnostic for a block that is not known here."""
+    """Return the diagnostic for a block that is not known here."""
     span = context.scope.span(block.words[0])
     if word in words.items:
         return error("unknown-block", f"`{word}` is an item, not a block", span, f"write `{word} = ...`")
@@ -110,7 +110,7 @@ def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: Bloc
 
 
 def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext, span: Any) -> bool:
-    """Reports what a block lacks; true where nothing is missing."""
+    """Report what a block lacks; true where nothing is missing."""
     missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
     missing_blocks = [
         f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written
@@ -157,7 +157,7 @@ def _taken(item: Item, currency: str) -> str:
 
 
 def stray_statement(statement: Any, context: BlockContext) -> Any:
-    """The diagnostic for a comparison, or a sum behind a word, where neither means anything."""
+    """Return the diagnostic for a comparison, or a sum behind a word, where neither means anything."""
     if isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number):
         word, number = statement.words[0], statement.value.token
         hint = f"an item is `name = value`: write `{word} = {value_text(statement.value)}`"
@@ -172,7 +172,7 @@ def stray_statement(statement: Any, context: BlockContext) -> Any:
 
 
 def meant_item(statement: Any, words: Vocabulary) -> tree.Assignment | None:
-    """The item that a number behind its name was meant to be, so that it is not told as missing too."""
+    """Return the item that a number behind its name was meant to be, so that it is not told as missing too."""
     if not (isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number)):
         return None
     known = tree.word_text(statement.words[0]) in words.items

@@ -52,7 +52,7 @@ def resolve_block(
     at: Any,
     source: Source | None = None,
 ) -> Node | None:
-    """The node for a block's statements; None where one of its own items is unusable, with the reasons reported.
+    """Return the node for a block's statements; None where one of its own items is unusable, with the reasons reported.
 
     Broken blocks among repeated ones are left out, so that what remains can still be checked.
     """
@@ -127,7 +127,7 @@ def _resolve_item(
 def _is_first(
     field_name: str, key: str, token: Any, statement: Any, context: BlockContext, written: dict[str, Any]
 ) -> bool:
-    """Notes that the statement gives a field; False where one before it does, which is reported at the token."""
+    """Return notes that the statement gives a field; False where one before it does, which is reported at the token."""
     if field_name in written:
         context.scope.report.add(duplicate(key, token, written[field_name], context))
         return False
@@ -136,7 +136,7 @@ def _is_first(
 
 
 def _converted(key: str, item: Item, value: Any, context: BlockContext) -> Any:
-    """An item's value, ``_BROKEN`` where it is a mistake, which is reported."""
+    """Return an item's value, ``_BROKEN`` where it is a mistake, which is reported."""
     try:
         return convert(key, item, value, context.item_scope(key, item), context.files)
     except MistakeError as mistake:
@@ -188,7 +188,7 @@ def _resolve_short(
 def take_as_meant(
     words: Vocabulary, word: str, statement: Any, written: dict[str, Any], values: dict[str, Any]
 ) -> None:
-    """Takes a misspelt word for the one that was meant, so that this is not reported as missing too."""
+    """Take a misspelt word for the one that was meant, so that this is not reported as missing too."""
     known = {**words.items, **words.singles, **words.repeated}
     meant = word if word in known else nearest(word, known)
     if meant is not None and known[meant][0] not in written:

@@ -59,7 +59,9 @@ class _Listed:
 def resolve_catalogue(
     node_type: type[Node], word: str, block: tree.Block, statements: tuple[Any, ...], context: BlockContext
 ) -> Sequence[Node]:
-    """The types of a catalogue that are left, as columns; empty where something is wrong, with the reasons reported."""
+    """Return the types of a catalogue that are left, as columns; empty where something is wrong, with the reasons
+    reported.
+    """
     report = context.scope.report
     before = len(report.found)
     required, statements = split(statements)
@@ -87,7 +89,7 @@ def _place_of(place: Callable[[int, str], Span], rows: Sequence[int], row: int) 
 
 
 def _own(statements: tuple[Any, ...], context: BlockContext) -> tuple[dict[str, Any], tuple[Any, ...]]:
-    """The values of the items that are the catalogue's own, and the other statements."""
+    """Return the values of the items that are the catalogue's own, and the other statements."""
     own: dict[str, Any] = {}
     others = []
     for statement in statements:
@@ -103,7 +105,7 @@ def _own(statements: tuple[Any, ...], context: BlockContext) -> tuple[dict[str, 
 
 
 def _listed(block: tree.Block, context: BlockContext) -> _Listed | None:
-    """The types of the file behind the call; None where it cannot be read."""
+    """Return the types of the file behind the call; None where it cannot be read."""
     scope, call = context.scope, block.call
     assert call is not None
     reader = named(CATALOGUES, str(call.function))
@@ -175,7 +177,7 @@ def _from_files(
 
 
 def _cells_by_path(priced: Sequence[Node]) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """The numbers of a table of types by their paths."""
+    """Yield the numbers of a table of types by their paths."""
     if isinstance(priced, Columns):
         for path, value in priced.values.items():
             if getattr(value, "dtype", None) == "float64":
@@ -226,7 +228,7 @@ def _said(
 
 
 def _rows(listed: _Listed, node_type: type[Node], word: str) -> Rows:
-    """The types as requirements see them: what is not known yet, or not sold on spot, is empty."""
+    """Return the types as requirements see them: what is not known yet, or not sold on spot, is empty."""
     import numpy as np
 
     attributes = dict(listed.others)
@@ -277,7 +279,7 @@ def _check_kept(listed: _Listed, rows: Sequence[int], context: BlockContext) -> 
 
 
 def _numbers(listed: _Listed, rows: Sequence[int]) -> dict[str, NDArray[np.float64]]:
-    """The numbers of the types that are left; spot where both its price and its interruptions are known."""
+    """Return the numbers of the types that are left; spot where both its price and its interruptions are known."""
     import numpy as np
 
     values = {path: value[rows] for path, value in listed.values.items()}

@@ -21,13 +21,13 @@ FUNCTIONS = ("min", "max", "ceil", "floor", "round", "sum")
 
 
 def require_printable(token: Token, scope: Scope) -> None:
-    """Raises MistakeError where a quoted text means a control character."""
+    """Raise MistakeError where a quoted text means a control character."""
     if token.type == "STRING" and not is_printable(tree.word_text(token)):
         raise scope.mistake("control-character", f"the text {token} holds a control character", token, "leave it out")
 
 
 def evaluate(node: Any, scope: Scope) -> Value:
-    """The value of an expression. Raises MistakeError with the diagnostic."""
+    """Return the value of an expression. Raises MistakeError with the diagnostic."""
     match node:
         case tree.Number(token, unit):
             return _number(token, unit, scope)
@@ -59,7 +59,7 @@ def evaluate(node: Any, scope: Scope) -> Value:
 
 
 def fixed_value(node: Any, scope: Scope, what: str) -> Value:
-    """The value of an expression that is one number. Raises MistakeError where ``what`` is random."""
+    """Return the value of an expression that is one number. Raises MistakeError where ``what`` is random."""
     value = evaluate(node, scope)
     if not isinstance(value.number, float):
         raise scope.mistake("random-value", f"{what} cannot be random", node, "write a fixed value")
@@ -84,7 +84,7 @@ def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
 
 
 def note_currency(unit: units.Unit, token: Token, scope: Scope) -> None:
-    """Keeps the spec to one currency; raises MistakeError at the second."""
+    """Keep the spec to one currency; raises MistakeError at the second."""
     report = scope.report
     if not unit.currency:
         return
@@ -202,7 +202,7 @@ def _bind_units(parts: tuple[Any, ...], scope: Scope) -> tuple[list[tuple[Value,
 
 
 def bound(value: Value, sign: str, unit: units.Unit) -> Value:
-    """A number in a unit, or by one: ``2 * h``, ``2 / h``."""
+    """Return a number in a unit, or by one: ``2 * h``, ``2 / h``."""
     if sign == "*":
         return Value(units.scaled(value.number, unit.factor), units.multiply(value.dimension, unit.dimension))
     return Value(units.unscaled(value.number, unit.factor), units.divide(value.dimension, unit.dimension))
@@ -213,7 +213,7 @@ def _all_nonzero(number: Any) -> bool:
 
 
 def finite(value: Value, node: Any, scope: Scope) -> Value:
-    """The value, of a size that is calculated with. Raises MistakeError for any other."""
+    """Return the value, of a size that is calculated with. Raises MistakeError for any other."""
     number = value.number
     if isinstance(number, float):
         small = abs(number) <= LARGEST

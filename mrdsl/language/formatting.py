@@ -36,7 +36,7 @@ class Line:
 
 
 def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...]]:
-    """The canonical form of a text, or None and the diagnostics that forbid it.
+    """Return the canonical form of a text, or None and the diagnostics that forbid it.
 
     What was made is read again: where its tree or its comments are not those of the text, there is no canonical form,
     and the diagnostic is ``internal``.
@@ -68,7 +68,7 @@ def _says_the_same(document: tree.Document, notes: Sequence[Token], made: str, f
 
 
 def _without_places(node: Any) -> Any:
-    """A tree as nested tuples that are equal where the trees say the same."""
+    """Return a tree as nested tuples that are equal where the trees say the same."""
     if isinstance(node, Token):
         return node.type, str(node)
     if isinstance(node, tuple):
@@ -85,7 +85,7 @@ class _Layout:
         self.last_line = 0
 
     def statements(self, body: Sequence[Any], depth: int, start: int, closing: int = 0) -> Iterator[Line]:
-        """The lines of a body; ``start`` is the line of its opening brace, after which no blank line is kept."""
+        """Yield the lines of a body; ``start`` is the line of its opening brace, after which no blank line is kept."""
         self.last_line = start or self.last_line
         first = True
         for position, statement in enumerate(body):
@@ -101,7 +101,7 @@ class _Layout:
             first = False
 
     def comments_before(self, line: int | None, depth: int) -> Iterator[Line]:
-        """The comments before a line (None: all that are left), each on a line of its own."""
+        """Yield the comments before a line (None: all that are left), each on a line of its own."""
         while self.waiting and (line is None or _line(self.waiting[0]) < line):
             comment = self.waiting.popleft()
             blank = _line(comment) - self.last_line > 1
@@ -154,7 +154,9 @@ class _Layout:
         yield Line(depth, "}", comment=self._trailing(closing, shares_line), fixed=True)
 
     def _with_inner_comments(self, first: Token, last: Token) -> list[str]:
-        """The lines from one token to another as they are written, where a comment stands between them; else none."""
+        """Return the lines from one token to another as they are written, where a comment stands between them; else
+        none.
+        """
         begin, end = _start(first), _end(last)
         if not self.waiting or not begin < _start(self.waiting[0]) < end:
             return []
@@ -166,12 +168,12 @@ class _Layout:
         return [line.rstrip() for line in lines]
 
     def _verbatim(self, text: Sequence[str], depth: int) -> Iterator[Line]:
-        """All lines but the last."""
+        """Yield all lines but the last."""
         for number, line in enumerate(text[:-1]):
             yield Line(0 if number else depth, line, fixed=True)
 
     def _trailing(self, line: int, shares_line: bool) -> str:
-        """The comment at the end of a line, unless something else on that line is nearer to it."""
+        """Return the comment at the end of a line, unless something else on that line is nearer to it."""
         if shares_line or not self.waiting or _line(self.waiting[0]) != line:
             return ""
         return str(self.waiting.popleft()).rstrip()
@@ -195,7 +197,7 @@ def _end(token: Token) -> tuple[int, int]:
 
 
 def header_text(block: tree.Block) -> str:
-    """A block's words, index and call."""
+    """Return a block's words, index and call."""
     parts = [" ".join(block.words)]
     if block.indexed is not None:
         parts[0] += f"[{value_text(block.indexed.low)}..{value_text(block.indexed.high)}]"
@@ -212,7 +214,7 @@ def inline_body(block: tree.Block) -> str:
 
 
 def inline_text(statement: Any) -> str:
-    """A statement on one line."""
+    """Return a statement on one line."""
     if isinstance(statement, tree.Assignment):
         return f"{' '.join(statement.words)} = {value_text(statement.value)}"
     if isinstance(statement, tree.Comparison):
@@ -230,7 +232,7 @@ def comparison_text(comparison: tree.Comparison) -> str:
 
 
 def value_text(node: Any) -> str:
-    """A value in its canonical form."""
+    """Return a value in its canonical form."""
     match node:
         case tree.Number(token, unit):
             return str(token) if unit is None else f"{token}%" if unit == "%" else f"{token} {unit}"
@@ -255,7 +257,7 @@ def value_text(node: Any) -> str:
 
 
 def _product_text(parts: tuple[Any, ...]) -> str:
-    """A unit behind a number's slash stays tight: ``0.8 * 1200/s``."""
+    """Return a unit behind a number's slash stays tight: ``0.8 * 1200/s``."""
     text = value_text(parts[0])
     tight = isinstance(parts[0], tree.Number)
     for sign, part in zip(parts[1::2], parts[2::2], strict=True):

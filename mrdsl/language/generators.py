@@ -45,7 +45,7 @@ def resolve_generator(
     context: BlockContext,
     block: tree.Block,
 ) -> Sequence[Node]:
-    """The columns of all generated blocks; empty where an item is wrong."""
+    """Return the columns of all generated blocks; empty where an item is wrong."""
     count = high - low + 1
     span = tree.header_span(context.scope.files, block)
     values: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def collect(
     given: frozenset[str] = frozenset(),
     lacking: list[str] | None = None,
 ) -> None:
-    """Adds the value of every written item under its dotted path.
+    """Add the value of every written item under its dotted path.
 
     ``given`` are paths that a table already holds; what a table lacks is then added to ``lacking``, not reported.
     """

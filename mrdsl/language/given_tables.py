@@ -30,7 +30,7 @@ _FILE, _BRACES = "table.csv", "<braces>"
 
 
 def blocks_from(problem: str, word: str, table: Arrow, braces: str, currency: str) -> Sequence[Any]:
-    """The blocks of ``WORD from`` a table; diagnostics name its rows, counted from 0, and its columns.
+    """Return the blocks of ``WORD from`` a table; diagnostics name its rows, counted from 0, and its columns.
 
     Raises MrdslError with every diagnostic.
     """
@@ -45,7 +45,7 @@ def blocks_from(problem: str, word: str, table: Arrow, braces: str, currency: st
 def blocks_of_rows(
     problem: str, word: str, rows: Iterable[Mapping[str, Any]], braces: str, currency: str
 ) -> Sequence[Any]:
-    """The blocks of rows that name each column, as :func:`blocks_from` has those of a table."""
+    """Return the blocks of rows that name each column, as :func:`blocks_from` has those of a table."""
     declared = _declared(problem, word)
     given = list(rows)
     if not all(isinstance(row, Mapping) and all(isinstance(head, str) for head in row) for row in given):
@@ -57,7 +57,7 @@ def blocks_of_rows(
 def blocks_of_file(
     problem: str, word: str, path: Path, reader: str | None, braces: str, currency: str
 ) -> Sequence[Any]:
-    """The blocks of ``WORD from "FILE"``, or of ``WORD from READER("FILE")``; diagnostics name its lines.
+    """Return the blocks of ``WORD from "FILE"``, or of ``WORD from READER("FILE")``; diagnostics name its lines.
 
     Raises MrdslError with every diagnostic.
     """
@@ -108,7 +108,7 @@ def _place(word: str, span_at: Callable[[int], Span | None], row: int) -> Span |
 
 
 def _declared(problem: str, word: str) -> Block:
-    """The repeated block that a plural names, the outermost of that name."""
+    """Return the repeated block that a plural names, the outermost of that name."""
     family = find_family(problem)
     if family is None:
         hint = did_you_mean(problem, family_names(), "kinds: ")
@@ -129,7 +129,7 @@ def _declared(problem: str, word: str) -> Block:
 
 
 def _written(word: str, source: str, braces: str) -> tree.Block:
-    """The block as a spec would have it, its braces from the second line on."""
+    """Return the block as a spec would have it, its braces from the second line on."""
     document, mistakes = parse(f"{word} from {source} {{\n{braces}\n}}\n", _BRACES)
     if mistakes:
         raise MrdslError([replace(each, span=None, path="braces") for each in mistakes])
@@ -142,14 +142,14 @@ def _written(word: str, source: str, braces: str) -> tree.Block:
 
 
 def _at_braces(each: Diagnostic, source: str) -> Diagnostic:
-    """The diagnostic with a word in place of where it stands in what :func:`_written` reads."""
+    """Return the diagnostic with a word in place of where it stands in what :func:`_written` reads."""
     if each.span is None or each.span.file != _BRACES:
         return each
     return replace(each, span=None, path="braces" if each.span.line > 1 else source)
 
 
 def _at_rows(found: Sequence[Diagnostic], text: str, starts: Sequence[int]) -> Iterator[Diagnostic]:
-    """The diagnostics with a row and a column in place of the line and the column of the text."""
+    """Yield the diagnostics with a row and a column in place of the line and the column of the text."""
     lines = text.split("\n")
     _, heads = next(csv_rows(lines[:1]))
     rows = {line: row for row, line in enumerate(starts)}

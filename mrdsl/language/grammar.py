@@ -32,7 +32,9 @@ _SAVED_OPTIONS = frozenset({"parser", "lexer", "start", "maybe_placeholders"})
 
 
 def cached(grammar: str, builder: Any, options: Mapping[str, Any]) -> Lark:
-    """The parser of a grammar, from its kept tables where they are of this very grammar and this version of Lark."""
+    """Return the parser of a grammar, from its kept tables where they are of this very grammar and this version of
+    Lark.
+    """
     key = _key(grammar, options)
     folder = _folder()
     known = _read(folder / name_of(key), key) if folder is not None else None
@@ -56,12 +58,12 @@ def _key(grammar: str, options: Mapping[str, Any]) -> str:
 
 
 def name_of(key: str) -> str:
-    """The file of the tables with a key."""
+    """Return the file of the tables with a key."""
     return f"parser-{key[:16]}.json"
 
 
 def _folder() -> Path | None:
-    """The cache folder, made for the user alone; None where there is none that can be trusted."""
+    """Return the cache folder, made for the user alone; None where there is none that can be trusted."""
     try:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -71,7 +73,7 @@ def _folder() -> Path | None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to the user, and nobody else may write to it."""
+    """Return True if a file or folder belongs to the user, and nobody else may write to it."""
     if not hasattr(os, "geteuid"):
         return True
     writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -212,5 +214,5 @@ _OPTIONS = {"parser": "lalr", "lexer": "basic", "start": ["document", "expressio
 
 @cache
 def grammar() -> Lark:
-    """The parser, built from ``grammar/mrspec.lark``; its tables are kept in the user's cache folder."""
+    """Return the parser, built from ``grammar/mrspec.lark``; its tables are kept in the user's cache folder."""
     return cached(resource_text("grammar/mrspec.lark"), TreeBuilder(), _OPTIONS)

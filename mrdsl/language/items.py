@@ -27,7 +27,7 @@ _BY_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 
 
 def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
-    """The value of ``key = node``. Raises MistakeError with the diagnostic."""
+    """Return the value of ``key = node``. Raises MistakeError with the diagnostic."""
     match item.form:
         case "quantity" if item.automatic and _is_automatic(node, scope):
             return None
@@ -59,7 +59,7 @@ def _is_automatic(node: Any, scope: Scope) -> bool:
 
 
 def _names_beside(path: Path) -> list[str]:
-    """The names in a file's folder that end like its own; none where the folder cannot be read."""
+    """Return the names in a file's folder that end like its own; none where the folder cannot be read."""
     try:
         with os.scandir(path.parent) as entries:
             return sorted(entry.name for entry in entries if entry.name.endswith(path.suffix))
@@ -68,7 +68,7 @@ def _names_beside(path: Path) -> list[str]:
 
 
 def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
-    """The mistake of naming a file outside the spec's folder."""
+    """Return the mistake of naming a file outside the spec's folder."""
     return scope.mistake(
         "file-outside",
         f"`{shown_name(written)}` is outside the spec's folder",
@@ -89,11 +89,11 @@ class Files:
         self.found: dict[Path, None] = {} if found is None else found
 
     def shown(self, written: str) -> str:
-        """A file's name as messages show it: beside the spec's own."""
+        """Return a file's name as messages show it: beside the spec's own."""
         return str(self.folder / written)
 
     def find(self, written: str, node: Any, scope: Scope) -> Path:
-        """The file behind a name in the spec. Raises MistakeError where it is missing or not allowed."""
+        """Return the file behind a name in the spec. Raises MistakeError where it is missing or not allowed."""
         path = self.resolved(written, node, scope)
         if not self.outside and not path.is_relative_to(self.folder.resolve()):
             raise outside_error(written, node, scope)
@@ -113,7 +113,7 @@ class Files:
         return path
 
     def resolved(self, written: str, node: Any, scope: Scope) -> Path:
-        """The absolute path of a name, links followed. Raises MistakeError where it can be no file's name."""
+        """Return the absolute path of a name, links followed. Raises MistakeError where it can be no file's name."""
         try:
             return (self.folder / written).resolve()
         except (OSError, ValueError, RuntimeError) as failure:  # Path.resolve tells of a circle by RuntimeError
@@ -139,7 +139,7 @@ def number_reader(item: Item, unit: Any, currency: str) -> Callable[[str], float
 
 
 def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
-    """The value of the commonest item, a number with at most one unit; None where a closer look is due."""
+    """Return the value of the commonest item, a number with at most one unit; None where a closer look is due."""
     token, unit = node
     reader = number_reader(item, unit, currency) if item.form == "quantity" else None
     if reader is None:
@@ -153,7 +153,7 @@ def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
 
 
 def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
-    """A number (or array of drawn numbers) in SI, within the item's limits."""
+    """Return a number (or array of drawn numbers) in SI, within the item's limits."""
     value = _fitting(key, item, node, scope)
     number = value.number
     if isinstance(number, Distribution):
@@ -190,7 +190,7 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
 
 
 def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> None:
-    """Raises MistakeError where a value (or any of an array) is outside the declared limits."""
+    """Raise MistakeError where a value (or any of an array) is outside the declared limits."""
     if item.above is item.at_least is item.below is item.at_most is None:
         return
     accepted = acceptable(item, number)
@@ -203,12 +203,12 @@ def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> 
 
 
 def limits(item: Item, scope: Scope) -> str:
-    """The declared limits in words."""
+    """Return the declared limits in words."""
     return declared_limits(item, scope.report.currency or units.DEFAULT_CURRENCY)
 
 
 def shown(number: float, item: Item, scope: Scope) -> str:
-    """A value in the item's own units."""
+    """Return a value in the item's own units."""
     return units.show(float(number), item.kind, scope.report.currency or units.DEFAULT_CURRENCY)
 
 
@@ -358,7 +358,7 @@ _RANGE = ".."
 
 
 def quantity(text: str, *, currency: str = "") -> float:
-    """The number in SI units that a text means: ``quantity("0.192 USD/h")`` is 0.192 / 3600, money per second.
+    """Return the number in SI units that a text means: ``quantity("0.192 USD/h")`` is 0.192 / 3600, money per second.
 
     Seconds, bytes, joules, watts, plain counts and shares; money is in the currency that is written. ``currency``,
     where given, is the only one allowed. Raises MrdslError where the text is not a quantity.
@@ -373,7 +373,9 @@ def quantity(text: str, *, currency: str = "") -> float:
 
 
 def item_from_text(key: str, item: Item, text: str, currency: str) -> Any:
-    """The value of ``key = text`` as a spec in that currency would have it. Raises MrdslError with the reason."""
+    """Return the value of ``key = text`` as a spec in that currency would have it. Raises MrdslError with the
+    reason.
+    """
     try:
         low, dots, high = text.partition(_RANGE)
         node = tree.Interval(_tree(low), _tree(high)) if dots and item.form == "range" else _tree(text)
@@ -395,6 +397,6 @@ def _scope(currency: str) -> Scope:
 
 
 def _alone(mistake: MistakeError) -> MrdslError:
-    """The mistake without its place, which is that of the text alone."""
+    """Return the mistake without its place, which is that of the text alone."""
     assert mistake.diagnostic is not None
     return MrdslError([replace(mistake.diagnostic, span=None, related=())])

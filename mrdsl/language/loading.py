@@ -63,7 +63,7 @@ class Loaded:
 def load_file(
     path: str | Path, parameters: Mapping[str, Any] | None = None, *, seed: int | None = None, outside: bool = False
 ) -> Loaded:
-    """Reads a spec from a file; a file that cannot be read is a diagnostic too."""
+    """Read a spec from a file; a file that cannot be read is a diagnostic too."""
     shown = str(path)
     path = Path(path)
     text, problem = _read(path)
@@ -81,7 +81,7 @@ def load_text(
     seed: int | None = None,
     outside: bool = False,
 ) -> Loaded:
-    """Reads a spec from a text; ``folder`` is where its imports and tables are looked up."""
+    """Read a spec from a text; ``folder`` is where its imports and tables are looked up."""
     whole, problem = within_budget(text.removeprefix("\ufeff"))
     if whole is None:
         return _unreadable(name, problem)
@@ -191,7 +191,7 @@ class Updater:
         self.local = self._all_is_accounted_for(statements)
 
     def update(self, parameters: Mapping[str, Any]) -> Spec:
-        """The spec with these params besides those given before; raises MrdslError as reading the text would."""
+        """Return the spec with these params besides those given before; raises MrdslError as reading the text would."""
         given = {**self.given, **parameters}
         try:
             spec = self._resolve_touched(given) if self.local else self._resolve_all(given)
@@ -231,7 +231,7 @@ class Updater:
         )
 
     def _all_is_accounted_for(self, statements: Sequence[Any]) -> bool:
-        """Whether every mention of a param stands in a known item, a param or a comparison."""
+        """Return True if every mention of a param stands in a known item, a param or a comparison."""
         names = frozenset(self.spec.parameters)
         known = {id(keys[key]) for _, keys in self.items.values() for key in keys}
         free = [*self.parts.params, *self.parts.requirements, *self.parts.lets, *self.parts.goals, *self.parts.subject]
@@ -257,7 +257,7 @@ def _converted(node: Node, keys: Mapping[str, Any], scope: Scope) -> dict[str, A
 
 
 def _rebuilt(node: Any, changed: Mapping[int, Mapping[str, Any]]) -> Any:
-    """The same facts with new values, sharing every part that does not change."""
+    """Return the same facts with new values, sharing every part that does not change."""
     values = dict(changed.get(id(node), {}))
     for field in fields(node):
         inner = getattr(node, field.name)
@@ -300,7 +300,7 @@ def _nodes(node: Any) -> Iterator[Node]:
 
 
 def _mentions(part: Any, names: frozenset[str], within: Any) -> Iterator[Any]:
-    """The innermost assignment around each mention of a param (the statement itself where there is none)."""
+    """Yield the innermost assignment around each mention of a param (the statement itself where there is none)."""
     if isinstance(part, tree.Name):
         if tree.word_text(part.token) in names:
             yield within

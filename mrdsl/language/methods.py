@@ -25,14 +25,14 @@ def report_repeats(
     scope: Scope,
     first: str = "the first one is here",
 ) -> None:
-    """Reports every statement after the first one, with the first one's place."""
+    """Report every statement after the first one, with the first one's place."""
     for again in found[1:]:
         related = Related(first, scope.span(found[0].words[0]))
         scope.report.add(error("duplicate", message, scope.span(again.words[0]), hint, related))
 
 
 def options_of(method: str, family: str) -> Mapping[str, Item]:
-    """The options of ``solve with METHOD`` in a family: those above and what the method's own file declares.
+    """Return the options of ``solve with METHOD`` in a family: those above and what the method's own file declares.
 
     ``check`` and ``solve`` both go by this list. A method that no file declares is left to the registry to refuse.
     """
@@ -47,7 +47,9 @@ def options_of(method: str, family: str) -> Mapping[str, Item]:
 
 
 def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockContext) -> Method | None:
-    """The method that the spec asks for, None where it leaves that open; whether it exists is the registry's to say."""
+    """Return the method that the spec asks for, None where it leaves that open; whether it exists is the registry's to
+    say.
+    """
     scope = context.scope
     report_repeats(blocks, "a spec is solved with one method", "keep one of them", scope)
     if not blocks:

@@ -20,17 +20,17 @@ _NUMBER = Item("quantity", "a param")
 
 
 def is_param(statement: Any) -> TypeGuard[tree.Assignment]:
-    """Whether a statement is ``param NAME = ...``."""
+    """Return True if a statement is ``param NAME = ...``."""
     return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == WORD
 
 
 def _path(name: str) -> str:
-    """The place of a value that was given from outside."""
+    """Return the place of a value that was given from outside."""
     return f"parameters[{name!r}]"
 
 
 def _is_number(given: str | Value) -> bool:
-    """Whether a value from outside is an expression and no single word."""
+    """Return True if a value from outside is an expression and no single word."""
     node = parse_expression(given) if isinstance(given, str) else given
     return node is not None and not isinstance(node, tree.Name | tree.Text)
 
@@ -50,7 +50,7 @@ class Parameters:
         return tuple(self._nodes)
 
     def define(self, statement: tree.Assignment) -> None:
-        """Takes one ``param`` statement."""
+        """Take one ``param`` statement."""
         name_token = statement.words[1]
         name = str(name_token)
         report = self.scope.report
@@ -90,7 +90,7 @@ class Parameters:
         return self._nodes[name]
 
     def override(self, values: Mapping[str, Any]) -> None:
-        """Replaces params by values from outside: numbers, or expressions and words as text."""
+        """Replace params by values from outside: numbers, or expressions and words as text."""
         report = self.scope.report
         for name, given in values.items():
             if name not in self._nodes:
@@ -106,7 +106,7 @@ class Parameters:
             self._overrides[name] = given if isinstance(given, str) else Value(float(given), units.NUMBER)
 
     def value(self, name: str) -> Value | None:
-        """A param's value; None where it could not be worked out, which has been reported."""
+        """Return a param's value; None where it could not be worked out, which has been reported."""
         if name not in self._values:
             if name in self._running:
                 self._report_cycle(name)
@@ -138,7 +138,7 @@ class Parameters:
         yield from tree.names_in(parse_expression(given) if isinstance(given, str) else None)
 
     def evaluate_all(self) -> dict[str, float | str]:
-        """Every param's value, a number in SI or a word, for the record; mistakes are reported."""
+        """Return every param's value, a number in SI or a word, for the record; mistakes are reported."""
         values = {name: self.value(name) for name in self.names}
         return {
             name: value.number.text if isinstance(value.number, Word) else float(value.number)
@@ -168,7 +168,7 @@ class Parameters:
         return self._overridden(name, given, default)
 
     def _word(self, name: str, node: Any) -> Value | None:
-        """The word that a bare name or a text stands for, as a value; None where the node is no word.
+        """Return the word that a bare name or a text stands for, as a value; None where the node is no word.
 
         A name of another param stands for what that one is. Raises MistakeError where that is broken.
         """
@@ -182,7 +182,7 @@ class Parameters:
         return Value(Word(tree.word_text(node.token), self.scope.span(self._nodes[name])), units.NUMBER)
 
     def _other_word(self, name: str, given: str | Value) -> Value | None:
-        """A word from outside: a bare name or a text as in a spec, and any other text as it is."""
+        """Return a word from outside: a bare name or a text as in a spec, and any other text as it is."""
         text, node = "", None
         if isinstance(given, str):
             text, node = given.strip(), parse_expression(given)

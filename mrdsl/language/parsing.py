@@ -63,7 +63,7 @@ class FastParser:
     """
 
     def __init__(self, lark: Lark, start: str, builder: Any, max_nesting: int) -> None:
-        """Raises UnknownTablesError."""
+        """Raise UnknownTablesError."""
         self._max_nesting = max_nesting
         try:
             self._read(lark, start, builder)
@@ -123,7 +123,9 @@ class FastParser:
         raise UnparsedError
 
     def _tokens(self, text: str, stretch: Stretch, finder: Finder | None) -> Iterator[tuple[str, Token | None]]:
-        """The kinds of the tokens in order, each with its token where the builder sees it. Raises UnparsedError."""
+        """Yield the kinds of the tokens in order, each with its token where the builder sees it. Raises
+        UnparsedError.
+        """
         dropped, new_token, token_class = self._dropped, str.__new__, Token
         position, stop, line, line_start = stretch
         brackets, braces, ended, closed = 0, 0, False, False
@@ -191,7 +193,9 @@ def _keep(parts: list[Any], kept: tuple[tuple[int, bool], ...]) -> list[Any]:
 
 
 def _reduction(rule: Any, builder: Any) -> _Reduction:
-    """A rule as Lark reads it: ``_names`` are laid into what holds them, ``?names`` of one child are that child."""
+    """Return a rule as Lark reads it: ``_names`` are laid into what holds them, ``?names`` of one child are
+    that child.
+    """
     origin = rule.origin.name
     kept = tuple(
         (index, not symbol.is_term and symbol.name.startswith("_"))
@@ -211,7 +215,7 @@ def _same(parts: list[Any]) -> list[Any]:
 
 
 def _pattern(terminals: Iterable[Any], ignored: frozenset[str]) -> re.Pattern[str]:
-    """One expression for the next token behind what is ignored, in Lark's order of precedence; else ``_OTHER``.
+    """Return one expression for the next token behind what is ignored, in Lark's order of precedence; else ``_OTHER``.
 
     What is ignored is never given back, so that no text takes more than linear time.
     """
@@ -226,7 +230,9 @@ LEAST_ALIKE = 4000
 
 @cache
 def fast_parser(start: str) -> FastParser | None:
-    """The fast parser of ``document`` or ``expression``; None where this Lark's tables are not those that it reads."""
+    """Return the fast parser of ``document`` or ``expression``; None where this Lark's tables are not those that it
+    reads.
+    """
     try:
         return FastParser(grammar(), start, TreeBuilder(), MAX_NESTING)
     except UnknownTablesError:
@@ -234,7 +240,7 @@ def fast_parser(start: str) -> FastParser | None:
 
 
 def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
-    """The syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
+    """Return the syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
     return _parsed(text, file, None)
 
 
@@ -276,12 +282,12 @@ def _with_rows(statements: Iterable[Any], finder: Finder, text: str, fast: FastP
 
 
 def comments(text: str) -> list[Token]:
-    """The comment tokens of a text, in order."""
+    """Return the comment tokens of a text, in order."""
     return [token for token in grammar().lex(text, dont_ignore=True) if token.type == "COMMENT"]
 
 
 def parse_expression(text: str) -> Any:
-    """The tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
+    """Return the tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
     fast = fast_parser("expression")
     try:
         return fast.parse(text) if fast is not None else grammar().parse(text, start="expression")

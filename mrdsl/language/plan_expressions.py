@@ -43,7 +43,7 @@ class PlanExpressions:
         self._members: dict[str, dict[str, None]] = {}
 
     def build(self, node: Any) -> Built:
-        """The expression and its dimension. Raises MistakeError with the diagnostic."""
+        """Return the expression and its dimension. Raises MistakeError with the diagnostic."""
         built = self._build(node)
         if not is_within(built[0], budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH):
             message = (
@@ -164,7 +164,9 @@ class PlanExpressions:
         return total, kind
 
     def _of_one_kind(self, nodes: Sequence[Any], message: str, hint: str) -> tuple[list[Expression], Dimension]:
-        """Expressions of one kind, and that: a plain number is of the kind that it stands beside, where that counts."""
+        """Return expressions of one kind, and that: a plain number is of the kind that it stands beside, where that
+        counts.
+        """
         built = [self._build(node) for node in nodes]
         kind = next((each for _, each in built if each != units.NUMBER), units.NUMBER)
         for (_, other), node in zip(built, nodes, strict=True):
@@ -182,7 +184,7 @@ class PlanExpressions:
         return total
 
     def _bind_units(self, parts: tuple[Any, ...]) -> tuple[list[tuple[Built, Any]], list[str]]:
-        """The operands of a product, each with its node, and the signs between them."""
+        """Return the operands of a product, each with its node, and the signs between them."""
         operands, signs = [(self._build(parts[0]), parts[0])], []
         for sign, node in zip(map(str, parts[1::2]), parts[2::2], strict=True):
             (before, dimension), number = operands[-1]
@@ -197,7 +199,7 @@ class PlanExpressions:
         return operands, signs
 
     def _unit(self, node: Any, divides_number: bool) -> units.Unit | None:
-        """The unit that a bare name behind ``*`` or ``/`` is, if it is one.
+        """Return the unit that a bare name behind ``*`` or ``/`` is, if it is one.
 
         What is a quantity of the plan too, such as ``vms``, is the unit behind a number and a ``/`` alone.
         """
@@ -210,7 +212,7 @@ class PlanExpressions:
         return unit
 
     def _times(self, sign: str, left: Built, right: Built, node: Any) -> Built:
-        """A product, which of two constants is one."""
+        """Return a product, which of two constants is one."""
         first, second = left[0], right[0]
         dimension = (units.multiply if sign == "*" else units.divide)(left[1], right[1])
         if sign == "/" and isinstance(second, Constant) and not second.value:
@@ -221,7 +223,7 @@ class PlanExpressions:
         return self._constant(finite(Value(value, dimension), node, self.scope).number, dimension)
 
     def _extreme(self, function: str, arguments: Sequence[Any]) -> Built:
-        """The least or the greatest of quantities of one kind."""
+        """Return the least or the greatest of quantities of one kind."""
         hint = f"the arguments of `{function}` must have the same dimension"
         built, kind = self._of_one_kind(arguments, "cannot compare {} with {}", hint)
         return Operation(function, tuple(built)), kind
@@ -236,7 +238,7 @@ WORD = "let"
 
 
 def is_let(statement: Any) -> TypeGuard[tree.Assignment]:
-    """Whether a statement is ``let NAME = ...``."""
+    """Return True if a statement is ``let NAME = ...``."""
     return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == WORD
 
 
@@ -309,7 +311,7 @@ class OwnQuantities:
 
 
 def resolve_goal(block: tree.Block | tree.Goal, family: Family, own: OwnQuantities) -> Goal:
-    """The goal of ``minimize cost``, or of an expression over quantities of the plan and of one's own.
+    """Return the goal of ``minimize cost``, or of an expression over quantities of the plan and of one's own.
 
     Raises MistakeError for any other.
     """
@@ -371,7 +373,7 @@ def _known(builder: PlanExpressions) -> str:
 
 
 def resolve_constraints(block: tree.Block, builder: PlanExpressions) -> tuple[Constraint, ...]:
-    """The constraints of one ``subject to`` block; wrong ones are reported and left out."""
+    """Return the constraints of one ``subject to`` block; wrong ones are reported and left out."""
     constraints = []
     for statement in block.statements or ():
         try:

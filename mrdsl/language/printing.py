@@ -56,7 +56,7 @@ class AskedText:
         return next((each for each in found if each not in (None, NUMBER)), None) or NUMBER
 
     def _text(self, expression: Expression, wanted: Dimension | None, factor: bool = False) -> str:
-        """The expression, whose constants get units such that it is of the dimension that is wanted, if any is.
+        """Return the expression, whose constants get units such that it is of the dimension that is wanted, if any is.
 
         Beside a count, but not as a factor, a constant is written as a plain number.
         """
@@ -85,7 +85,9 @@ class AskedText:
         raise TypeError(f"no expression: {expression!r}")
 
     def _product(self, operator: str, first: Expression, others: list[Expression], wanted: Dimension | None) -> str:
-        """The one factor whose dimension its constants leave open takes what is wanted; any more are plain numbers."""
+        """Return the one factor whose dimension its constants leave open takes what is wanted; any more are plain
+        numbers.
+        """
         factors = [first, *others]
         found = [dimension_of(factor, self.kinds) for factor in factors]
         open_ones = [place for place, each in enumerate(found) if each is None]
@@ -122,7 +124,7 @@ class AskedText:
 
 
 def _bare(text: str) -> str:
-    """A text without the brackets around all of it."""
+    """Return a text without the brackets around all of it."""
     if not (text.startswith("(") and text.endswith(")")):
         return text
     depth = 0
@@ -134,7 +136,7 @@ def _bare(text: str) -> str:
 
 
 def _goes_on(first: Expression, operators: str, text: str) -> bool:
-    """Whether what a sum or a product begins with is read as one without brackets: it is built from the left."""
+    """Return True if what a sum or a product begins with is read as one without brackets: it is built from the left."""
     return isinstance(first, Operation) and first.operator in operators and text.startswith("(")
 
 
@@ -148,7 +150,7 @@ INDENT = "  "
 
 
 def print_spec(spec: Spec) -> str:
-    """The text of a spec, in SI; what ``let`` names is written out wherever it is used."""
+    """Return the text of a spec, in SI; what ``let`` names is written out wherever it is used."""
     return "\n".join(_statements(spec)) + "\n"
 
 
@@ -231,7 +233,7 @@ def _moment(value: float | str) -> str:
 
 
 def distribution_text(value: Distribution, kind: str, currency: str) -> str:
-    """A distribution as the language writes it, its parameters in the kind's SI unit."""
+    """Return a distribution as the language writes it, its parameters in the kind's SI unit."""
     parts = []
     for position, parameter in enumerate(value.parameters):
         own = "number" if value.name == "mixture" and position == 0 else kind
@@ -244,7 +246,7 @@ def distribution_text(value: Distribution, kind: str, currency: str) -> str:
 
 
 def _number(value: float, kind: str, currency: str) -> str:
-    """The shortest text that reads back as the same float, with the kind's SI unit."""
+    """Return the shortest text that reads back as the same float, with the kind's SI unit."""
     text = repr(value) if isinstance(value, int) else float_text(float(value))
     unit = KINDS[kind].si.format(currency=currency)
     if not unit or kind in ("vms", "slots", "jobs", "tasks"):

@@ -57,7 +57,7 @@ _NO_CHARACTER = "remove it; quote names that are not identifiers"
 
 
 def parse_with_errors(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
-    """The tree of what could be understood, and a diagnostic for every place that could not."""
+    """Return the tree of what could be understood, and a diagnostic for every place that could not."""
     run = _Recovery(text, file)
     return tree.Document(file, text, run.statements()), tuple(run.found)
 
@@ -131,7 +131,7 @@ class _Recovery:
         return True
 
     def _cut_back(self, token: Token) -> None:
-        """Drops half-parsed pieces until the automaton takes the token."""
+        """Drop half-parsed pieces until the automaton takes the token."""
         state = self.parser.parser_state
         while len(state.state_stack) > 1:
             if token.type in self.parser.accepts():
@@ -187,7 +187,7 @@ class _Recovery:
         return ()
 
     def _tokens(self) -> Iterator[Token]:
-        """The tokens of the text without the newlines inside brackets."""
+        """Yield the tokens of the text without the newlines inside brackets."""
         signs, previous = 0, ""
         for token in self._raw_tokens():
             if token.type == "_NEWLINE" and self.open_brackets:
@@ -223,7 +223,7 @@ class _Recovery:
         return signs + (token.type == previous == "SUM_SIGN")
 
     def _raw_tokens(self) -> Iterator[Token]:
-        """The tokens of the text; what starts none is reported, and skipped or mended."""
+        """Yield the tokens of the text; what starts none is reported, and skipped or mended."""
         thread = grammar().parse_interactive(self.text, start="document").lexer_thread
         raw: Any = getattr(thread.lexer, "lexer", thread.lexer)
         state: Any = thread.state
@@ -242,7 +242,7 @@ class _Recovery:
                 return
 
     def _explain_character(self, position: int, line: int, column: int, again: bool) -> str:
-        """Reports what starts no token (once a line) and gives the stretch to skip."""
+        """Report what starts no token (once a line) and give the stretch to skip."""
         character = self.text[position]
         if character == '"':
             end = self.text.find("\n", position)

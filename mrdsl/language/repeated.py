@@ -35,7 +35,7 @@ class Header:
 def resolve_repeated(
     word: str, declared: Block, blocks: Sequence[tree.Block | tree.Alike], context: BlockContext
 ) -> Sequence[Node]:
-    """The nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
+    """Return the nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
     headers: list[Header | tree.Alike] = []
     for block in blocks if _stand_alone(blocks) else _each(blocks):
         header = block if isinstance(block, tree.Alike) else _told_header(word, declared, block, context)
@@ -63,7 +63,9 @@ def _each(blocks: Sequence[tree.Block | tree.Alike]) -> Iterator[tree.Block]:
 
 
 def _stand_alone(blocks: Sequence[tree.Block | tree.Alike]) -> bool:
-    """Whether blocks that are written alike need no look at the others: none is extended, and each has its own name."""
+    """Return True if blocks that are written alike need no look at the others: none is extended, and each has its own
+    name.
+    """
     alike = [row.name for block in blocks if isinstance(block, tree.Alike) for row in block.rows]
     if not alike:
         return True
@@ -78,7 +80,7 @@ def _stand_alone(blocks: Sequence[tree.Block | tree.Alike]) -> bool:
 
 
 def _told_header(word: str, declared: Block, block: tree.Block, context: BlockContext) -> Header | None:
-    """A block's header; None where it is a mistake, which is reported."""
+    """Return a block's header; None where it is a mistake, which is reported."""
     try:
         return _header(word, declared, block, context)
     except MistakeError as mistake:
@@ -89,7 +91,7 @@ def _told_header(word: str, declared: Block, block: tree.Block, context: BlockCo
 def _told(
     word: str, declared: Block, header: Header, named: dict[str, Header], context: BlockContext
 ) -> Sequence[Node] | None:
-    """The nodes of a block, none where it is unusable; None where it is a mistake itself. Either is reported."""
+    """Return the nodes of a block, none where it is unusable; None where it is a mistake itself. Either is reported."""
     try:
         nodes = _resolve_one(word, declared, header, named, context)
     except MistakeError as mistake:
@@ -101,13 +103,15 @@ def _told(
 
 
 def _resolve_alone(word: str, declared: Block, context: BlockContext, block: tree.Block) -> Sequence[Node]:
-    """The node of a block that extends none, none where it is unusable, which is reported."""
+    """Return the node of a block that extends none, none where it is unusable, which is reported."""
     header = _told_header(word, declared, block, context)
     return () if header is None else _told(word, declared, header, {}, context) or ()
 
 
 def _joined(parts: Sequence[Sequence[Node]]) -> Sequence[Node]:
-    """All parts as one tuple, or, where some are columns, as they are with the written nodes between them together."""
+    """Return all parts as one tuple, or, where some are columns, as they are with the written nodes between them
+    together.
+    """
     if all(isinstance(part, tuple) for part in parts):
         return tuple(node for part in parts for node in part)
     together: list[Sequence[Node]] = []
@@ -214,7 +218,7 @@ def _no_duplicates(word: str, nodes: Sequence[Node], context: BlockContext) -> N
 def _inherited(
     word: str, header: Header, named: dict[str, Header], context: BlockContext, chain: tuple[str, ...]
 ) -> tuple[Any, ...]:
-    """The block's statements on top of those of the block it extends."""
+    """Return the block's statements on top of those of the block it extends."""
     own = header.block.statements or ()
     if header.base is None:
         return own
@@ -253,7 +257,9 @@ def _inherited(
 
 
 def overlay(below: tuple[Any, ...], above: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The statements of both, where an item or block above replaces or refines the one below of the same words."""
+    """Return the statements of both, where an item or block above replaces or refines the one below of the same
+    words.
+    """
     places = {_key(statement): index for index, statement in enumerate(below)}
     merged = {key: below[index] for key, index in places.items()}
     out: list[Any] = list(below)

@@ -39,12 +39,12 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
 
 
 def is_requirement(statement: Any) -> bool:
-    """Whether a statement of the top level is a ``require { ... }`` block."""
+    """Return True if a statement of the top level is a ``require { ... }`` block."""
     return isinstance(statement, tree.Block) and str(statement.words[0]) == WORD
 
 
 def check_requirements(blocks: Iterable[tree.Block], parameters: Parameters, scope: Scope) -> None:
-    """Reports every comparison that does not hold or cannot be made; a broken param has been reported before."""
+    """Report every comparison that does not hold or cannot be made; a broken param has been reported before."""
     for block in blocks:
         _check_header(block, scope)
         for statement in block.statements or ():
@@ -154,20 +154,22 @@ class Rows:
 
 
 def split(statements: tuple[Any, ...]) -> tuple[tuple[tree.Block, ...], tuple[Any, ...]]:
-    """The blocks ``require { ... }`` among the statements of a table's braces, and the others."""
+    """Return the blocks ``require { ... }`` among the statements of a table's braces, and the others."""
     asked = tuple(s for s in statements if isinstance(s, tree.Block) and str(s.words[0]) == WORD)
     return asked, tuple(s for s in statements if s not in asked) if asked else statements
 
 
 def asked_words(blocks: Sequence[tree.Block]) -> frozenset[str]:
-    """The words that requirements say something of at their top level."""
+    """Return the words that requirements say something of at their top level."""
     return frozenset(
         str(token) for block in blocks for each in block.statements or () if (token := _subject(each)) is not None
     )
 
 
 def kept_rows(blocks: Sequence[tree.Block], rows: Rows, context: BlockContext) -> NDArray[np.bool_]:
-    """The rows that meet all requirements; none, with the reason in the report, where one is wrong or none is left."""
+    """Return the rows that meet all requirements; none, with the reason in the report, where one is wrong or none is
+    left.
+    """
     import numpy as np
 
     report = context.scope.report
@@ -196,7 +198,7 @@ def _clauses(block: tree.Block, prefix: str, rows: Rows, context: BlockContext) 
 
 
 def _subject(statement: Any) -> Token | None:
-    """The word that a statement says something of; None where it is none."""
+    """Return the word that a statement says something of; None where it is none."""
     match statement:
         case tree.Assignment((word,), _) | tree.Comparison(tree.Name(word), _, _):
             found: Token = word
@@ -222,7 +224,8 @@ def _clause(statement: Any, prefix: str, rows: Rows, scope: Scope) -> Clause:
 
 
 def _attribute_name(written: str, token: Any, rows: Rows, scope: Scope) -> str:
-    """The attribute of that path; or the one whose last word it is, if one alone, or one alone is in every row's block.
+    """Return the attribute of that path; or the one whose last word it is, if one alone, or one alone is in every row's
+    block.
 
     Raises MistakeError.
     """

@@ -48,7 +48,7 @@ class Importer:
     seen: set[Path] = field(default_factory=set)
 
     def expand(self, statements: tuple[Any, ...], folder: Path, chain: tuple[Path, ...]) -> list[Any]:
-        """The statements with every import replaced by what it brings."""
+        """Return the statements with every import replaced by what it brings."""
         out: list[Any] = []
         for statement in tree.unfolded(statements, ("import",)):
             if isinstance(statement, tree.Block) and statement.words[0] == "import":
@@ -128,7 +128,7 @@ class Importer:
 
 
 def _inside(files: Files, written: str, node: Any, scope: Scope, root: Path) -> Path:
-    """The imported file, which lies below the spec's own folder."""
+    """Return the imported file, which lies below the spec's own folder."""
     if not files.resolved(written, node, scope).is_relative_to(root.resolve()):
         raise outside_error(written, node, scope)
     return Files(files.folder, outside=True, found=files.found).find(written, node, scope)
@@ -171,7 +171,7 @@ def resolve(
     seed: int | None = None,
     outside: bool = False,
 ) -> Resolved:
-    """Resolves a document. ``folder`` is where the spec's files are looked up."""
+    """Resolve a document. ``folder`` is where the spec's files are looked up."""
     report = Report()
     files = Files(folder, outside)
     importer = Importer(files, report, [document.file], {document.file: document.text})

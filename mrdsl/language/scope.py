@@ -39,7 +39,7 @@ class Draws:
         turn: int,
         accept: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
     ) -> NDArray[np.float64]:
-        """The values of one call; normal and mixture are drawn again where the item does not allow them.
+        """Return the values of one call; normal and mixture are drawn again where the item does not allow them.
 
         Raises OutOfRangeError where a thousand rounds do not give enough acceptable values.
         """

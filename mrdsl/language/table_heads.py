@@ -118,7 +118,7 @@ def _current_path(node_type: type[Node], path: str, span: Span, report: Report) 
 
 
 def attribute(node_type: type[Node], path: str) -> tuple[str, Item] | None:
-    """The field and the declaration behind a dotted path as tables write it; None where there is none."""
+    """Return the field and the declaration behind a dotted path as tables write it; None where there is none."""
     return _find(node_type, path.split("."))
 
 
@@ -144,7 +144,7 @@ def _find(node_type: type[Node], parts: list[str]) -> tuple[str, Item] | None:
 
 
 def all_paths(node_type: type[Node]) -> list[str]:
-    """Every attribute that a table of these blocks may have, as dotted words."""
+    """Return every attribute that a table of these blocks may have, as dotted words."""
     words = vocabulary(node_type)
     paths = []
     for word, (_, item) in words.items.items():
@@ -187,7 +187,7 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, context: Blo
 
 
 def _in_unit(written: str, unit: str, kind: units.Kind, span: Span, context: BlockContext) -> Value:
-    """One of the unit in a head's brackets. Raises MistakeError."""
+    """Return one of the unit in a head's brackets. Raises MistakeError."""
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     tree = parse_expression(text)
     if tree is None:

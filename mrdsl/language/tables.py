@@ -42,7 +42,7 @@ def resolve_table(
     context: BlockContext,
     block: BlockTree,
 ) -> Sequence[Node]:
-    """The columns of a table's rows; empty where the table is wrong, with the reasons in the report."""
+    """Return the columns of a table's rows; empty where the table is wrong, with the reasons in the report."""
     report = context.scope.report
     before = len(report.found)
     table = context.files.shown(source.written)
@@ -107,7 +107,7 @@ def _attributes(columns: Sequence[Column], reader: CellReader, names: Sequence[s
 
 
 def _extra(column: Column, reader: CellReader) -> Attribute:
-    """A column that is there for requirements alone: words, or numbers where it is compared with one."""
+    """Return a column that is there for requirements alone: words, or numbers where it is compared with one."""
     return Attribute(
         lambda: units.scaled(reader.numbers([column.index], [False])[0], column.factor),
         column.dimension,
@@ -116,7 +116,7 @@ def _extra(column: Column, reader: CellReader) -> Attribute:
 
 
 def _of_rows(every: Columns[Node], kept: NDArray[np.bool_]) -> Columns[Node]:
-    """The columns of some of the rows."""
+    """Return the columns of some of the rows."""
     rows = kept.nonzero()[0].tolist()
     values = {path: value[kept] if getattr(value, "ndim", 0) else value for path, value in every.values.items()}
     return Columns(every.node_type, [every.names[row] for row in rows], values, partial(_row_at, every.span_at, rows))

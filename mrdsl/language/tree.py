@@ -148,13 +148,13 @@ class Alike:
         return self.rows[0].shape.word
 
     def block(self, index: int) -> Block:
-        """The tree of one of the blocks."""
+        """Return the tree of one of the blocks."""
         if index not in self._blocks:
             self._blocks[index] = self._parse(self.rows[index])
         return self._blocks[index]
 
     def blocks(self) -> Iterator[Block]:
-        """The trees of all of them."""
+        """Yield the trees of all of them."""
         return map(self.block, range(len(self.rows)))
 
 
@@ -169,12 +169,14 @@ Statement = Assignment | Block | Comparison | Goal | Alike
 
 
 def first_block(statement: Block | Alike) -> Block:
-    """A block, or the first of such that are written alike."""
+    """Return a block, or the first of such that are written alike."""
     return statement.block(0) if isinstance(statement, Alike) else statement
 
 
 def unfolded(statements: Iterable[Any], words: Container[str]) -> Iterator[Any]:
-    """The statements, with a tree of each block where such that are written alike begin with one of some words."""
+    """Yield the statements, with a tree of each block where such that are written alike begin with one of some
+    words.
+    """
     for statement in statements:
         if statement.__class__ is Alike and statement.word in words:
             yield from statement.blocks()
@@ -191,14 +193,14 @@ class Document(NamedTuple):
 
 
 def first_token(node: Any) -> Token:
-    """The token with which a node begins."""
+    """Return the token with which a node begins."""
     while not isinstance(node, Token):
         node = _edge(node, first=True)
     return node
 
 
 def last_token(node: Any) -> Token:
-    """The token with which a node ends."""
+    """Return the token with which a node ends."""
     while not isinstance(node, Token):
         node = _edge(node, first=False)
     return node
@@ -241,7 +243,7 @@ class FileNames(NamedTuple):
 
 
 def shift_lines(node: Any, index: int) -> None:
-    """Counts the lines of an imported tree on from the ``index``-th multiple of :data:`LINES_A_FILE`."""
+    """Count the lines of an imported tree on from the ``index``-th multiple of :data:`LINES_A_FILE`."""
     if isinstance(node, Token):
         node.line = (node.line or 1) % LINES_A_FILE + index * LINES_A_FILE
         node.end_line = (node.end_line or 1) % LINES_A_FILE + index * LINES_A_FILE
@@ -251,7 +253,7 @@ def shift_lines(node: Any, index: int) -> None:
 
 
 def names_in(node: Any) -> Iterator[Token]:
-    """The tokens of all plain names in a node, in order."""
+    """Yield the tokens of all plain names in a node, in order."""
     if isinstance(node, Name):
         yield node.token
     elif isinstance(node, tuple):
@@ -271,7 +273,7 @@ def header_span(files: FileNames, node: Block) -> Span:
 
 
 def word_text(token: Token) -> str:
-    """A word's text: the name itself, or what stands between its quotes."""
+    """Return a word's text: the name itself, or what stands between its quotes."""
     return unquote(token) if token.type == "STRING" else str(token)
 
 

@@ -37,12 +37,16 @@ class Vocabulary:
         return (*self.singles, *self.repeated)
 
     def is_single(self, block: tree.Block, word: str = "") -> bool:
-        """Whether a block is a single one; where a word may be either, a name behind it makes it a repeated one."""
+        """Return True if a block is a single one; where a word may be either, a name behind it makes it a
+        repeated one.
+        """
         word = word or tree.word_text(block.words[0])
         return word in self.singles and not (word in self.repeated and len(block.words) > 1)
 
     def short_form(self, word: str) -> tuple[str, Block, Item] | None:
-        """The field, the block and the item that ``word = value`` gives where the word is a block's; else None."""
+        """Return the field, the block and the item that ``word = value`` gives where the word is a block's;
+        else None.
+        """
         name, block = self.singles.get(word, ("", None))
         if block is None or not block.short:
             return None
@@ -52,7 +56,7 @@ class Vocabulary:
 
 
 def vocabulary(node: type[Node]) -> Vocabulary:
-    """The words of a node type. A trailing underscore of a field, as in ``from_``, is not part of its word."""
+    """Return the words of a node type. A trailing underscore of a field, as in ``from_``, is not part of its word."""
     key: Any = node
     words: Vocabulary = _vocabulary(key)
     return words
@@ -181,16 +185,16 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def name_text(word: str) -> str:
-    """A name as a spec has it: in quotes where it is no word of the grammar."""
+    """Return a name as a spec has it: in quotes where it is no word of the grammar."""
     return word if _NAME.fullmatch(word) else quoted(word)
 
 
 def quoted(text: str) -> str:
-    """A text in quotes."""
+    """Return a text in quotes."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'
 
 
 def float_text(value: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Return the shortest text that reads back as the same number."""
     return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

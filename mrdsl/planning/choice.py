@@ -38,7 +38,8 @@ class Choice:
 
 
 def choose(spec: Spec, family: Family, solver: str, formulation: str | None, relax: bool, limits: Limits) -> Choice:
-    """The solver or pipeline and the formulation that solve ``spec``: unless one is named, the first that it can solve.
+    """Return the solver or pipeline and the formulation that solve ``spec``: unless one is named, the first that it can
+    solve.
 
     The command line's name comes before the spec's ``solve with``, which comes before the family's choice. Raises
     MrdslError: unknown-solver, unknown-formulation, unable-solver, unserved-family, unknown-option.
@@ -100,7 +101,9 @@ def with_bound_of(first: Result, second: Result) -> Result:
 
 
 def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
-    """The choice for a model that is at hand: a solver for its formulation; raises MrdslError ``unable-solver``."""
+    """Return the choice for a model that is at hand: a solver for its formulation; raises MrdslError
+    ``unable-solver``.
+    """
     if choice.solver is not None and not choice.solver.is_pipeline:
         return replace(choice, formulation=formulation)
     if solver != "auto" and choice.solver is not None:
@@ -130,7 +133,7 @@ def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto"
 
 
 def formulation_named(family: Family, name: str | None) -> Formulation:
-    """The family's formulation of that name (case does not matter), by default its first."""
+    """Return the family's formulation of that name (case does not matter), by default its first."""
     if name is None:
         if not family.formulations:
             raise MrdslError(
@@ -194,7 +197,7 @@ def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
 
 
 def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limits) -> tuple[Limits, dict[str, Any]]:
-    """The options of ``solve with`` as limits (the command line's come first) and as the steps' parameters."""
+    """Return the options of ``solve with`` as limits (the command line's come first) and as the steps' parameters."""
     method = spec.method
     if method is None or (method.name != declared.name and method.name != "auto"):
         return limits, {}

@@ -18,7 +18,7 @@ from mrdsl.spec.spec import Spec
 
 
 def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:
-    """The result with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+    """Return the result with its plan checked and valued from the facts alone; no plan where a promise is broken."""
     result = finite(result)
     if result.plan is None:
         return result
@@ -50,13 +50,13 @@ def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | N
 
 
 def unproven(result: Result) -> Result:
-    """The result with a plan that is no longer called optimal."""
+    """Return the result with a plan that is no longer called optimal."""
     stopped = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
     return replace(result, solution=SolutionStatus.FEASIBLE, termination=stopped)
 
 
 def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
-    """Every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
+    """Yield every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
     from mrdsl.contracts.subject_to import broken
 
     if family.verify is not None:
@@ -66,7 +66,7 @@ def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[
 
 
 def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, method: str) -> Answer:
-    """The answer without what ``known`` contradicts: a verified plan and a proven bound, found by ``method``.
+    """Return the answer without what ``known`` contradicts: a verified plan and a proven bound, found by ``method``.
 
     A bound beyond the value of a plan that exists is withdrawn for the known one; a point beyond the known bound, and
     "infeasible" of a spec that has a plan, are errors of the solver.
@@ -92,7 +92,7 @@ def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, meth
 
 
 def better_of(result: Result, known: Result, limits: Limits, maximize: bool, solver: str, method: str) -> Result:
-    """The result, or ``known`` where its plan is worth more, or where ``solver`` has none; both are verified.
+    """Return the result, or ``known`` where its plan is worth more, or where ``solver`` has none; both are verified.
 
     ``method`` is who found ``known``. The plan is told to be its; it is optimal as far as the better bound proves that.
     What was told of the plan that is left out is left out with it.
@@ -116,7 +116,9 @@ def better_of(result: Result, known: Result, limits: Limits, maximize: bool, sol
 
 
 def not_the_best(result: Result, known: Result, limits: Limits, maximize: bool, solver: str, method: str) -> Result:
-    """The result, no longer optimal where ``known``, found by ``method``, is worth more than its gap explains."""
+    """Return the result, no longer optimal where ``known``, found by ``method``, is worth more than its gap
+    explains.
+    """
     gap = (limits.gap or DEFAULT_GAP) + TOLERANCE
     if result.solution is not SolutionStatus.OPTIMAL or not _is_worth_more(known, result, gap, maximize):
         return result
@@ -131,12 +133,12 @@ def not_the_best(result: Result, known: Result, limits: Limits, maximize: bool, 
 
 
 def method_of(formulation: Formulation) -> str:
-    """The name of what knows a plan without a solver."""
+    """Return the name of what knows a plan without a solver."""
     return getattr(formulation.known, "__name__", "a method").replace("_", " ")
 
 
 def _is_worth_more(known: Result, result: Result, gap: float, maximize: bool) -> bool:
-    """Whether the plan that is known is better by more than the relative ``gap``, or the only one."""
+    """Return True if the plan that is known is better by more than the relative ``gap``, or the only one."""
     if known.plan is None or known.value is None or result.plan is None or result.value is None:
         return known.plan is not None and result.plan is None
     more = known.value - result.value if maximize else result.value - known.value

@@ -58,7 +58,7 @@ class CompiledModel:
         return self._model
 
     def update(self, **parameters: Any) -> CompiledModel:
-        """Gives params new values: numbers, or text with a unit (``deadline="15 min"``); the others stay as they are.
+        """Give params new values: numbers, or text with a unit (``deadline="15 min"``); the others stay as they are.
 
         Raises MrdslError where the spec has no such param or the values break it; the model then stays as it was.
         """
@@ -66,19 +66,19 @@ class CompiledModel:
         return self
 
     def revise(self, spec: Spec) -> CompiledModel:
-        """Takes another spec in place of this one, such as one with changed facts."""
+        """Take another spec in place of this one, such as one with changed facts."""
         self._spec, self._model = spec, None
         return self
 
     def solve(self, solver: str = "auto", limits: Limits | None = None) -> Result:
-        """Solves the spec as it is now, or its model once that has been asked for.
+        """Solve the spec as it is now, or its model once that has been asked for.
 
         Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` where a pipeline is to solve a model.
         """
         return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
 
     def result(self, solver: str = "a solver of the caller's") -> Result:
-        """Reads the plan in the variables of :attr:`model`, which you solved with a solver of your own.
+        """Read the plan in the variables of :attr:`model`, which you solved with a solver of your own.
 
         The point is checked against the model, and the plan against the spec. What solved it is not asked for a proof:
         no bound is claimed, and the plan is feasible, not optimal.
@@ -102,7 +102,9 @@ class CompiledModel:
         return finish(self._spec, found, formulation, relax, {"name": solver, "version": None, "file": None})
 
     def __getstate__(self) -> dict[str, Any]:
-        """The spec and how it is solved; the model and the text's tree are made again where they are asked for."""
+        """Return the spec and how it is solved; the model and the text's tree are made again where they are
+        asked for.
+        """
         return {**self.__dict__, "_model": None, "_updater": None}
 
     def _reader(self) -> Updater:

@@ -61,7 +61,7 @@ class Change:
         return f"in {self.setting.when}: {told}" if self.setting.when else told
 
     def document(self) -> dict[str, Any]:
-        """The change as JSON."""
+        """Return the change as JSON."""
         named = {
             f.name: getattr(self.setting, f.name) for f in fields(self.setting) if f.name not in ("action", "value")
         }
@@ -80,14 +80,14 @@ class Difference:
     note: str = ""
 
     def lines(self) -> Iterator[str]:
-        """The changes as text."""
+        """Yield the changes as text."""
         for change in self.changes[:SHOWN]:
             yield change.text
         if len(self.changes) > SHOWN:
             yield f"... and {len(self.changes) - SHOWN} more: --json has all"
 
     def table(self) -> Table:
-        """The changes with their numbers."""
+        """Return the changes with their numbers."""
         rows = [(c.text, c.setting.when, c.setting.what, c.before, c.after, c.change) for c in self.changes]
         return Table("To do", ("to do", "when", "what", "before", "after", "change"), rows)
 
@@ -159,7 +159,7 @@ def _by_place(settings: Sequence[Setting]) -> Mapping[tuple[str, ...], Setting]:
 
 
 def _same(change: Change) -> bool:
-    """Whether nothing is to be done: a count that is not there is 0, a word or an option is not."""
+    """Return True if nothing is to be done: a count that is not there is 0, a word or an option is not."""
     counted = change.setting.action in MORE_AND_LESS
     if change.change is None or (not counted and None in (change.before, change.after)):
         return change.before == change.after
@@ -195,5 +195,5 @@ def _told(change: Change) -> str:
 
 
 def _unit(unit: str, count: str) -> str:
-    """The unit of one thing, where it is one: ``1 map slot``, ``1 VM``."""
+    """Return the unit of one thing, where it is one: ``1 map slot``, ``1 VM``."""
     return unit.removesuffix("s") if count == "1" and unit.endswith(("VMs", "jobs", "slots", "tasks")) else unit

@@ -24,7 +24,7 @@ Write = Callable[[Spec, Plan, Wishes], Exported]
 
 
 def export(spec: Spec, plan: Plan, form: str, wishes: Wishes) -> Exported:
-    """A plan as a form. Raises MrdslError where it has none of this name, or the target would refuse it."""
+    """Return a plan as a form. Raises MrdslError where it has none of this name, or the target would refuse it."""
     return writer_of(spec, form)(spec, plan, wishes)
 
 
@@ -79,7 +79,7 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
 
 
 def _refuse_others(target: Target, wishes: Wishes) -> None:
-    """Raises MrdslError for what the target does not know, and for sizes of a machine that are none."""
+    """Raise MrdslError for what the target does not know, and for sizes of a machine that are none."""
     for name in ("cores", "memory"):
         size = getattr(wishes, name)
         if size is not None and not 0 < size < inf:
@@ -93,20 +93,22 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
 
 
 def _part(name: str, part: str) -> str:
-    """The file's name with the part before its ending: ``emr-sort.json``."""
+    """Return the file's name with the part before its ending: ``emr-sort.json``."""
     path = PurePath(name)
     return str(path.with_name(f"{path.stem}-{part}{path.suffix}")) if part else name
 
 
 def _origin(spec: Spec, plan: Plan) -> Origin:
-    """The plan's fingerprint is that of the object under ``plan`` in the JSON result: the same on every machine."""
+    """Return the plan's fingerprint is that of the object under ``plan`` in the JSON result: the same on every
+    machine.
+    """
     text = json.dumps(plain(plan.document()), sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Origin(PurePath(spec.file).name, spec.title, spec.problem, f"sha256:{digest}", __version__)
 
 
 def as_wished(deployment: Deployment, wishes: Wishes) -> Deployment:
-    """The deployment with types that are called, and are as large, as the user says.
+    """Return the deployment with types that are called, and are as large, as the user says.
 
     Raises MrdslError for a type that the spec does not have.
     """

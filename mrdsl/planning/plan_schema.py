@@ -44,7 +44,7 @@ class _Definitions:
     known: dict[str, Schema] = field(default_factory=dict)
 
     def of(self, hint: Any) -> Schema:
-        """The schema of a type of the decoder's."""
+        """Return the schema of a type of the decoder's."""
         if hint is Any:
             return {}
         if isinstance(hint, type) and hint in _SIMPLE:
@@ -95,12 +95,12 @@ class _Definitions:
 
 
 def _is_saved(hint: Any) -> bool:
-    """Whether values of a type are saved; what is called is not."""
+    """Return True if values of a type are saved; what is called is not."""
     return not any(get_origin(one) is not None and "Callable" in str(one) for one in (hint, *get_args(hint)))
 
 
 def _documented(schema: Schema, declared: Any) -> Schema:
-    """The schema with a word about an item or a block, and an item's limits."""
+    """Return the schema with a word about an item or a block, and an item's limits."""
     if declared is None:
         return schema
     form = {**schema, "description": declared.doc}
@@ -125,7 +125,7 @@ def _documented(schema: Schema, declared: Any) -> Schema:
 
 
 def plan_schema(kinds: Iterable[str] | None = None) -> Schema:
-    """The JSON Schema of saved plans of these families, by default of all that are installed.
+    """Return the JSON Schema of saved plans of these families, by default of all that are installed.
 
     What `mrdsl solve --json` prints follows it too: only what it lacks is not required.
     """

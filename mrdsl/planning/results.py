@@ -26,7 +26,7 @@ from mrdsl.spec.spec import Spec
 
 
 def goal_of(spec: Spec, family: Family) -> GoalKind:
-    """The goal that the spec names, by default the family's first."""
+    """Return the goal that the spec names, by default the family's first."""
     wanted = spec.goal
     for kind in family.goals:
         if wanted is None or (kind.sense, kind.quantity) == (wanted.sense, wanted.quantity):
@@ -52,7 +52,7 @@ def ended(
     before: tuple[Diagnostic, ...],
     seconds: Mapping[str, float],
 ) -> Result:
-    """The result for its user: what was found, and what is to be said where nothing was."""
+    """Return the result for its user: what was found, and what is to be said where nothing was."""
     diagnostics = before + result.diagnostics
     if result.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
         diagnostics += (
@@ -84,7 +84,7 @@ def ended(
 
 
 def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:
-    """The result with what was solved, for what goal and by whom."""
+    """Return the result with what was solved, for what goal and by whom."""
     goal = goal_of(spec, family)
     unit = spec.currency if goal.unit == "currency" else goal.unit
     return replace(
@@ -104,7 +104,9 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
 
 
 def period_of(spec: Spec, family: Family, unit: str) -> float | None:
-    """The time that a goal in money is the cost of [s]; None of other goals, and where the spec does not choose it."""
+    """Return the time that a goal in money is the cost of [s]; None of other goals, and where the spec does not choose
+    it.
+    """
     return float(family.paid_for(spec)) if family.paid_for is not None and unit == spec.currency else None
 
 
@@ -130,7 +132,7 @@ def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
 
 
 def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
-    """The claims of a solver that were withdrawn, as warnings."""
+    """Return the claims of a solver that were withdrawn, as warnings."""
     hint = "the plan was checked and is valid, but its optimality is not proven; compare with another solver"
     return tuple(
         warning("contradicted-claim", f"{answer.solver} {answer.version or ''}: {doubt}", span, hint)
@@ -139,7 +141,7 @@ def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
 
 
 def result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
-    """The answer with the plan that was read from it, and a diagnostic where the solver failed."""
+    """Return the answer with the plan that was read from it, and a diagnostic where the solver failed."""
     diagnostics: tuple[Diagnostic, ...] = ()
     if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
         diagnostics = (failure(answer.solver, answer.message, span),)
@@ -156,7 +158,7 @@ def result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
 
 
 def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None) -> Result:
-    """The answer with the plan that a solver left in the model."""
+    """Return the answer with the plan that a solver left in the model."""
     plan = None
     if answer.solution is not SolutionStatus.NONE:
         if formulation.decode is None:
@@ -169,7 +171,7 @@ def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, re
 def refined(
     spec: Spec, formulation: Formulation, result: Result, relax: bool, limits: Limits, solve: SolveModel | None
 ) -> Result:
-    """The result with what the model leaves out done to its plan."""
+    """Return the result with what the model leaves out done to its plan."""
     if formulation.refine is None or result.plan is None:
         return result
     return formulation.refine(spec, relax, limits, result, solve)
@@ -204,7 +206,9 @@ def run_foreign(solver: SolverFile, family: Family, run: Callable[[], Result], e
 def held_to_the_spec(
     solver: SolverFile, family: Family, result: Result, verified: Callable[[Result], Result]
 ) -> Result:
-    """The verified result of a plug-in's pipeline: a plan that breaks the spec, or cannot be read, is its fault."""
+    """Return the verified result of a plug-in's pipeline: a plan that breaks the spec, or cannot be read, is
+    its fault.
+    """
     found = last_plugin(solver, family.name)
     if found is None:
         return verified(result)

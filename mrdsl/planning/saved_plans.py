@@ -49,7 +49,7 @@ class Saved:
 
 
 def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
-    """The saved plan as plain JSON values, names of files relative to ``folder`` if it is given.
+    """Return the saved plan as plain JSON values, names of files relative to ``folder`` if it is given.
 
     Raises MrdslError where the result has no spec.
     """
@@ -81,7 +81,7 @@ def fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def read_saved(text: str, name: str = "") -> Saved:
-    """The saved plan in a text; nothing in it is believed yet (see :mod:`mrdsl.planning.verified_plans`).
+    """Return the saved plan in a text; nothing in it is believed yet (see :mod:`mrdsl.planning.verified_plans`).
 
     Raises MrdslError ``malformed-plan`` with the place for anything else.
     """

@@ -50,7 +50,7 @@ class SavedFile:
     content: bytes | None = None
 
     def state(self) -> str:
-        """Whether the file is still the same where it lay: ``same``, ``changed``, ``missing``, ``unknown``."""
+        """Return True if the file is still the same where it lay: ``same``, ``changed``, ``missing``, ``unknown``."""
         if not self.sha256:
             return UNKNOWN
         try:
@@ -74,7 +74,7 @@ class Collected:
         self.elsewhere = {read.place: read.path for read in self.spec.files if read.place}
 
     def number(self, source: Source) -> int:
-        """The number of the file that a source names."""
+        """Return the number of the file that a source names."""
         path = str(Path(source.path).resolve())
         path = self.elsewhere.get(path, path)
         self.files.setdefault(path, None)
@@ -82,7 +82,7 @@ class Collected:
         return list(self.files).index(path)
 
     def documents(self, folder: str | None) -> list[dict[str, Any]]:
-        """The files as JSON, their paths relative to a folder if it is given."""
+        """Return the files as JSON, their paths relative to a folder if it is given."""
         left = budgets.SAVED_BYTES
         documents = []
         for path, read in self.files.items():
@@ -102,7 +102,7 @@ class Collected:
 
 
 def _relative(path: str, folder: str) -> str:
-    """The path as seen from a folder, with ``/``; as it is if none leads there, as between drives."""
+    """Return the path as seen from a folder, with ``/``; as it is if none leads there, as between drives."""
     try:
         return Path(os.path.relpath(path, Path(folder).resolve())).as_posix()
     except ValueError:
@@ -114,7 +114,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _unchanged(path: str, read: FileRead | None) -> bytes | None:
-    """The bytes of a file, None where it is not the one that was read, or is not there."""
+    """Return the bytes of a file, None where it is not the one that was read, or is not there."""
     place = read.place or path if read is not None else path
     try:
         if read is not None and not read.sha256:
@@ -128,13 +128,15 @@ def _unchanged(path: str, read: FileRead | None) -> bytes | None:
 
 
 def _name(path: str, spec_file: str, absolute: bool) -> str:
-    """The path as the spec's folder sees it; ``absolute``: as it is if it lies outside of that folder."""
+    """Return the path as the spec's folder sees it; ``absolute``: as it is if it lies outside of that folder."""
     folder = Path(spec_file).resolve().parent if spec_file else Path.cwd()
     return path if absolute and not Path(path).is_relative_to(folder) else _relative(path, str(folder))
 
 
 def saved_files(documents: Any, path: str, saved: str = "") -> tuple[SavedFile, ...]:
-    """The files that a plan remembers; relative paths are seen from the file ``saved``. Raises MalformedError."""
+    """Return the files that a plan remembers; relative paths are seen from the file ``saved``. Raises
+    MalformedError.
+    """
     if not isinstance(documents, Sequence) or isinstance(documents, str):
         raise MalformedError(path, "is not a list of files")
     left = budgets.SAVED_BYTES
@@ -201,7 +203,7 @@ def place_of(file: SavedFile) -> str:
 
 @cache
 def _unpacking() -> Path:
-    """A temporary folder of this process, which goes with it."""
+    """Return a temporary folder of this process, which goes with it."""
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(scratch_folder())
@@ -226,7 +228,7 @@ def _without_bounds(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _slots_as_meant(document: dict[str, Any]) -> dict[str, Any]:
-    """A spec of version 1 that leaves `whole` open means `no`, as it did when its plan was made."""
+    """Return a spec of version 1 that leaves `whole` open means `no`, as it did when its plan was made."""
     spec = document.get("spec")
     facts = spec.get("facts") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(facts, dict) or spec.get("problem") not in FAMILIES_OF_SLOTS:
@@ -271,7 +273,7 @@ MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant, 2: _without_bounds, 3
 
 
 def migrated(document: dict[str, Any]) -> dict[str, Any]:
-    """The document in the present version. Raises MalformedError for a newer one, and for none."""
+    """Return the document in the present version. Raises MalformedError for a newer one, and for none."""
     version = document.get("format")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise MalformedError("format", "is not a version of the saved plan format")
@@ -304,7 +306,7 @@ PLAIN: Mapping[str, Any] = {
 def spec_document(
     spec: Spec, plan: Plan | None = None, folder: str | None = None
 ) -> tuple[dict[str, Any], Any, list[dict[str, Any]]]:
-    """A spec, a plan of it and the input files of both as plain JSON values.
+    """Return a spec, a plan of it and the input files of both as plain JSON values.
 
     The files' names are relative to ``folder`` if it is given.
     """
@@ -316,7 +318,9 @@ def spec_document(
 
 
 def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
-    """The spec that a document says, held against its family's declarations. Raises MalformedError, MrdslError."""
+    """Return the spec that a document says, held against its family's declarations. Raises MalformedError,
+    MrdslError.
+    """
     if not isinstance(document, Mapping):
         raise MalformedError(path, "is not an object")
     unknown = next((key for key in document if key not in {*PLAIN, "problem", "facts"}), None)
@@ -354,7 +358,7 @@ def finder(files: Sequence[SavedFile], places: dict[int, str]) -> Callable[[int]
 
 
 def parsed(text: str, name: str) -> dict[str, Any]:
-    """The JSON object of a saved plan or spec, as it was written. Raises MrdslError."""
+    """Return the JSON object of a saved plan or spec, as it was written. Raises MrdslError."""
     try:
         if len(text) > budgets.PLAN_BYTES:
             raise ValueError(f"it is larger than {budgets.PLAN_BYTES >> 20} MB, the most that mrdsl reads")

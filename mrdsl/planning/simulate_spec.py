@@ -46,7 +46,7 @@ def simulate(
 
 
 def require_runs_of_plans(spec: Spec, option: str) -> None:
-    """Raises MrdslError where plans of the spec's family are not run by themselves, for an ``option`` that runs one."""
+    """Raise MrdslError where plans of the spec's family are not run by themselves, for an ``option`` that runs one."""
     family = find_family(spec)
     if family.simulate:
         message = (
@@ -140,7 +140,7 @@ def said_of(plan: Any) -> str:
 
 
 def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
-    """The result with what the same runs of its plan show now: of its own search, and of a simulation of it.
+    """Return the result with what the same runs of its plan show now: of its own search, and of a simulation of it.
 
     Raises MrdslError where its plan was not run, or is itself what a simulation saw.
     """
@@ -174,7 +174,7 @@ def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
 
 
 def _what_if(said: Mapping[str, Any]) -> WhatIf:
-    """Raises MrdslError where it is none: whoever wrote the file may have written anything."""
+    """Raise MrdslError where it is none: whoever wrote the file may have written anything."""
     try:
         slow = said.get("stragglers")
         pair = None if slow is None else (float(slow["share"]), float(slow["factor"]))

@@ -43,7 +43,7 @@ def solve(
     model: Any = None,
     start: Result | None = None,
 ) -> Result:
-    """Solves a spec and checks what comes out against the spec's own promises.
+    """Solve a spec and check what comes out against the spec's own promises.
 
     Termination and solution are two facts; a plan is reported only when it keeps every promise. ``memory`` (of
     ``mrdsl.solving.checked_answer``) is what a loop hands from one solve to the next, ``model`` a
@@ -108,14 +108,14 @@ def _log_end(result: Result) -> None:
 
 
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
-    """The Pyomo model of a spec, ``subject to`` included."""
+    """Return the Pyomo model of a spec, ``subject to`` included."""
     formulation, relax = asked(spec, formulation, relax)
     chosen = formulation_named(find_family(spec), formulation)
     return _build(spec, chosen if chosen.compiled is None else replace(chosen, build=chosen.compiled), relax)
 
 
 def compile_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
-    """The Pyomo model of a checked spec; raises MrdslError for a spec that is wrong."""
+    """Return the Pyomo model of a checked spec; raises MrdslError for a spec that is wrong."""
     diagnostics = tuple(d for d in diagnose(spec) if not d.impossible)
     if has_errors(diagnostics):
         raise MrdslError(diagnostics)
@@ -289,7 +289,7 @@ class _Run:
         return self._refined(chosen, plan_in(self.spec, chosen, model, answer, self.relax, choice.span))
 
     def _refined(self, chosen: Formulation, result: Result) -> Result:
-        """The result with what the model leaves out done to its plan, in what is left of the time."""
+        """Return the result with what the model leaves out done to its plan, in what is left of the time."""
         from mrdsl.planning.results import refined
 
         started, limits = time.perf_counter(), self.choice.limits
@@ -301,7 +301,7 @@ class _Run:
         return result
 
     def _array_form(self, chosen: Formulation, needs: Needs) -> ArrayForm | None:
-        """The formulation's arrays where nothing asks for a Pyomo model."""
+        """Return the formulation's arrays where nothing asks for a Pyomo model."""
         solver, asked = self.choice.solver, self.model is not None or self.memory is not None
         if chosen.arrays is None or asked or needs.duals or self.spec.constraints:
             return None
@@ -341,7 +341,9 @@ class _Run:
         return None if limit is None else max(limit - (time.monotonic() - self.began), LEAST_TIME)
 
     def _compared(self, chosen: Formulation, answer: Answer, known: Result | None = None) -> Answer:
-        """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
+        """Return the answer, held against what the family knows of the spec, unless it is to a model of the
+        caller's.
+        """
         from mrdsl.planning.claims import compared, method_of
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
@@ -358,7 +360,9 @@ class _Run:
         return compared(answer, self.known, self.choice.limits, self._maximizes(), method_of(chosen))
 
     def _or_known(self, chosen: Formulation, result: Result) -> Result:
-        """The result, or what the family knows without a solver where that is better; a named solver keeps its plan."""
+        """Return the result, or what the family knows without a solver where that is better; a named solver keeps its
+        plan.
+        """
         from mrdsl.planning.claims import better_of, method_of, not_the_best
 
         solver, limits, maximize = self.choice.solver, self.choice.limits, self._maximizes()
@@ -385,7 +389,7 @@ class _Run:
 
 
 def finish(spec: Spec, given: Result, formulation: str | None, relax: bool, solver: Mapping[str, str | None]) -> Result:
-    """A verified result of one that came from elsewhere, such as an external solver's file."""
+    """Return a verified result of one that came from elsewhere, such as an external solver's file."""
     family = find_family(spec)
     chosen = formulation_named(family, formulation)
     choice = Choice(None, chosen, Limits(), {}, None)

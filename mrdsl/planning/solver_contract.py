@@ -126,7 +126,7 @@ def negative_whole() -> Any:
 
 
 def yes_or_no() -> Any:
-    """A knapsack of 10 with items 6/30, 3/14, 4/16, 2/9: the first and the third, 46."""
+    """Return a knapsack of 10 with items 6/30, 3/14, 4/16, 2/9: the first and the third, 46."""
     model = pyo.ConcreteModel()
     model.take = pyo.Var(range(4), domain=pyo.Binary)
     worth, size = (30, 14, 16, 9), (6, 3, 4, 2)
@@ -264,7 +264,9 @@ class RealModel:
 
 
 def real_models() -> tuple[RealModel, ...]:
-    """One model for each formulation of each family that is a single model, of the family's smallest shipped spec."""
+    """Return one model for each formulation of each family that is a single model, of the family's smallest shipped
+    spec.
+    """
     return tuple(_real_models())
 
 
@@ -308,7 +310,7 @@ def complaints_of_real(solver: SolverFile, case: RealModel) -> tuple[str, ...]:
 
 
 def cases_for(solver: str) -> tuple[Case, ...]:
-    """The cases that a solver must pass, by what its file says that it solves."""
+    """Return the cases that a solver must pass, by what its file says that it solves."""
     declared = registry.find(solver)
     return tuple(case for case in CASES if case.kind in declared.solves)
 

@@ -38,7 +38,7 @@ from mrdsl.spec.spec import Spec
 def write_model(
     model: Any, path: str | Path, spec: Spec | None = None, *, form: str | None = None, force: bool = False
 ) -> tuple[Path, ...]:
-    """Writes the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``FILE.names.json`` beside it.
+    """Write the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``FILE.names.json`` beside it.
 
     ``form`` (``lp``) stands in for the ending. Into a device, a pipe or standard output goes the model alone. Files
     that are there already are written over only with ``force``.
@@ -67,7 +67,7 @@ def writer_of(path: Path, form: str | None = None) -> ModelWriter | None:
 
 
 def paths_of(path: Path, form: str | None = None) -> tuple[Path, ...]:
-    """All files that :func:`write_model` writes for a path."""
+    """Return all files that :func:`write_model` writes for a path."""
     if is_through(path):
         return (path,)
     writer = writer_of(path, form)
@@ -139,7 +139,7 @@ def _entry(data: Any, spans: Any) -> dict[str, Any]:
 
 
 def span_of(data: Any, spans: Any) -> Span | None:
-    """The line of the spec behind a Pyomo variable or constraint, from ``model.spans``.
+    """Return the line of the spec behind a Pyomo variable or constraint, from ``model.spans``.
 
     Its keys are component names, or (component name, index) for one member; a component that has none itself takes
     that of the whole.
@@ -159,7 +159,7 @@ def span_of(data: Any, spans: Any) -> Span | None:
 
 
 def spans_of_blocks(facts: Any) -> dict[str, Span]:
-    """The place of every named block of the facts; names that two blocks share are left out."""
+    """Return the place of every named block of the facts; names that two blocks share are left out."""
     spans: dict[str, Span | None] = {}
     for field in fields(facts):
         nodes = getattr(facts, field.name)
@@ -196,7 +196,8 @@ def read_solution(
     relax: bool = False,
     proof: Proof = NOTHING,
 ) -> Result:
-    """The plan that a solution file holds for the model that ``compile`` wrote of this spec, checked like any other.
+    """Return the plan that a solution file holds for the model that ``compile`` wrote of this spec, checked like any
+    other.
 
     ``form`` is a format of ``exchange.registry.SOLUTIONS``; without it the file's own look decides. "Optimal" in a file
     is no bound: one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where
@@ -252,7 +253,7 @@ def read_solution(
 def _bound(
     reply: Reply, values: Any, program: LinearProgram, proof: Proof
 ) -> tuple[float | None, tuple[str, str] | None]:
-    """The bound that is known, in the goal's own sense; or why none is, and what would give one."""
+    """Return the bound that is known, in the goal's own sense; or why none is, and what would give one."""
     if proof.names is None:
         return None, (
             "nothing shows that it belongs to this model",

@@ -11,7 +11,7 @@ from mrdsl.solving.registry import version, where
 
 
 def entries(name: str | None = None, try_out: bool = False) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:
-    """One entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
+    """Return one entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
 
     With ``try_out`` every installed solver solves the quick case of each kind that its file claims, and the families
     models of these kinds. Raises MrdslError

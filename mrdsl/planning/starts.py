@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def point_of(spec: Spec, form: ArrayForm, start: Result) -> tuple[Array | None, str]:
-    """The point of an earlier plan in the program of today; None where it has none, and why."""
+    """Return the point of an earlier plan in the program of today; None where it has none, and why."""
     if start.plan is None:
         return None, "it has no plan"
     if start.problem != spec.problem:
@@ -36,7 +36,7 @@ def point_of(spec: Spec, form: ArrayForm, start: Result) -> tuple[Array | None, 
 
 
 def better(program: LinearProgram, first: Array | None, second: Array | None) -> Array | None:
-    """The better of two points of a program, the first of equal ones."""
+    """Return the better of two points of a program, the first of equal ones."""
     if first is None or second is None:
         return second if first is None else first
     sign = -1.0 if program.maximize else 1.0
@@ -44,7 +44,7 @@ def better(program: LinearProgram, first: Array | None, second: Array | None) ->
 
 
 def unused(reason: str) -> Diagnostic:
-    """The note that a solve does not begin at the plan that it was given."""
+    """Return the note that a solve does not begin at the plan that it was given."""
     hint = "the result does not depend on it; remove `--start` to silence this warning"
     return note("start-unused", f"the starting plan was not used: {reason}", None, hint)
 
@@ -52,7 +52,7 @@ def unused(reason: str) -> Diagnostic:
 def last_kept(
     spec: Spec, family: Family, result: Result, start: Result, limits: Limits, verified: Callable[[Result], Result]
 ) -> Result | None:
-    """The result with the plan of ``start`` if that keeps the spec and is as good; None if not.
+    """Return the result with the plan of ``start`` if that keeps the spec and is as good; None if not.
 
     ``verified`` checks and values a result's plan by the spec.
     """

@@ -117,18 +117,18 @@ class Verified:
 
     @property
     def kept(self) -> bool:
-        """Whether the plan keeps every promise and is worth what the file says."""
+        """Return True if the plan keeps every promise and is worth what the file says."""
         return not has_errors(self.found)
 
     def require(self) -> Result:
-        """The result. Raises MrdslError where the plan is not one of its spec."""
+        """Return the result. Raises MrdslError where the plan is not one of its spec."""
         if not self.kept:
             raise MrdslError(self.found)
         return self.result
 
 
 def verify(saved: Saved) -> Verified:
-    """Holds the plan of a file against the spec in it."""
+    """Hold the plan of a file against the spec in it."""
     states = tuple((file, file.state()) for file in saved.files)
     told = [_changed(saved, file.name, state) for file, state in states if state != SAME]
     result = saved.result
@@ -153,7 +153,7 @@ def verify(saved: Saved) -> Verified:
 
 
 def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
-    """Makes the runs that the file tells of once more: an error where they show anything else now.
+    """Make the runs that the file tells of once more: an error where they show anything else now.
 
     Raises MrdslError where the plan was not run. A plan that is refused already is not run.
     """
@@ -226,7 +226,7 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
 
 
 def _is_of_solve(result: Result) -> bool:
-    """Whether a plan makes promises: what a simulation of a family without plans saw does not."""
+    """Return True if a plan makes promises: what a simulation of a family without plans saw does not."""
     return result.solver.get("name") != "simulation"
 
 
@@ -326,7 +326,7 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
 
 
 def read_file(file: str | Path) -> Saved:
-    """A saved plan as it was written; nothing of it is believed yet. Raises MrdslError."""
+    """Return a saved plan as it was written; nothing of it is believed yet. Raises MrdslError."""
     try:
         text = read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
     except (UnreadableError, UnicodeDecodeError) as problem:
@@ -336,10 +336,12 @@ def read_file(file: str | Path) -> Saved:
 
 
 def open_plan(file: str | Path) -> Verified:
-    """A saved plan, held against the spec in it. Raises MrdslError where the file is none."""
+    """Return a saved plan, held against the spec in it. Raises MrdslError where the file is none."""
     return verify(read_file(file))
 
 
 def open_text(text: str, name: str) -> Verified:
-    """A saved plan that is a text; ``name`` stands for its file in messages. Raises MrdslError where it is none."""
+    """Return a saved plan that is a text; ``name`` stands for its file in messages. Raises MrdslError where it
+    is none.
+    """
     return verify(read_saved(text, name))

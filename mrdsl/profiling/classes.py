@@ -90,7 +90,7 @@ class One:
 
 
 def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
-    """The fields of a :class:`Summary`, but its warnings."""
+    """Return the fields of a :class:`Summary`, but its warnings."""
     begins = [one.times.begin for one in runs if one.times.begin is not None]
     times = [(one.times.begin, one.times.end) for one in runs if one.times.begin is not None and one.times.end]
     counts = counts_of(times)
@@ -133,7 +133,7 @@ def measured(durations: Durations, longest: str) -> Measured | None:
 
 
 def spread(values: Sequence[float]) -> float:
-    """The standard deviation over the mean; 0 where that is."""
+    """Return the standard deviation over the mean; 0 where that is."""
     mean = float(np.mean(values)) if values else 0.0
     return float(np.std(values)) / mean if mean else 0.0
 
@@ -156,7 +156,9 @@ class JobClass(Summary):
 
 
 def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled], list[LeftOut]]:
-    """Jobs that make a profile, and those that do not: failed ones, those that come twice, those not wholly there."""
+    """Return jobs that make a profile, and those that do not: failed ones, those that come twice, those not wholly
+    there.
+    """
     used: list[Profiled] = []
     left: list[LeftOut] = []
     seen: set[tuple[str, int | None]] = set()
@@ -173,7 +175,7 @@ def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled],
 
 
 def classes_of(jobs: Iterable[Profiled], *, longest: str = MAX, sort_counts_as: str = "reduce") -> tuple[JobClass, ...]:
-    """The classes of jobs, by name.
+    """Return the classes of jobs, by name.
 
     ``longest`` is ``max`` or ``p95``, what stands as the maximum of a phase; ``sort_counts_as`` is ``reduce`` or
     ``shuffle``.
@@ -259,7 +261,7 @@ def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Duratio
 
 
 def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:
-    """A phase with the mean time of sorting added to each of its tasks.
+    """Return a phase with the mean time of sorting added to each of its tasks.
 
     Sort and the other phases are counted for the same tasks, but the pooled values of a job whose phases are partly
     unknown do not pair up; so where they pair, task by task, else the mean.
@@ -268,7 +270,7 @@ def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Dura
 
 
 def with_sort(phases: Phases, phase: str) -> Iterator[int]:
-    """A phase of one job, with the time of sorting added to each of its tasks, in milliseconds."""
+    """Yield a phase of one job, with the time of sorting added to each of its tasks, in milliseconds."""
     own, sorts = getattr(phases, phase).values, phases.sort.values
     if len(own) == len(sorts):
         return map(add, own, sorts)

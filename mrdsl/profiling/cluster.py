@@ -42,7 +42,7 @@ class Running:
 
     @classmethod
     def together(cls, parts: Sequence[Running]) -> Running:
-        """Those of all parts."""
+        """Return those of all parts."""
         sides = [np.concatenate([getattr(part, side) for part in parts]) for side in ("starts", "ends")]
         for side in sides:
             side.sort()
@@ -92,7 +92,9 @@ class Counts:
         return int(self.counts.max(initial=0))
 
     def quantile(self, share: float) -> int:
-        """The least count that is not exceeded for ``share`` of the time during which anything ran; 0 for never."""
+        """Return the least count that is not exceeded for ``share`` of the time during which anything ran; 0
+        for never.
+        """
         lengths = np.diff(self.times)
         counts = self.counts[:-1]
         running = (counts > 0) & (lengths > 0)
@@ -124,7 +126,7 @@ def growth(times: Sequence[float], values: Sequence[float]) -> float | None:
 
 
 def most_within(length: int, moments: Sequence[int]) -> int:
-    """The most moments in any stretch of time so long, its end not in it; 0 where there is none."""
+    """Return the most moments in any stretch of time so long, its end not in it; 0 where there is none."""
     ranked = np.sort(np.asarray(moments, dtype=np.int64))
     ends = np.searchsorted(ranked, ranked + length, side="left")
     return int((ends - np.arange(len(ranked))).max(initial=0))
@@ -184,7 +186,7 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
 
 
 def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
-    """The most successful tasks of a kind that the job itself had running at once."""
+    """Return the most successful tasks of a kind that the job itself had running at once."""
     return counts_of(
         (each.start, each.finish)
         for each in job.attempts
@@ -213,7 +215,7 @@ def _spans(
 
 
 def _most_on_one(starts: Moments, ends: Moments, hosts: npt.NDArray[np.int32]) -> int:
-    """The most at once on any host; those of the host -1 do not count."""
+    """Return the most at once on any host; those of the host -1 do not count."""
     order = np.argsort(hosts, kind="stable")
     edges = np.searchsorted(hosts[order], np.arange(hosts.max(initial=-1) + 2))
     parts = (order[begin:end] for begin, end in pairwise(edges))

@@ -22,7 +22,7 @@ def spec_text(
     samples: str | None = None,
     on: Mapping[str, Gathered] = MappingProxyType({}),
 ) -> str:
-    """A spec of ``family`` for the classes, with ``price`` as what one VM costs, a guess where it is None.
+    """Return a spec of ``family`` for the classes, with ``price`` as what one VM costs, a guess where it is None.
 
     ``on`` has what logs of machines of other types say, by type. Raises ValueError for a family that these logs do not
     serve.
@@ -62,7 +62,7 @@ def _promised(
     samples: str | None = None,
     more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
 ) -> Iterator[str]:
-    """Classes with slots, jobs, deadline and penalty, as capacity and joint have them, and ``more`` of each."""
+    """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them, and ``more`` of each."""
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
     yield _price(price)
@@ -101,7 +101,7 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
 def several_types(
     gathered: Gathered, price: Price | None, samples: str | None, on: Mapping[str, Gathered]
 ) -> Iterator[str]:
-    """A spec of capacity whose classes say how they run on VMs of each type that logs of its own are of."""
+    """Yield a spec of capacity whose classes say how they run on VMs of each type that logs of its own are of."""
     endings = {name: f"_on_{word}" for name, word in zip(on, parts.words_for(list(on)), strict=True)}
     yield "vm machine { on_demand { price = price } }"
     for name, ending in endings.items():
@@ -122,7 +122,7 @@ def several_types(
 
 
 def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str]) -> Iterator[str]:
-    """The class as measured on other types; where it was not, it may not run there."""
+    """Yield the class as measured on other types; where it was not, it may not run there."""
     seen = ["machine"]
     for name, there in on.items():
         classes = there.classes if isinstance(each, JobClass) else there.stage_classes
@@ -219,7 +219,9 @@ def _energy(gathered: Gathered, price: Price | None, samples: str | None) -> Ite
 
 
 def schedule_text(gathered: Gathered, table: str, title: str = "From logs", price: Price | None = None) -> str:
-    """A spec of the schedule family that reads the jobs of the logs from a table. Raises ValueError without jobs."""
+    """Return a spec of the schedule family that reads the jobs of the logs from a table. Raises ValueError without
+    jobs.
+    """
     if not gathered.classes:
         raise ValueError("these logs have no class for a spec of schedule")
     lines = [

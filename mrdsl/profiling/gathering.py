@@ -86,7 +86,9 @@ LONGEST = 60
 
 
 def normalised(name: str) -> str:
-    """The name without dates, numbers and ids, its words joined by ``_``: ``Sleep job`` and ``Sleep job 7`` are one."""
+    """Return the name without dates, numbers and ids, its words joined by ``_``: ``Sleep job`` and ``Sleep job 7`` are
+    one.
+    """
     for pattern in _STRIPPED:
         name = pattern.sub(" ", name)
     words = [word for word in _EDGES.split(name) if word.strip("_")]
@@ -107,7 +109,8 @@ def class_name(found: str) -> str:
 
 
 def grouper(by: str) -> Callable[[Run], str]:
-    """The class of a job for ``by``: ``name``, ``queue``, ``user``, ``tasks``, else a regular expression whose first
+    """Return the class of a job for ``by``: ``name``, ``queue``, ``user``, ``tasks``, else a regular expression whose
+    first
     group, or whole match, in the name is the class. Raises ValueError where that is none."""
     if by == "name":
         return lambda job: normalised(job.name)
@@ -139,7 +142,7 @@ def _shape(run: Run) -> str:
 
 
 def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: int) -> tuple[list[int], float | None]:
-    """The cluster of each job, numbered by first appearance, and the silhouette, by k-means on log features.
+    """Return the cluster of each job, numbered by first appearance, and the silhouette, by k-means on log features.
 
     ``features`` are positive numbers, one row a job. Without ``classes`` the number from 2 to 8 with the best
     silhouette is taken, or 1 where that is below 0.25. Raises ImportError without scikit-learn.
@@ -194,7 +197,7 @@ def _known(value: int | None) -> float | None:
 
 
 def known_features(runs: Sequence[Run]) -> list[list[float]]:
-    """The features of runs that are known of every one of them; else formats would be told apart, not jobs."""
+    """Return the features of runs that are known of every one of them; else formats would be told apart, not jobs."""
     rows = [features(run) for run in runs]
     columns = [column for column in zip(*rows, strict=True) if None not in column]
     return [list(row) for row in zip(*columns, strict=True)]

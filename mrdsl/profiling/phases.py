@@ -104,7 +104,7 @@ class Durations:
 
     @classmethod
     def of(cls, values: Iterable[int]) -> Durations:
-        """Durations that come one after the other."""
+        """Return durations that come one after the other."""
         return cls(small(values))
 
     @property
@@ -123,7 +123,7 @@ class Durations:
         return max(self.values, default=None)
 
     def percentile(self, share: float) -> int | None:
-        """The smallest value that at least ``share`` of all do not exceed (nearest rank)."""
+        """Return the smallest value that at least ``share`` of all do not exceed (nearest rank)."""
         if not self.values:
             return None
         rank = max(0, min(self.count - 1, -int(-share * self.count // 1) - 1))
@@ -148,7 +148,7 @@ class Phases:
 
 
 def phases_of(job: MapReduceJob) -> Phases:
-    """The phases of a job's successful attempts; a job that has none gives empty ones."""
+    """Return the phases of a job's successful attempts; a job that has none gives empty ones."""
     good = [each for each in job.attempts if each.end is AttemptEnd.SUCCEEDED]
     maps = [each for each in good if each.kind is TaskKind.MAP]
     reduces = [each for each in good if each.kind is TaskKind.REDUCE]

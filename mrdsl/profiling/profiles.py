@@ -85,7 +85,7 @@ class Profiles:
         return split(self.gathered.jobs, self.applications, share, seed, self.taught)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """One row a class, as the table that ``classes from`` reads; needs pandas."""
+        """Return one row a class, as the table that ``classes from`` reads; needs pandas."""
         import pandas
 
         from mrdsl.profiling.tables import class_table
@@ -94,7 +94,7 @@ class Profiles:
         return pandas.DataFrame(rows, columns=list(columns))
 
     def to_spec(self, family: str = "capacity", title: str = "From logs") -> Spec:
-        """The spec that :meth:`to_mrspec` writes. Raises ValueError."""
+        """Return the spec that :meth:`to_mrspec` writes. Raises ValueError."""
         from mrdsl.language.loading import load_text
 
         spec = load_text(self.to_mrspec(family, title)).spec
@@ -109,7 +109,7 @@ class Profiles:
         samples: str | None = None,
         on: Mapping[str, Profiles] | None = None,
     ) -> str:
-        """A commented spec for the classes, numbers of the logs in it and params to fill in.
+        """Return a commented spec for the classes, numbers of the logs in it and params to fill in.
 
         ``samples`` is a folder of the files of :func:`mrdsl.profiling.report.sample_files`, as the spec is to name it.
         ``on`` has what logs of machines of other types say of classes of the same names, by type, for a spec of
@@ -123,7 +123,7 @@ class Profiles:
         return text
 
     def to_schedule(self, table: str, title: str = "From logs") -> str:
-        """A commented spec of the schedule family, whose jobs are read from ``table``. Raises ValueError."""
+        """Return a commented spec of the schedule family, whose jobs are read from ``table``. Raises ValueError."""
         from mrdsl.language.formatting import format_text
 
         text, _ = format_text(schedule_text(self.gathered, table, title, self.price), "<profiles>")
@@ -144,7 +144,7 @@ def profile(
     watch: Watch | None = None,
     allow_outside: bool = False,
 ) -> Profiles:
-    """Profiles of the jobs in logs: see :func:`mrdsl.api.profile`."""
+    """Return profiles of the jobs in logs: see :func:`mrdsl.api.profile`."""
     _check(longest, sort, classes)
     cost = None if price is None else _price(price)
     telling = Telling()
@@ -189,7 +189,7 @@ def _check(longest: str, sort: str, classes: int | None) -> None:
 def _names(
     runs: Sequence[Run], by: str, classes: int | None, cluster: bool, seed: int
 ) -> tuple[list[str], float | None]:
-    """The class of every run; applications of Spark never share one with jobs of MapReduce."""
+    """Return the class of every run; applications of Spark never share one with jobs of MapReduce."""
     try:
         group = grouper(by)
     except ValueError as problem:
@@ -206,7 +206,7 @@ def _names(
 
 
 def _clusters(runs: Sequence[Run], classes: int | None, seed: int) -> tuple[list[str], float | None]:
-    """Jobs of MapReduce and applications of Spark each among themselves; the silhouette is the worse of both."""
+    """Return jobs of MapReduce and applications of Spark each among themselves; the silhouette is the worse of both."""
     names, silhouettes = [""] * len(runs), []
     jobs = [place for place, run in enumerate(runs) if isinstance(run, MapReduceJob)]
     applications = [place for place, run in enumerate(runs) if isinstance(run, SparkApplication)]

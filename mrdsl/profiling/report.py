@@ -19,7 +19,7 @@ from mrdsl.profiling.stage_classes import overhead_of, ran_stages
 
 
 def report(profiles: Profiles) -> tuple[Table, ...]:
-    """The quality of what was read: how far each class is to be trusted, and what does not count."""
+    """Return the quality of what was read: how far each class is to be trusted, and what does not count."""
     tables = []
     if profiles.classes:
         tables.append(_classes(profiles))
@@ -138,7 +138,9 @@ LEAST = 0.001
 
 
 def sample_files(gathered: Gathered) -> dict[str, str]:
-    """Texts by name of file: ``CLASS-map.txt``, ``CLASS-reduce.txt`` with the shuffle included, ``CLASS-s0.txt``."""
+    """Return texts by name of file: ``CLASS-map.txt``, ``CLASS-reduce.txt`` with the shuffle included,
+    ``CLASS-s0.txt``.
+    """
     words = words_of([*gathered.classes, *gathered.stage_classes])
     files: dict[str, list[float]] = {}
     for each, word in zip(gathered.classes, words, strict=False):

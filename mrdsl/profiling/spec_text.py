@@ -31,7 +31,7 @@ GUESSED = Price("0.20 USD/h", 0.20, "USD")
 
 
 def parse_price(text: str) -> Price:
-    """The price in a text. Raises ValueError where it is none."""
+    """Return the price in a text. Raises ValueError where it is none."""
     match = _PRICE.match(text)
     money, time = (UNITS.get(match[2]), UNITS.get(match[3])) if match else (None, None)
     if match is None or money is None or time is None or money.dimension != MONEY or time.dimension != TIME:
@@ -103,7 +103,7 @@ def _or_none(value: float) -> str:
 
 
 def recorded(each: JobClass, word: str, folder: str) -> str:
-    """The files of recorded task times of a class."""
+    """Return the files of recorded task times of a class."""
     files = [f"map = {quoted(f'{folder}/{word}-map.txt')}"]
     if each.reduce_tasks:
         files.append(f"reduce = {quoted(f'{folder}/{word}-reduce.txt')}")
@@ -111,7 +111,7 @@ def recorded(each: JobClass, word: str, folder: str) -> str:
 
 
 def stages(each: StageClass, samples: str | None = None) -> Iterator[str]:
-    """The stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin."""
+    """Yield the stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin."""
     for place, stage in enumerate(each.stages):
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         title = f"  # {printable(stage.title)}" if stage.title else ""
@@ -120,12 +120,12 @@ def stages(each: StageClass, samples: str | None = None) -> Iterator[str]:
 
 
 def times(measured: Measured) -> str:
-    """A mean and a maximum."""
+    """Return a mean and a maximum."""
     return f"avg = {seconds(measured.average)}, max = {seconds(measured.longest)}"
 
 
 def seconds(value: float) -> str:
-    """A time, at least a millisecond."""
+    """Return a time, at least a millisecond."""
     return f"{max(value, 0.001):.3f}".rstrip("0").rstrip(".") + " s"
 
 
@@ -141,7 +141,7 @@ def guessed_deadline(each: Summary) -> str:
 
 
 def _path(each: Summary) -> float:
-    """Seconds that a run takes at least by its longest tasks, on however many slots."""
+    """Return seconds that a run takes at least by its longest tasks, on however many slots."""
     if isinstance(each, JobClass):
         phases = (each.map, each.first_shuffle, each.reduce)
         return sum(phase.longest for phase in phases if phase is not None)
@@ -153,12 +153,12 @@ def _path(each: Summary) -> float:
 
 
 def words_of(classes: Sequence[Summary]) -> list[str]:
-    """A word for each class that a param can be named after, no two alike."""
+    """Return a word for each class that a param can be named after, no two alike."""
     return words_for([each.name for each in classes])
 
 
 def words_for(names: Sequence[str]) -> list[str]:
-    """The same of names."""
+    """Return the same of names."""
     taken: dict[str, None] = {}
     for each in names:
         stem = re.sub(r"\W+", "_", each, flags=re.ASCII).strip("_").lower() or "class"
@@ -167,15 +167,15 @@ def words_for(names: Sequence[str]) -> list[str]:
 
 
 def name(name: str) -> str:
-    """A name, in quotes where it is no word."""
+    """Return a name, in quotes where it is no word."""
     return name if _WORD.match(name) else quoted(name)
 
 
 def quoted(text: str) -> str:
-    """A text in quotes, without what no name may hold."""
+    """Return a text in quotes, without what no name may hold."""
     return json.dumps(printable(text), ensure_ascii=False)
 
 
 def printable(text: str) -> str:
-    """A text on one line, without what moves a terminal."""
+    """Return a text on one line, without what moves a terminal."""
     return "".join(sign if sign.isprintable() else " " for sign in text)[:120]

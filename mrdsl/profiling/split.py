@@ -50,7 +50,8 @@ class Forecast:
 def forecast(
     times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str, longest: str = MAX
 ) -> Forecast:
-    """A job of so many map and reduce tasks alone on so many map and reduce slots, its task times drawn from ``times``.
+    """Return a job of so many map and reduce tasks alone on so many map and reduce slots, its task times drawn from
+    ``times``.
 
     Equations (1) to (4) of paper 000 for the estimates. The simulation draws every task's time from the recorded ones,
     with putting back, and runs the job :data:`RUNS` times. ``name`` chooses the random streams beside ``seed``;
@@ -134,7 +135,9 @@ def split(
     seed: int = 0,
     taught: Taught = BY_NAME,
 ) -> Split:
-    """Predictions for the jobs submitted after ``share`` of the time, and for every stage of three tasks or more."""
+    """Return predictions for the jobs submitted after ``share`` of the time, and for every stage of three tasks or
+    more.
+    """
     before, after = _parted([each for each in jobs if each[1].times.begin is not None], share)
     if taught.clusters is not None:
         before, after = _clustered(before, after, taught.clusters)
@@ -163,7 +166,9 @@ def _parted(jobs: Sequence[Profiled], share: float) -> tuple[list[Profiled], lis
 def _clustered(
     before: Sequence[Profiled], after: Sequence[Profiled], clusters: Callable[[Sequence[MapReduceJob]], Sequence[str]]
 ) -> tuple[list[Profiled], list[Profiled]]:
-    """Each job that comes after is of the class of the one before that is nearest in what is known of it by then."""
+    """Return each job that comes after is of the class of the one before that is nearest in what is known of it by
+    then.
+    """
     if not before:
         return [], list(after)
     names = clusters([job for job, _, _ in before])
@@ -174,7 +179,7 @@ def _clustered(
 
 
 def _size(phases: Phases) -> np.ndarray:
-    """The logarithms of its numbers of tasks."""
+    """Return the logarithms of its numbers of tasks."""
     return np.log1p([phases.map.count, phases.reduce.count])
 
 
@@ -226,7 +231,7 @@ def _stages(application: SparkApplication, share: float, seed: int, longest: str
 
 
 def _ended_by(stage: StageRun, moment: float) -> list[float]:
-    """Seconds of the tasks that had ended by then."""
+    """Return seconds of the tasks that had ended by then."""
     times = zip(stage.launches, stage.finishes, strict=True)
     return [max(0, finish - launch) / 1000 for launch, finish in times if finish <= moment]
 

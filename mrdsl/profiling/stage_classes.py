@@ -50,7 +50,9 @@ class Ran:
 
 
 def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list[LeftOut]]:
-    """Applications that make a profile, and those that do not: cut, failed and empty ones, those that come twice."""
+    """Return applications that make a profile, and those that do not: cut, failed and empty ones, those that come
+    twice.
+    """
     used: list[Grouped] = []
     left: list[LeftOut] = []
     seen: set[tuple[str, int | None]] = set()
@@ -80,7 +82,7 @@ def _unfit(application: SparkApplication, twice: bool) -> str:
 
 
 def stage_classes_of(named: Iterable[Grouped], *, longest: str = MAX) -> tuple[StageClass, ...]:
-    """The classes of applications, by name; ``longest`` is ``max`` or ``p95``."""
+    """Return the classes of applications, by name; ``longest`` is ``max`` or ``p95``."""
     groups: dict[str, list[SparkApplication]] = {}
     for application, name in named:
         groups.setdefault(name, []).append(application)
@@ -126,7 +128,7 @@ def _times(application: SparkApplication) -> Times:
 
 
 def overhead_of(application: SparkApplication) -> Overhead:
-    """The attempts that came to nothing in all its stages."""
+    """Return the attempts that came to nothing in all its stages."""
     stages = application.stages
     return Overhead(
         sum(stage.failed for stage in stages),
@@ -138,7 +140,7 @@ def overhead_of(application: SparkApplication) -> Overhead:
 
 
 def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
-    """The stages of an application that ran, in the order of their numbers."""
+    """Return the stages of an application that ran, in the order of their numbers."""
     attempts: dict[int, list[StageRun]] = {}
     for stage in application.stages:
         if stage.launches:
@@ -179,7 +181,7 @@ def _job_order(jobs: Sequence[SparkJob], ran: dict[int, list[StageRun]]) -> dict
 
 
 def _just_before(job: SparkJob, own: Sequence[tuple[SparkJob, set[int]]]) -> Iterator[set[int]]:
-    """The stages of each job that had ended when this one was submitted, but of those before others of them."""
+    """Yield the stages of each job that had ended when this one was submitted, but of those before others of them."""
     if job.submitted is None:
         return
     ended = [(other, mine) for other, mine in own if other.ended is not None and other.ended <= job.submitted]

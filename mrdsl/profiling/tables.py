@@ -54,7 +54,7 @@ _REDUCE = ("reduce.tasks", "reduce.avg [s]", "reduce.max [s]")
 
 
 def job_rows(jobs: Iterable[MapReduceJob]) -> Iterable[Sequence[Any]]:
-    """One row a job, with the phases of its successful attempts."""
+    """Yield one row a job, with the phases of its successful attempts."""
     for job in jobs:
         phases = phases_of(job)
         parts = (phases.map, phases.first_shuffle, phases.typical_shuffle, phases.sort, phases.reduce)
@@ -75,7 +75,7 @@ def _cells(part: Durations) -> tuple[int, float | None, int | None]:
 
 
 def stage_rows(applications: Iterable[SparkApplication]) -> Iterable[Sequence[Any]]:
-    """One row an attempt at a stage that ran."""
+    """Yield one row an attempt at a stage that ran."""
     for application in applications:
         for stage in application.stages:
             if stage.skipped:
@@ -100,7 +100,7 @@ def stage_rows(applications: Iterable[SparkApplication]) -> Iterable[Sequence[An
 
 
 def class_table(classes: Sequence[JobClass]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Columns and rows, one a class, as ``classes from "profiles.csv"`` reads them.
+    """Return columns and rows, one a class, as ``classes from "profiles.csv"`` reads them.
 
     Where no class has reduce tasks there are no columns for them; where some have, the others have zeros.
     """
@@ -133,7 +133,7 @@ ARRIVAL_COLUMNS = (
 
 
 def arrival_rows(jobs: Iterable[Profiled]) -> Iterable[Sequence[Any]]:
-    """One row a job as ``arrivals from "jobs.csv"`` reads them, in the order of their submission, from 0 s."""
+    """Yield one row a job as ``arrivals from "jobs.csv"`` reads them, in the order of their submission, from 0 s."""
     known = [(phases.times.begin, job.job, phases) for job, phases, _ in jobs if phases.times.begin is not None]
     known.sort(key=lambda each: each[:2])
     for submitted, name, phases in known:

@@ -35,12 +35,12 @@ class Difference:
         return self.values[1]
 
     def change(self, index: int = 1) -> float | None:
-        """The number of the plan at ``index`` less the first one's."""
+        """Return the number of the plan at ``index`` less the first one's."""
         first, other = self.values[0], self.values[index]
         return None if first is None or other is None else other - first
 
     def relative(self, index: int = 1) -> float | None:
-        """The change relative to the first number; None where that is 0."""
+        """Return the change relative to the first number; None where that is 0."""
         change = self.change(index)
         return change / abs(self.values[0]) if change is not None and self.values[0] else None
 
@@ -65,7 +65,7 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """The goal, then the differing numbers of each table that the plans have."""
+        """Return the goal, then the differing numbers of each table that the plans have."""
         unit = self.results[0].objective.unit
         head = f"{self.goal.quantity} [{unit}]" if unit else self.goal.quantity
         tables = [_table("Goal", [head], self.names, [self.goal])]
@@ -98,7 +98,7 @@ class Comparison:
 
 
 def compare(*results: Result, names: Sequence[str] = ()) -> Comparison:
-    """Compares results of one family, by default named ``first``, ``second``, and then by their numbers.
+    """Compare results of one family, by default named ``first``, ``second``, and then by their numbers.
 
     Raises ValueError where the families or the goals differ, and for fewer than two.
     """
@@ -132,7 +132,7 @@ def _differences(results: Sequence[Result]) -> Iterator[Difference]:
 
 
 def _numbers(table: Table | None) -> dict[tuple[Key, str], float | None]:
-    """Every number of a table by its row's words (the second such row gets a ``#2``) and its column's head."""
+    """Return every number of a table by its row's words (the second such row gets a ``#2``) and its column's head."""
     if table is None:
         return {}
     numbers: dict[tuple[Key, str], float | None] = {}

@@ -84,7 +84,7 @@ def _quote(span: Span | None, texts: Mapping[str, str], style: Style) -> list[st
 
 
 def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
-    """The line that a span begins in, from a text in memory or else from its file."""
+    """Return the line that a span begins in, from a text in memory or else from its file."""
     text = texts.get(span.file)
     if text is None:
         return _line_of_file(span)
@@ -95,7 +95,7 @@ def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
 
 
 def _line_of_file(span: Span) -> str | None:
-    """The line of a table, a trace or the like; None where there is no such file any more."""
+    """Return the line of a table, a trace or the like; None where there is no such file any more."""
     if problem_of(span.file):
         return None
     try:
@@ -106,7 +106,7 @@ def _line_of_file(span: Span) -> str | None:
 
 
 def as_document(diagnostic: Diagnostic) -> dict[str, Any]:
-    """One diagnostic as JSON knows it."""
+    """Return one diagnostic as JSON knows it."""
     return {
         "code": diagnostic.code,
         "severity": str(diagnostic.severity),

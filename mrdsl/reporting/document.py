@@ -16,7 +16,7 @@ FORMAT = 4
 
 
 def result_document(result: Result) -> dict[str, Any]:
-    """The result as plain JSON values; the keys are those of the language's reference."""
+    """Return the result as plain JSON values; the keys are those of the language's reference."""
     return {
         "format": FORMAT,
         "mrdsl": __version__,
@@ -43,7 +43,7 @@ def _plan(result: Result) -> dict[str, Any] | None:
 def failure_document(
     diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, float], spec: Spec | None = None
 ) -> dict[str, Any]:
-    """The object for a spec that could not be solved at all: the same keys, no plan, the reasons."""
+    """Return the object for a spec that could not be solved at all: the same keys, no plan, the reasons."""
     proven = has_errors(diagnostics) and all(d.impossible for d in diagnostics if d.severity == "error")
     return {
         "format": FORMAT,

@@ -177,7 +177,7 @@ LONGEST = 1000
 
 
 def page(report: Report) -> str:
-    """The page. Raises MrdslError ``missing-extra`` where the libraries of the extra `report` lack."""
+    """Return the page. Raises MrdslError ``missing-extra`` where the libraries of the extra `report` lack."""
     require()
     from jinja2 import Environment
     from markupsafe import Markup
@@ -278,5 +278,5 @@ def _lines(listing: Listing) -> list[dict[str, Any]]:
 
 
 def _key(number: int, title: str) -> str:
-    """An id that no other element has."""
+    """Return an id that no other element has."""
     return f"section-{number}-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')[:40]}"

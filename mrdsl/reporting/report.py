@@ -88,7 +88,7 @@ DRAWN = 400
 
 
 def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | None:
-    """Each class's stages: tasks and times, filled by the stage's part of its class's work.
+    """Return each class's stages: tasks and times, filled by the stage's part of its class's work.
 
     The critical path of longest tasks has strong borders. None where there are no stages, or more than 400.
     """

@@ -33,19 +33,21 @@ PICTURES = (".svg", ".png")
 
 
 def check_form(path: Path) -> None:
-    """Raises MrdslError ``wrong-option`` where no chart is written as the name ends, ``missing-extra`` where none can
+    """Raise MrdslError ``wrong-option`` where no chart is written as the name ends, ``missing-extra`` where none can
     be."""
     _form(path)
     require()
 
 
 def chart_bytes(path: Path, chart: Chart) -> bytes:
-    """The chart as the name of its file ends; SVG for standard output. Raises MrdslError as :func:`check_form`."""
+    """Return the chart as the name of its file ends; SVG for standard output. Raises MrdslError as
+    :func:`check_form`.
+    """
     return _form(path)(chart)
 
 
 def write_chart(path: Path, chart: Chart, *, force: bool = False) -> None:
-    """Writes a chart as its name ends. Raises MrdslError where nothing is written so, or nothing can be."""
+    """Write a chart as its name ends. Raises MrdslError where nothing is written so, or nothing can be."""
     from mrdsl.core.writer import Together
 
     content = chart_bytes(path, chart)
@@ -66,7 +68,9 @@ def _form(path: Path) -> Callable[[Chart], bytes]:
 
 @contextmanager
 def collected() -> Iterator[list[Chart]]:
-    """The charts that are written while it lasts, by whatever is called meanwhile: a report of a study shows them."""
+    """Yield the charts that are written while it lasts, by whatever is called meanwhile: a report of a study shows
+    them.
+    """
     charts: list[Chart] = []
     token = _DRAWN.set(charts)
     try:
@@ -87,7 +91,7 @@ def check_plot(path: Path) -> None:
 
 
 def check_ending(path: Path, others: str = "") -> None:
-    """Raises MrdslError ``wrong-option`` where the ending says no form, ``missing-extra`` where its library lacks."""
+    """Raise MrdslError ``wrong-option`` where the ending says no form, ``missing-extra`` where its library lacks."""
     ending = path.suffix.lower()
     if ending in PAGES:
         from mrdsl.reporting.charts.rendering import require
@@ -99,7 +103,7 @@ def check_ending(path: Path, others: str = "") -> None:
 
 
 def written(report: Report, path: Path) -> str:
-    """The page, or Markdown; Markdown for standard output too."""
+    """Return the page, or Markdown; Markdown for standard output too."""
     if path.suffix.lower() in PAGES:
         from mrdsl.reporting.html_page import page
 
@@ -114,7 +118,7 @@ LONGEST = 60
 
 
 def markdown(report: Report) -> str:
-    """The report; no name in it becomes markup."""
+    """Return the report; no name in it becomes markup."""
     parts = [f"# {plain(report.title)}", f"**{plain(report.decision)}**", plain(report.proof)]
     for section in report.sections:
         parts.append(f"## {plain(section.title)}")
@@ -148,7 +152,7 @@ def _table(table: Table, title: str) -> str:
 
 
 def _listing(listing: Listing) -> str:
-    """The lines with their numbers, those that something is said of with a ``>``, and below what is said."""
+    """Return the lines with their numbers, those that something is said of with a ``>``, and below what is said."""
     fence = "`" * (3 + max(map(len, re.findall(r"`{3,}", listing.text)), default=0))
     lines = [
         f"{'>' if number in listing.marks else ' '}{number:4d} | {printable(line)}"

@@ -27,7 +27,7 @@ from mrdsl.reporting.report import Report, Section, repeated
 def study_report(
     name: str, doc: str, charts: Sequence[Chart], tables: Sequence[Table], options: Mapping[str, Any], command: str
 ) -> Report:
-    """The study's own question stands in the place of a decision."""
+    """Return the study's own question stands in the place of a decision."""
     sections = (
         Section("Charts", tuple(charts)),
         Section("Tables", tuple(tables)),
@@ -58,7 +58,7 @@ class StudyFolder:
     clock: float = field(default_factory=time.monotonic)
 
     def clear(self) -> None:
-        """Removes the tables of a former run, and their charts: what its manifest names and nobody has changed since.
+        """Remove the tables of a former run, and their charts: what its manifest names and nobody has changed since.
 
         To be called where the tables are then written anew: the manifest at the end names those alone.
         """
@@ -68,7 +68,8 @@ class StudyFolder:
                     path.unlink()
 
     def keep(self, table: Table, *, search: bool = True) -> Table:
-        """The table with plain numbers, which is in a file now: with ``search``, in one that the study itself wrote, if
+        """Return the table with plain numbers, which is in a file now: with ``search``, in one that the study itself
+        wrote, if
         any holds the same."""
         table = Table(table.title, table.columns, [tuple(plain(cell) for cell in row) for row in table.rows])
         text = csv_text(table.columns, table.rows)
@@ -85,7 +86,7 @@ class StudyFolder:
         return f"{len(self.tables) + 1:02d}-{_slug(title)}"
 
     def end(self, complete: bool) -> None:
-        """Writes ``manifest.json``, also of a run that was stopped, which it says."""
+        """Write ``manifest.json``, also of a run that was stopped, which it says."""
         manifest = {
             "format": 1,
             "study": self.name,
@@ -104,7 +105,9 @@ class StudyFolder:
 
 
 def _former(folder: Path) -> Iterator[tuple[Path, Any]]:
-    """The tables and charts that a manifest names, each as it was; the manifest may have been written by anybody."""
+    """Yield the tables and charts that a manifest names, each as it was; the manifest may have been written by
+    anybody.
+    """
     try:
         manifest = json.loads(read_bytes(folder / MANIFEST, budgets.DOCUMENT_BYTES))
         tables, files = manifest["tables"], manifest["files"]
@@ -120,7 +123,7 @@ def _holds(path: Path, text: str) -> bool:
 
 
 def _slug(title: str) -> str:
-    """A title as a part of a file's name."""
+    """Return a title as a part of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST].rstrip("-") or "table"
 
 
@@ -134,7 +137,7 @@ def _file(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def written(output: Path, name: str, table: Table) -> Table:
-    """The table with plain numbers, after writing it to ``output/name.csv``."""
+    """Return the table with plain numbers, after writing it to ``output/name.csv``."""
     table = Table(table.title, table.columns, [tuple(plain(cell) for cell in row) for row in table.rows])
     write_csv(output / f"{name}.csv", table.columns, table.rows)
     return table

@@ -28,7 +28,7 @@ _STOPS = {
 
 
 def cell_text(value: Any) -> str:
-    """One cell: six significant digits for a float, a dash for nothing."""
+    """Return one cell: six significant digits for a float, a dash for nothing."""
     if value is None or (isinstance(value, float) and value != value):
         return "–"
     if isinstance(value, bool):
@@ -44,7 +44,7 @@ TITLE = 200
 
 
 def table_text(table: Table) -> str:
-    """A table in aligned columns; numbers stand right."""
+    """Return a table in aligned columns; numbers stand right."""
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
     heads = [printable(head) for head in table.columns]
     widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
@@ -62,13 +62,13 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def is_numeric(table: Table, column: int) -> bool:
-    """Whether a column holds numbers, and at least one."""
+    """Return True if a column holds numbers, and at least one."""
     cells = [row[column] for row in table.rows if row[column] is not None]
     return bool(cells) and all(isinstance(cell, int | float) or hasattr(cell, "dtype") for cell in cells)
 
 
 def status_text(result: Result) -> str:
-    """One or two lines: how it ended, the objective and its bound, who solved it."""
+    """Return one or two lines: how it ended, the objective and its bound, who solved it."""
     objective = result.objective
     lines = [_STOPS[result.termination]]
     if objective.value is not None:
@@ -88,7 +88,7 @@ def status_text(result: Result) -> str:
 
 
 def value_text(objective: Objective) -> str:
-    """The goal's value with its unit, and the time that it is the cost of."""
+    """Return the goal's value with its unit, and the time that it is the cost of."""
     period = f"for {show(objective.period, 'time')}" if objective.period is not None else ""
     return " ".join(filter(None, (cell_text(objective.value), objective.unit, period)))
 
@@ -104,20 +104,20 @@ def _proof(result: Result) -> str:
 
 
 def _gap_text(gap: float) -> str:
-    """A relative gap in percent; what computer arithmetic leaves between two equal numbers is none."""
+    """Return a relative gap in percent; what computer arithmetic leaves between two equal numbers is none."""
     if gap <= SAME_SUM:
         return "0 %"
     return f"{gap * 100.0:.4g} %" if gap >= PROVEN else f"below {PROVEN * 100.0:.4f} %"
 
 
 def result_text(result: Result) -> str:
-    """The whole result for a reader."""
+    """Return the whole result for a reader."""
     head = f"{printable(shortened(result.title or result.problem, TITLE))}\n"
     return "\n".join([head, *(table_text(table) for table in result.tables()), status_text(result)])
 
 
 def print_tables(tables: Iterable[Table | str]) -> str:
-    """Tables and sentences one below the other; the last line ends, whichever it is of."""
+    """Return tables and sentences one below the other; the last line ends, whichever it is of."""
     text = "\n".join(part if isinstance(part, str) else table_text(part) for part in tables)
     return text if text.endswith("\n") or not text else text + "\n"
 

@@ -49,7 +49,8 @@ def class_of(
     pools: tuple[int, int] = (MAP, REDUCE),
     limits: tuple[float, float] = (inf, inf),
 ) -> JobClass:
-    """A class with a profile or with stages; map tasks and tasks of stages run in the first pool, reduce tasks in the
+    """Return a class with a profile or with stages; map tasks and tasks of stages run in the first pool, reduce tasks
+    in the
     second. No more than ``limits`` of one job run at once in each."""
     stages, times = _of_stages(node) if node.stages else _of_phases(node, rules.slowstart)
     if rules.stragglers is not None:
@@ -103,7 +104,7 @@ def first_ready_order(parents: Parents) -> list[int]:
 
 
 def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
-    """The stages in an order in which each comes after its parents, and their times."""
+    """Return the stages in an order in which each comes after its parents, and their times."""
     parents = parents_of(node.stages)
     order = first_ready_order(parents)
     place = {index: at for at, index in enumerate(order)}

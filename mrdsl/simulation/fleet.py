@@ -58,7 +58,7 @@ class Cohort:
     next_free: float = inf
 
     def settle(self, now: float) -> None:
-        """Turns slots that have fallen free into free ones and merges what became alike."""
+        """Turn slots that have fallen free into free ones and merge what became alike."""
         if self.next_free > now:
             return
         merged: dict[State, int] = {}
@@ -97,7 +97,7 @@ class Cohort:
         return counts
 
     def drop_idle(self) -> int:
-        """Gives back the VMs on which nothing runs or waits; returns how many."""
+        """Give back the VMs on which nothing runs or waits; returns how many."""
         none: State = ((0.0,) * self.slots[0], (0.0,) * self.slots[1])
         gone = self.states.pop(none, 0)
         self.count -= gone
@@ -170,7 +170,7 @@ def charge(bill: Bill, cohort: Cohort, now: float, price: float, period: float) 
 
 
 def refund(bill: Bill, cohort: Cohort, now: float, period: float) -> bool:
-    """Takes back the charge of the period that the market breaks off now; False where none runs."""
+    """Take back the charge of the period that the market breaks off now; False where none runs."""
     begun = cohort.started + (cohort.paid_periods - 1) * period
     if cohort.paid_periods == 0 or now >= begun + period * (1.0 - ROUNDING):
         return False
@@ -214,7 +214,7 @@ class Lateness:
         return self.total / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> float:
-        """The value below which that share of the late jobs lies; 0 without any."""
+        """Return the value below which that share of the late jobs lies; 0 without any."""
         wanted, below = share * self.count, 0
         for bin_ in sorted(self._bins):
             below += self._bins[bin_]

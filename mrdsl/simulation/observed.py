@@ -73,7 +73,7 @@ class Observed:
         return {**kept, **verdict, "observed": self.document()}
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan.classes.NAME.observed``."""
+        """Return the object under ``plan.classes.NAME.observed``."""
         return {
             "jobs": self.jobs,
             "failed": self.failed,
@@ -107,13 +107,13 @@ def simulated_as(rules: Run, settings: Settings) -> Simulated:
 
 
 def outcomes_of(observed: Mapping[str, Observed], promising: Iterable[str]) -> dict[str, Outcome]:
-    """The outcome of each class that promises something; of one that did not run it is undecided."""
+    """Return the outcome of each class that promises something; of one that did not run it is undecided."""
     verdicts = {name: observed[name].verdict if name in observed else None for name in promising}
     return {name: Outcome.UNDECIDED if each is None else each.outcome for name, each in verdicts.items()}
 
 
 def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> Table:
-    """The classes that ran, or what else did, one a row."""
+    """Return the classes that ran, or what else did, one a row."""
     head = (what, "jobs", "given up", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]")
     rows = [
         (

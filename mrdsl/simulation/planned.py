@@ -33,7 +33,7 @@ FULLY_GONE = 0.5
 
 
 def check_repeats(scenario: Scenario, node: Any, rules: Run) -> Iterator[Diagnostic]:
-    """An error where failed attempts, or machines that go, are more than ``MOST_REPEATS`` and ``PER_TASK`` allow.
+    """Yield an error where failed attempts, or machines that go, are more than ``MOST_REPEATS`` and ``PER_TASK`` allow.
 
     ``node`` is a class to show, and ``rules`` is what the spec says of its simulation.
     """
@@ -98,7 +98,7 @@ def _killed(scenario: Scenario) -> float:
 
 
 def _outputs(tasks: int, gone: float, held: float, of_vm: int) -> float:
-    """The logarithm of how often outputs of a stage are made anew, roughly, before all are there at once.
+    """Return the logarithm of how often outputs of a stage are made anew, roughly, before all are there at once.
 
     While tasks end at their rate and outputs go with their machines, ``held`` outputs are there on average: all are
     with the chance of a Poisson number to be so large (Chernoff's bound of it), or, where a machine with ``of_vm``
@@ -127,7 +127,9 @@ def _losses(scenario: Scenario) -> float:
 
 
 def _length(scenario: Scenario) -> float:
-    """The seconds that a run takes at the least, where nothing goes wrong: for its work, and for its jobs to arrive."""
+    """Return the seconds that a run takes at the least, where nothing goes wrong: for its work, and for its jobs to
+    arrive.
+    """
     power, work = [0.0] * len(scenario.queues), [0.0] * len(scenario.queues)
     for machines in scenario.machines:
         power[machines.pool] += machines.vms * machines.slots * machines.speed
@@ -172,13 +174,15 @@ class Held:
 
 
 def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:
-    """Classes that share slots: all where slots are lent, else each alone; without those that no task is known of."""
+    """Return classes that share slots: all where slots are lent, else each alone; without those that no task is known
+    of.
+    """
     known = [each for each in held if each.users and each.node.coefficients is None]
     return [tuple(known)] if rules.work_conserving == "yes" and known else [(each,) for each in known]
 
 
 def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) -> Scenario:
-    """A group on its slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1.
+    """Return a group on its slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1.
 
     Slots stand on VMs as the plan says, else on whole ones of their own and one more for the rest, and as many users as
     jobs run at once submit job after job. Lent slots are weighed by what the plan gives each class. Nobody is stopped
@@ -220,7 +224,9 @@ def _machines(held: Held, pool: int) -> Iterator[Machines]:
 
 
 def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
-    """One queue for a class alone, or where the oldest job of all comes first; else one each, weighed by its slots."""
+    """Return one queue for a class alone, or where the oldest job of all comes first; else one each, weighed by its
+    slots.
+    """
     fair = rules.scheduler == "fair"
     if len(slots) == 1 or rules.scheduler == "fifo":
         return (QueueRule(fair),)
@@ -257,7 +263,7 @@ def check_scenario(
 
 
 def check_burst(nodes: Iterable[Any], what_if: WhatIf, place: Span | None) -> Iterator[Diagnostic]:
-    """An error where a command wants bursts and no class of these has arrivals: users submit one job each."""
+    """Yield an error where a command wants bursts and no class of these has arrivals: users submit one job each."""
     if what_if.burst is None or any(node.arrivals is not None or node.submissions is not None for node in nodes):
         return
     yield error(
@@ -270,7 +276,7 @@ def check_burst(nodes: Iterable[Any], what_if: WhatIf, place: Span | None) -> It
 
 
 def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]:
-    """An error where random arrivals bring more work than the slots can do; ``node`` is a class to show."""
+    """Yield an error where random arrivals bring more work than the slots can do; ``node`` is a class to show."""
     load = max(load_of(scenario))
     if load >= 1.0:
         shown = "infinitely many times" if load == inf else f"{load:.3g} times"
@@ -330,7 +336,7 @@ def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Setti
 
 
 def asked_for(settings: Settings) -> Iterator[Diagnostic]:
-    """A note on what the command says in the place of the spec."""
+    """Yield a note on what the command says in the place of the spec."""
     said = settings.what_if.said()
     if said:
         shown = ", ".join(f"{key} = {value}" for key, value in said.items())

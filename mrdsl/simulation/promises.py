@@ -102,7 +102,7 @@ def observed_of(
 
 
 def told_of(verdict: Verdict | None, whose: str, place: Span | None, words: Words = JOBS_TAKE) -> Iterator[Diagnostic]:
-    """A warning where a promise is broken or undecided; ``place`` is where it is promised."""
+    """Yield a warning where a promise is broken or undecided; ``place`` is where it is promised."""
     if verdict is None or verdict.outcome is Outcome.KEPT:
         return
     runs = _many(verdict.runs, "run")

@@ -39,20 +39,22 @@ class Order(Protocol[C]):
         """Tells that the job may take a slot in its present state; harmless where it is known already."""
 
     def best(self) -> C | None:
-        """The job that is to get the next slot; it stays until its state changes."""
+        """Return the job that is to get the next slot; it stays until its state changes."""
 
     def continues(self, job: C) -> bool:
-        """Whether a job that ends a task now and has more is surely the one to get the slot; False where in doubt."""
+        """Return True if a job that ends a task now and has more is surely the one to get the slot; False where in
+        doubt.
+        """
 
     def swap(self, job: C) -> C | None:
-        """The job that gets the slot on which ``job`` has just ended a task; None where nobody waits.
+        """Return the job that gets the slot on which ``job`` has just ended a task; None where nobody waits.
 
         ``job.running`` counts the ended task no more. The taker's counts are brought up to date: one task more runs,
         one fewer waits.
         """
 
     def take(self) -> C | None:
-        """The best job, with its counts brought up to date: it has got a slot. None where nobody waits."""
+        """Return the best job, with its counts brought up to date: it has got a slot. None where nobody waits."""
 
     def more(self, job: C, most: int) -> int:
         """How many further slots, at most so many, the job gets that has just got one, until it is another's turn.
@@ -85,7 +87,7 @@ class FewestRunning(Generic[C]):
                 self._forget()
 
     def _forget(self) -> None:
-        """Drops what does not hold now, such as entries of jobs that have ended: no best job would ever meet some."""
+        """Drop what does not hold now, such as entries of jobs that have ended: no best job would ever meet some."""
         kept = []
         for entry in self.heap:
             running, _, stage, job = entry
@@ -98,7 +100,7 @@ class FewestRunning(Generic[C]):
         self.most = max(FEW, 4 * len(kept))
 
     def best(self) -> C | None:
-        """Drops entries of a state or a stage that has passed on its way."""
+        """Drop entries of a state or a stage that has passed on its way."""
         heap = self.heap
         while heap:
             running, _, stage, job = heap[0]
@@ -118,7 +120,7 @@ class FewestRunning(Generic[C]):
         return running > mine or (running == mine and number >= job.number)
 
     def swap(self, job: C) -> C | None:
-        """One look at the top where it is the same job's turn again; else one entry in, one replaced."""
+        """Return one look at the top where it is the same job's turn again; else one entry in, one replaced."""
         heap, mine = self.heap, job.running
         waits = job.pending > 0 and mine < job.limit
         while heap:
@@ -142,7 +144,9 @@ class FewestRunning(Generic[C]):
         return job
 
     def _take(self, other: C, running: int, job: C | None) -> C:
-        """The top gets a slot: its entry is replaced by the next one, and the job that waits behind it is noted."""
+        """Return the top gets a slot: its entry is replaced by the next one, and the job that waits behind it
+        is noted.
+        """
         heap, queued = self.heap, other.queued
         other.running = running + 1
         other.pending -= 1
@@ -157,7 +161,7 @@ class FewestRunning(Generic[C]):
         return other
 
     def take(self) -> C | None:
-        """The top, and its next entry in its place."""
+        """Return the top, and its next entry in its place."""
         heap = self.heap
         while heap:
             running, _, stage, job = heap[0]
@@ -188,7 +192,7 @@ class FewestRunning(Generic[C]):
         return count
 
     def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
-        """All jobs at the lowest level rise to the next one together, until slots or a job's room run out."""
+        """Return all jobs at the lowest level rise to the next one together, until slots or a job's room run out."""
         dealt: dict[C, list[int]] = {}
         group: list[C] = []
         while slots:
@@ -212,7 +216,7 @@ class FewestRunning(Generic[C]):
         return [(job, count) for job, (count, _) in dealt.items() if count]
 
     def _join(self, group: list[C], dealt: dict[C, list[int]], slots: int, room: Callable[[C], int]) -> float:
-        """Takes jobs into the group that have as few running tasks as those in it; the level of the next others."""
+        """Take jobs into the group that have as few running tasks as those in it; the level of the next others."""
         heap, joined = self.heap, 0
         job = self.best()
         while job is not None and joined < slots and (not group or job.running == group[0].running):
@@ -239,7 +243,7 @@ class OldestFirst(Generic[C]):
             heappush(self.heap, (job.number, job.stage, job))
 
     def best(self) -> C | None:
-        """Drops jobs that have nothing to start, or may not start more, until they are put again."""
+        """Drop jobs that have nothing to start, or may not start more, until they are put again."""
         heap = self.heap
         while heap:
             _, stage, job = heap[0]
@@ -255,13 +259,13 @@ class OldestFirst(Generic[C]):
         return not self.heap or self.heap[0][0] >= job.number
 
     def swap(self, job: C) -> C | None:
-        """The oldest that waits."""
+        """Return the oldest that waits."""
         if job.pending and job.running < job.limit:
             self.put(job)
         return self.take()
 
     def take(self) -> C | None:
-        """The oldest that waits."""
+        """Return the oldest that waits."""
         best = self.best()
         if best is not None:
             best.running += 1
@@ -269,12 +273,12 @@ class OldestFirst(Generic[C]):
         return best
 
     def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
-        """The oldest gets what it may use."""
+        """Return the oldest gets what it may use."""
         job = self.take()
         return [] if job is None else [(job, 1 + self.more(job, min(slots, room(job)) - 1))]
 
     def more(self, job: C, most: int) -> int:
-        """The oldest gets what it may use."""
+        """Return the oldest gets what it may use."""
         count = int(min(most, job.pending, max(job.limit - job.running, 0)))
         job.running += count
         job.pending -= count
@@ -302,7 +306,9 @@ class Queue(Generic[C]):
 
 
 def next_queue(queues: Sequence[Queue[C]]) -> tuple[Queue[C], C] | None:
-    """The queue furthest below its minimum, else the one with the fewest running tasks per weight, and its job."""
+    """Return the queue furthest below its minimum, else the one with the fewest running tasks per weight, and
+    its job.
+    """
     chosen: tuple[Queue[C], C] | None = None
     least = (2, 0.0)
     for queue in queues:

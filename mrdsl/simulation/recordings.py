@@ -43,7 +43,7 @@ def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def _named(part: Columns[Any]) -> bool:
-    """Whether rows of a table may name a file at all."""
+    """Return True if rows of a table may name a file at all."""
     return any(part.values.get(path) is not None for path in ("submissions", "recorded.map", "stages", "samples"))
 
 

@@ -29,12 +29,12 @@ MAX_ROUNDS = 1000
 
 
 def stream(seed: int, *place: object) -> np.random.RandomState:
-    """The random stream of one thing (``place``) in one run (``seed``)."""
+    """Return the random stream of one thing (``place``) in one run (``seed``)."""
     return np.random.RandomState(_key(seed, place))
 
 
 def stream_again(random: np.random.RandomState, seed: int, *place: object) -> np.random.RandomState:
-    """The same as :func:`stream`, in the place of one that nobody draws from any more.
+    """Return the same as :func:`stream`, in the place of one that nobody draws from any more.
 
     A new one takes numpy ten times as long: before it is keyed it is seeded from the machine's own entropy.
     """
@@ -71,7 +71,7 @@ def draws(
 def series(
     value: Distribution | float, random: np.random.RandomState, low: float = -inf, high: float = inf, chunk: int = CHUNK
 ) -> Iterator[float]:
-    """An endless series of values, drawn a chunk at a time."""
+    """Yield an endless series of values, drawn a chunk at a time."""
     if not isinstance(value, Distribution):
         while True:
             yield float(value)
@@ -118,7 +118,9 @@ class PriceProcess(Protocol):
         """Walks to the next move."""
 
     def lasting_bid(self, now: float, length: float, reliability: float) -> float:
-        """The least bid, never below the price now, that outlasts ``length`` seconds with the given probability."""
+        """Return the least bid, never below the price now, that outlasts ``length`` seconds with the given
+        probability.
+        """
 
 
 class ConstantPrice:
@@ -132,7 +134,7 @@ class ConstantPrice:
         """There is no next move."""
 
     def lasting_bid(self, now: float, length: float, reliability: float) -> float:
-        """The price itself."""
+        """Return the price itself."""
         return self.current
 
 
@@ -207,12 +209,12 @@ class PricePath:
     prices: tuple[float, ...]
 
     def at(self, time: float) -> float:
-        """The price that holds at a time."""
+        """Return the price that holds at a time."""
         return self.prices[max(bisect_right(self.times, time) - 1, 0)]
 
 
 def path(process: PriceProcess, until: float) -> PricePath:
-    """Walks a process up to a time and writes down where it went."""
+    """Walk a process up to a time and writes down where it went."""
     times, prices = [0.0], [process.current]
     for time in _moves(process, until):
         times.append(time)

@@ -120,7 +120,7 @@ class Simulation:
         self._handlers = (self._piece_ends, self._price_moves, self._period_ends, self._job_arrives, self._clock_rings)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Observed:
-        """Runs until every job has ended, or until ``stop`` says so (then ``complete`` is False)."""
+        """Run until every job has ended, or until ``stop`` says so (then ``complete`` is False)."""
         self._next_arrival()
         self.seen.start = self._heap[0][0] if self._heap else 0.0
         if self.prices is not None:
@@ -145,14 +145,14 @@ class Simulation:
     # What policies use
 
     def fleet(self) -> list[Cohort]:
-        """The rented VMs, oldest first, their states as of now."""
+        """Return the rented VMs, oldest first, their states as of now."""
         for cohort in self.cohorts:
             if cohort.next_free <= self.now:
                 cohort.settle(self.now)
         return self.cohorts
 
     def place(self, run: JobRun, cohort: Cohort, free: float, lanes: int, tasks: int) -> None:
-        """Gives ``tasks`` waiting tasks to each of ``lanes`` slots of a cohort that fall free at ``free`` (0: now)."""
+        """Give ``tasks`` waiting tasks to each of ``lanes`` slots of a cohort that fall free at ``free`` (0: now)."""
         phase = run.phase
         start = free or self.now
         piece = Piece(run, phase, cohort, lanes, tasks, start, run.duration)
@@ -197,7 +197,7 @@ class Simulation:
         return cohort
 
     def tell(self, what: str, **facts: Any) -> None:
-        """Tells the observer of something that a policy has seen."""
+        """Tell the observer of something that a policy has seen."""
         if self.observer:
             self.observer(what, self.now, facts)
 
@@ -321,7 +321,7 @@ class Simulation:
     # Bookkeeping
 
     def _decide(self) -> None:
-        """Tells the policy of the jobs whose phases have begun, in the order in which they did, and lets it decide."""
+        """Tell the policy of the jobs whose phases have begun, in the order in which they did, and let it decide."""
         begun, self._told = self._told, []
         for run in begun:
             self._policy.ready(self, run)

@@ -55,7 +55,7 @@ class _Slots:
         self.raised = np.empty(self.free.shape, dtype=bool)
 
     def place(self, tasks: Floats, time: Floats, release: Floats | None) -> Floats:
-        """Runs ``tasks`` tasks of length ``time`` in every row: the end of the last of them (of no use for 0 tasks)."""
+        """Run ``tasks`` tasks of length ``time`` in every row: the end of the last of them (of no use for 0 tasks)."""
         length = time[:, None]
         if release is not None:
             np.maximum(self.free, release[:, None], out=self.free)
@@ -72,7 +72,7 @@ class _Slots:
         return ends
 
     def _fill(self, tasks: Floats) -> Floats:
-        """Sets how many tasks each slot takes to come to the highest level that the tasks fill; gives what is left.
+        """Set how many tasks each slot takes to come to the highest level that the tasks fill; give what is left.
 
         Newton's method from above on the convex, piecewise linear number of tasks below a level.
         """
@@ -106,7 +106,9 @@ class _Groups:
         self.rows = np.arange(len(slots))
 
     def place(self, tasks: Floats, time: Floats, release: Floats | None) -> Floats:
-        """As for :class:`_Slots`; here the level comes in closed form from the groups, which are kept in order."""
+        """Return as for :class:`_Slots`; here the level comes in closed form from the groups, which are kept in
+        order.
+        """
         length = time[:, None]
         free, count = self.free[:, : self.used], self.count[:, : self.used]
         begin = free if release is None else np.maximum(free, release[:, None])
@@ -180,7 +182,8 @@ class Lists:
 def free_makespans(
     phases: Phases, maps: Lists, reduces: Lists, map_slots: int, reduce_slots: int
 ) -> tuple[Floats, Floats]:
-    """Makespans of free lists of tasks, where a job may come up several times; and when each job's map phase ends.
+    """Return makespans of free lists of tasks, where a job may come up several times; and when each job's map phase
+    ends.
 
     Tasks start in the sequence of their list, none before one that stands earlier. The makespans, shape (2, rows),
     are those of the listed reduces, and of whole reduce phases as the map phases end, ties by index. The ends of the
@@ -204,7 +207,7 @@ def free_makespans(
 
 
 def _stacked(first: Lists, second: Lists) -> Lists:
-    """The rows of both, padded to one width."""
+    """Return the rows of both, padded to one width."""
     rows, width = len(first.jobs), max(first.jobs.shape[1], second.jobs.shape[1])
     jobs, counts = np.full((2 * rows, width), -1, dtype=np.intp), np.zeros((2 * rows, width))
     for at, part in ((0, first), (rows, second)):
@@ -222,7 +225,9 @@ def _run(tasks: Floats, time: Floats, release: Floats | None, slots: Integers) -
 
 
 def makespans(phases: Phases, orders: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
-    """The makespan of each row's order on a pool of its own, shape (rows,); rows are independent of each other."""
+    """Return the makespan of each row's order on a pool of its own, shape (rows,); rows are independent of each
+    other.
+    """
     if not orders.shape[1]:
         return np.zeros(len(orders))
     block = max(16, BLOCK // int(max(map_slots.max(), reduce_slots.max())))

@@ -40,7 +40,7 @@ class Summary:
 
 
 def summarize(runs: Sequence[Sequence[float]]) -> Summary:
-    """One summary of what independent runs saw, each in the order of time and after its warm-up.
+    """Return one summary of what independent runs saw, each in the order of time and after its warm-up.
 
     With several runs the interval comes from their means, which are independent; with a single one from the means of 20
     batches in a row, since what follows closely is alike. Raises ValueError where nothing was seen.
@@ -61,7 +61,7 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
 
 
 def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
-    """The share of times that are at most ``limit`` (with a slack of 1e-9 of it), and how sure it is.
+    """Return the share of times that are at most ``limit`` (with a slack of 1e-9 of it), and how sure it is.
 
     The interval is :func:`share_bounds` for so many jobs as :func:`alike_in` leaves; it has a width where all jobs are
     in time. Raises ValueError where nothing was seen.
@@ -71,7 +71,8 @@ def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
 
 
 def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[float, float]:
-    """The share of times within a limit, and as how many independent jobs those seen count; see :func:`alike_in`.
+    """Return the share of times within a limit, and as how many independent jobs those seen count; see
+    :func:`alike_in`.
 
     The larger is taken of how much jobs hang together in their times and in being in time: where hardly a job is late,
     the times tell more. Raises ValueError where nothing was seen.
@@ -123,7 +124,7 @@ def few(units: int, tail: float) -> float:
 
 
 def share_bounds(share: float, count: float, tail: float) -> tuple[float, float]:
-    """Clopper's and Pearson's bounds of a share of ``count`` independent cases, which need not be whole.
+    """Return clopper's and Pearson's bounds of a share of ``count`` independent cases, which need not be whole.
 
     Each one for itself holds with the probability ``tail``.
     """
@@ -144,7 +145,7 @@ def half_width(means: NDArray[np.float64]) -> float | None:
 
 
 def student_95(freedom: int) -> float:
-    """The two-sided 95 % quantile of Student's distribution."""
+    """Return the two-sided 95 % quantile of Student's distribution."""
     from scipy.special import stdtrit  # what scipy.stats.t.ppf calls, at a third of the time to import
 
     return float(stdtrit(freedom, TAIL))
@@ -166,7 +167,7 @@ MOST_RUNS = 1_000_000
 def judge_counts(
     in_time: Sequence[int], jobs: Sequence[int], level: float, confidence: float = CONFIDENCE, alike: float = 1.0
 ) -> Verdict:
-    """Whether at least ``level`` of all jobs is in time, from how many were in each of several independent runs.
+    """Return True if at least ``level`` of all jobs is in time, from how many were in each of several independent runs.
 
     Counts alone hardly show how much jobs hang together where few are late: ``alike`` (at least 1) is as how many jobs
     one independent job counts at the least, and :func:`judge_share` finds it from the times, where they are there.
@@ -190,7 +191,8 @@ def judge_counts(
 
 
 def judge_share(runs: Sequence[Sequence[float]], limit: float, level: float, confidence: float = CONFIDENCE) -> Verdict:
-    """Whether at least ``level`` of all jobs takes at most ``limit`` seconds, from the times in independent runs.
+    """Return True if at least ``level`` of all jobs takes at most ``limit`` seconds, from the times in independent
+    runs.
 
     Times of given-up jobs are infinite. A level of 1 is broken by one late job, and kept where none was late among so
     many that at least 99 % are in time; a level of 0, that a job may be in time at all, is kept by one that was, and
@@ -203,7 +205,8 @@ def judge_share(runs: Sequence[Sequence[float]], limit: float, level: float, con
 
 
 def judge_mean(runs: Sequence[Sequence[float]], limit: float, confidence: float = CONFIDENCE) -> Verdict:
-    """Whether jobs take at most ``limit`` seconds on average, by Student's bounds on the means of independent runs.
+    """Return True if jobs take at most ``limit`` seconds on average, by Student's bounds on the means of independent
+    runs.
 
     A job that is given up never ends, and breaks the promise. Raises ValueError where nothing was seen.
     """
@@ -226,7 +229,7 @@ def judge_mean(runs: Sequence[Sequence[float]], limit: float, confidence: float 
 
 
 def jobs_to_show(level: float, confidence: float = CONFIDENCE) -> int:
-    """The fewest independent jobs that can show a share of at least ``level``: all of them in time."""
+    """Return the fewest independent jobs that can show a share of at least ``level``: all of them in time."""
     _check(level, confidence)
     if level <= 0.0:
         return 1
@@ -235,7 +238,7 @@ def jobs_to_show(level: float, confidence: float = CONFIDENCE) -> int:
 
 
 def confidence_of_each(confidence: float, looks: int) -> float:
-    """The confidence of each of so many looks at which all of them together are right (Bonferroni)."""
+    """Return the confidence of each of so many looks at which all of them together are right (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / looks
 
 

@@ -42,7 +42,7 @@ class Tasks:
 
 
 def run(sequence: Iterable[Tasks], slots: int, phase: Phase, pool: int = 0) -> list[Wave]:
-    """Gives each task in turn to the slot that falls free first, not before its release."""
+    """Give each task in turn to the slot that falls free first, not before its release."""
     free: list[tuple[float, int]] = [(0.0, slots)]
     waves = []
     for tasks in sequence:

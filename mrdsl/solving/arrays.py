@@ -28,7 +28,7 @@ from mrdsl.core.reading import UnreadableError, read_bytes
 
 
 def objective_of(model: Any) -> Any:
-    """The model's one active objective; raises ValueError where there is none or several."""
+    """Return the model's one active objective; raises ValueError where there is none or several."""
     objectives = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
     if len(objectives) != 1:
         raise ValueError(f"the model {model.name!r} has {len(objectives)} active objectives; it needs exactly one")
@@ -36,7 +36,7 @@ def objective_of(model: Any) -> Any:
 
 
 def constraints_of(model: Any) -> Iterator[Any]:
-    """The active constraints in the order of their declaration."""
+    """Yield the active constraints in the order of their declaration."""
     yield from model.component_data_objects(pyo.Constraint, active=True, descend_into=True)
 
 
@@ -46,7 +46,7 @@ def hints_of(model: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 def linear_program(model: Any) -> tuple[LinearProgram, Names] | None:
-    """The model as a linear program and the Pyomo objects behind it; None where an expression is not linear."""
+    """Return the model as a linear program and the Pyomo objects behind it; None where an expression is not linear."""
     variables: dict[int, Any] = {}
     order: dict[int, int] = {}
     visitor = LinearRepnVisitor({}, var_recorder=OrderedVarRecorder(variables, order, None))
@@ -81,7 +81,9 @@ def linear_program(model: Any) -> tuple[LinearProgram, Names] | None:
 
 
 def _places(variables: dict[int, Any], order: dict[int, int]) -> Any:
-    """The column of each number of Pyomo's recorder, which numbers the fixed members of an indexed variable too."""
+    """Return the column of each number of Pyomo's recorder, which numbers the fixed members of an indexed
+    variable too.
+    """
     place = np.full(len(order), -1, dtype=np.int64)
     place[[order[identity] for identity in variables]] = np.arange(len(variables))
     return place
@@ -133,7 +135,7 @@ def _columns(variables: dict[int, Any]) -> tuple[Any, Any, Any]:
 
 
 def _bounds(variable: Any) -> tuple[float | None, float | None]:
-    """Raises MrdslError ``number-too-large`` where a variable would have to be infinite."""
+    """Raise MrdslError ``number-too-large`` where a variable would have to be infinite."""
     try:
         bounds: tuple[float | None, float | None] = variable.bounds
     except ValueError:
@@ -145,7 +147,7 @@ def _bounds(variable: Any) -> tuple[float | None, float | None]:
 
 @contextmanager
 def without_goal(model: Any) -> Iterator[None]:
-    """The model with nothing to minimize, for as long as the block lasts."""
+    """Yield the model with nothing to minimize, for as long as the block lasts."""
     goal = objective_of(model)
     goal.deactivate()
     name = unique_component_name(model, "nothing_to_minimize")
@@ -159,7 +161,7 @@ def without_goal(model: Any) -> Iterator[None]:
 
 @contextmanager
 def scaled_goal(model: Any, factor: float) -> Iterator[None]:
-    """The model with its goal multiplied by ``factor``, for as long as the block lasts."""
+    """Yield the model with its goal multiplied by ``factor``, for as long as the block lasts."""
     goal = objective_of(model)
     goal.deactivate()
     name = unique_component_name(model, "scaled_goal")
@@ -172,13 +174,13 @@ def scaled_goal(model: Any, factor: float) -> Iterator[None]:
 
 
 def load_values(variables: Any, values: Any) -> None:
-    """Writes values into Pyomo variables, whole numbers as whole floats."""
+    """Write values into Pyomo variables, whole numbers as whole floats."""
     for variable, value in zip(variables, values.tolist(), strict=True):
         variable.set_value(value, skip_validation=True)
 
 
 def fill_the_unused(model: Any) -> None:
-    """Gives variables that no constraint mentions the value nearest to zero, so that a plan can be read."""
+    """Give variables that no constraint mentions the value nearest to zero, so that a plan can be read."""
     for variable in model.component_data_objects(pyo.Var, descend_into=True):
         if variable.value is None:
             low, high = variable.bounds
@@ -188,7 +190,7 @@ def fill_the_unused(model: Any) -> None:
 
 
 def of_program(program: LinearProgram) -> Any:
-    """A linear program as a Pyomo model; ``model.x[i]`` is its column i, ``model.rows[i + 1]`` its row i."""
+    """Return a linear program as a Pyomo model; ``model.x[i]`` is its column i, ``model.rows[i + 1]`` its row i."""
     model = _with_columns(len(program.costs))
     columns = [model.x[i] for i in range(len(program.costs))]
     bounds = zip(columns, program.lower.tolist(), program.upper.tolist(), program.integer.tolist(), strict=True)
@@ -211,7 +213,9 @@ def of_program(program: LinearProgram) -> Any:
 
 
 def of_model(model: Any, variables: list[Any]) -> Any:
-    """A model that is not linear, over numbered variables in the order given; all others are fixed and put in."""
+    """Return a model that is not linear, over numbered variables in the order given; all others are fixed and
+    put in.
+    """
     flat = _with_columns(len(variables))
     known: dict[int, Any] = {id(variable): flat.x[i] for i, variable in enumerate(variables)}
     for column, variable in zip(flat.x.values(), variables, strict=True):
@@ -261,7 +265,7 @@ def fingerprint(program: LinearProgram, columns: Sequence[str]) -> str:
 
 
 def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) -> None:
-    """Raises MrdslError: ``unreadable-names``, or ``stale-model`` where the model was compiled from something else."""
+    """Raise MrdslError: ``unreadable-names``, or ``stale-model`` where the model was compiled from something else."""
     place = Span(str(path), 1, 1, 1, 1)
     try:
         stored = json.loads(read_bytes(path))

@@ -65,7 +65,7 @@ class NonlinearModel:
 
     @contextmanager
     def as_file(self) -> Iterator[str]:
-        """The path of the nl file, beside it the columns' names x0, x1, … in a .col file."""
+        """Yield the path of the nl file, beside it the columns' names x0, x1, … in a .col file."""
         from pyomo.repn.plugins.nl_writer import NLWriter
 
         with scratch_folder() as folder:
@@ -78,7 +78,7 @@ class NonlinearModel:
             yield str(path)
 
     def load_checked(self, values: Array) -> tuple[float, str | None, float | None]:
-        """Loads the point and gives the worst relative violation, where it is, and the goal's value.
+        """Load the point and give the worst relative violation, where it is, and the goal's value.
 
         A point that violates the model is taken out again, and the value is None.
         """
@@ -111,13 +111,14 @@ class NonlinearModel:
             variable.set_value(value, skip_validation=True)
 
     def natural_scale(self) -> float:
-        """The power of two by which the goal's largest linear coefficient comes to its natural size, as in a linear
+        """Return the power of two by which the goal's largest linear coefficient comes to its natural size, as in a
+        linear
         program; where it has none, its constant; 1 where it has neither."""
         found = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
         return natural_scale(max((abs(c) for c in found.linear_coefs), default=0.0) or abs(found.constant))
 
     def goal_size(self) -> float:
-        """The largest term of the goal at the point in the model, the constant included."""
+        """Return the largest term of the goal at the point in the model, the constant included."""
         form = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
         terms = [float(c) * v.value for c, v in zip(form.linear_coefs, form.linear_vars, strict=True)]
         rest = 0.0 if form.nonlinear_expr is None else float(pyo.value(form.nonlinear_expr))
@@ -145,7 +146,7 @@ class NonlinearModel:
 
 
 def nonlinear_model(model: Any) -> NonlinearModel:
-    """The model with its kind: MINLP where an unfixed variable is whole, else NLP."""
+    """Return the model with its kind: MINLP where an unfixed variable is whole, else NLP."""
     variables = model.component_data_objects(pyo.Var, descend_into=True)
     whole = any(not v.fixed and (v.is_integer() or v.is_binary()) for v in variables)
     return NonlinearModel(
@@ -158,7 +159,7 @@ def nonlinear_model(model: Any) -> NonlinearModel:
 
 
 def variables_of(model: Any) -> list[Any]:
-    """The unfixed variables of a model, in the order of their declaration."""
+    """Return the unfixed variables of a model, in the order of their declaration."""
     return [v for v in model.component_data_objects(pyo.Var, descend_into=True) if not v.fixed]
 
 
@@ -191,7 +192,7 @@ def solve_model(
     memory: Memory | None = None,
     span: Span | None = None,
 ) -> Answer:
-    """Solves a Pyomo model and loads a feasible point, if one is found, into its variables.
+    """Solve a Pyomo model and load a feasible point, if one is found, into its variables.
 
     ``solver`` is a declared name; ``needs`` what the caller wants beyond what the model shows (duals). ``memory``
     holds the point of the last model of the same shape: where to begin, and where this one's is kept. Any point is
@@ -242,7 +243,7 @@ def _solve_linear(
 def judge(
     solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, names: Names, limits: Limits
 ) -> Answer:
-    """A reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
+    """Return a reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
     limits = of_one_solve(limits)
     point, refused = checked_point(solver, solver_version, reply, program, lambda row: str(names.constraints[row].name))
     if refused is not None:

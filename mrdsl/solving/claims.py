@@ -22,13 +22,13 @@ AGREE = 1e-6
 
 
 def contradicts(bound: float, value: float, maximize: bool, size: float = 0.0) -> bool:
-    """Whether a value that is attained lies beyond a bound by more than tolerances explain."""
+    """Return True if a value that is attained lies beyond a bound by more than tolerances explain."""
     beyond = value - bound if maximize else bound - value
     return not beyond <= TOLERANCE * max(abs(value), size)
 
 
 def drawn_back(bound: float | None, value: float, maximize: bool) -> float | None:
-    """The bound, no further than the value."""
+    """Return the bound, no further than the value."""
     if bound is None:
         return None
     return max(bound, value) if maximize else min(bound, value)
@@ -57,7 +57,7 @@ def answer_of(
     maximize: bool,
     duals: Mapping[str, float],
 ) -> Answer:
-    """The answer that a reply and its checked point come to; no more is called optimal than the bound proves."""
+    """Return the answer that a reply and its checked point come to; no more is called optimal than the bound proves."""
     doubts: tuple[str, ...] = ()
     if point is None:
         termination, message = reply.termination, reply.message
@@ -94,7 +94,7 @@ def failure(solver: str, message: str, span: Span | None = None) -> Diagnostic:
 
 
 def graded(answer: Answer, limits: Limits) -> Answer:
-    """The answer called optimal where, and only where, its bound proves that."""
+    """Return the answer called optimal where, and only where, its bound proves that."""
     if answer.solution is SolutionStatus.NONE:
         return answer
     gap = relative_gap(answer.value, answer.bound, answer.fixed)
@@ -106,7 +106,7 @@ def graded(answer: Answer, limits: Limits) -> Answer:
 
 
 def _refined(reply: Reply, measured: float, value: float, limits: Limits, maximize: bool) -> float | None:
-    """The bound, where it was printed with few digits no further from the value than the gap that was proven.
+    """Return the bound, where it was printed with few digits no further from the value than the gap that was proven.
 
     The gap is relative to the ``measured`` part of the value.
     """

@@ -120,7 +120,7 @@ class SolverFile:
         return self.kind == "pipeline"
 
     def parameters(self, family: str) -> dict[str, Any]:
-        """The parameters of a pipeline's steps for a family, with their defaults."""
+        """Return the parameters of a pipeline's steps for a family, with their defaults."""
         pipeline = self.pipelines.get(family)
         steps = pipeline.steps if pipeline else ()
         return {key: value for step in reversed(steps) for key, value in step.items() if key != "call"}
@@ -149,7 +149,7 @@ class SolverFile:
         )
 
     def careful(self, version: str | None, kind: str) -> SolverFile:
-        """The same solver with the options that keep a distrusted version from erring."""
+        """Return the same solver with the options that keep a distrusted version from erring."""
         options = dict(self.options)
         for distrust in self.distrusted(version, kind):
             options.update(distrust.options)
@@ -184,7 +184,7 @@ _OF_PIPELINE = ("kind", "name", "title", "summary", "homepage", "install", "requ
 
 
 def declare(data: Mapping[str, Any], source: str, origin: str, text: str = "") -> SolverFile:
-    """The declaration in ``data`` (a parsed TOML file), all its mistakes reported at once as a MrdslError."""
+    """Return the declaration in ``data`` (a parsed TOML file), all its mistakes reported at once as a MrdslError."""
     return _Reader(source, origin, text).read({**_understood(data, source), **data})
 
 

@@ -75,7 +75,9 @@ def begin_as_child(parent: int) -> None:
 def start(
     line: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | int, folder: str | None = None
 ) -> subprocess.Popen[bytes]:
-    """A program in a session of its own, its output in ``output``, which the guard knows and :func:`end` ends."""
+    """Return a program in a session of its own, its output in ``output``, which the guard knows and :func:`end`
+    ends.
+    """
     parent, guard = os.getpid(), guarded()
     prepare, started = None, list(line)
     passed: tuple[int, ...] = ()
@@ -120,7 +122,7 @@ class _Program(subprocess.Popen[bytes]):
 
 
 def end(process: subprocess.Popen[bytes]) -> int:
-    """Ends a program that :func:`start` started, with all its children; its exit code."""
+    """End a program that :func:`start` started, with all its children; its exit code."""
     end_group(process.pid)
     if isinstance(process, _Program):
         _end_marked(process.mark)
@@ -146,7 +148,7 @@ def _end_marked(mark: str) -> None:
 
 
 def _marked(wanted: bytes) -> Iterator[int]:
-    """Processes that run with a word in their environment; one that has ended has none."""
+    """Yield processes that run with a word in their environment; one that has ended has none."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
@@ -156,7 +158,7 @@ def _marked(wanted: bytes) -> Iterator[int]:
 
 
 def end_group(leader: int) -> None:
-    """Ends a process that leads its own group, and everything that it started."""
+    """End a process that leads its own group, and everything that it started."""
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
@@ -167,7 +169,7 @@ def end_group(leader: int) -> None:
 
 @contextlib.contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Lets no signal handler written in Python interrupt the block; what came meanwhile comes at its end.
+    """Let no signal handler written in Python interrupt the block; what came meanwhile comes at its end.
 
     Around the start of a child: else an exception out of a handler would lose the child before anyone knows it.
     """
@@ -215,7 +217,7 @@ def _keeping(whether: bool) -> Iterator[None]:
 
 
 def is_kept() -> bool:
-    """Whether a KeyboardInterrupt makes a result; else it is raised again once what was begun is ended.
+    """Return True if a KeyboardInterrupt makes a result; else it is raised again once what was begun is ended.
 
     It does where another thread has ended the work, too.
     """

@@ -51,7 +51,7 @@ class UnsolvedError(Exception):
 
 
 def optimum(program: LinearProgram, limits: Limits) -> Optimum | None:
-    """The optimum of a linear program by the embedded solver, None where it is proven that there is no solution.
+    """Return the optimum of a linear program by the embedded solver, None where it is proven that there is no solution.
 
     Raises UnsolvedError for every other end: a limit, a failure, an unbounded goal, a point that breaks the program.
     """
@@ -59,7 +59,8 @@ def optimum(program: LinearProgram, limits: Limits) -> Optimum | None:
 
 
 def optima(programs: Sequence[LinearProgram], limits: Limits) -> list[Optimum | UnsolvedError | None]:
-    """The same for several programs, asked in one request, since every request costs the way to the solver and back.
+    """Return the same for several programs, asked in one request, since every request costs the way to the solver and
+    back.
 
     An UnsolvedError stands in the place of its program; the time limit is that of all together.
     """
@@ -80,7 +81,9 @@ def optima(programs: Sequence[LinearProgram], limits: Limits) -> list[Optimum | 
 
 
 def _together(programs: Sequence[LinearProgram], limits: Limits) -> Sequence[Reply | None]:
-    """The embedded solver's replies for programs of one kind, None where it came to no answer before it ended."""
+    """Return the embedded solver's replies for programs of one kind, None where it came to no answer before it
+    ended.
+    """
     if not programs:
         return ()
     solver, factors = _embedded(programs[0].kind), [program.natural_scale() for program in programs]
@@ -119,7 +122,7 @@ def _embedded(kind: str) -> SolverFile:
 def solve_program(
     solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False, start: Array | None = None
 ) -> Reply:
-    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
+    """Return the solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
 
     The solver sees the goal minimized, at its natural size and without what is fixed of it, on which its gap would be
     measured; value, bound and duals come back in the goal's own.
@@ -163,7 +166,7 @@ def without_relaxed_point(reply: Reply, model: Model, late: bool = False) -> Rep
 
 
 def _decided(reply: Reply) -> Reply:
-    """The reply, undecided where its values are beyond all that a bounded program has."""
+    """Return the reply, undecided where its values are beyond all that a bounded program has."""
     if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
         return Reply(Termination.INFEASIBLE, undecided=True)
     return reply
@@ -180,7 +183,7 @@ def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals:
 
 
 def in_worker(solver: SolverFile, request: Request, limits: Limits) -> Reply:
-    """The reply of the function that a solver file names."""
+    """Return the reply of the function that a solver file names."""
     assert solver.worker is not None
     try:
         call, _ = loaded(solver, solver.worker.call)
@@ -212,7 +215,7 @@ def _trivial(program: LinearProgram) -> Reply | None:
 
 
 def options_of(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
-    """A solver's options in its own names: those of its file, and the limits."""
+    """Return a solver's options in its own names: those of its file, and the limits."""
     options = dict(solver.options)
     for name in ("time", "gap", "nodes", "threads", "seed"):
         value = getattr(limits, name)
@@ -226,7 +229,7 @@ def options_of(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
 
 
 def through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
-    """The reply of a solver that Pyomo itself calls; ``what`` is the request's program or model.
+    """Return the reply of a solver that Pyomo itself calls; ``what`` is the request's program or model.
 
     Pyomo does not always tell at which limit GLPK and CBC stopped: at the time limit where that has passed.
     """
@@ -257,7 +260,7 @@ def solve_arrays(
     span: Span | None = None,
     start: Array | None = None,
 ) -> tuple[Answer, Array | None]:
-    """The answer to a linear program and its point; None where there is none that holds.
+    """Return the answer to a linear program and its point; None where there is none that holds.
 
     ``start`` is a point of the program: the solver begins there where it can, and a search that is cut short has
     nothing worse.
@@ -278,7 +281,7 @@ def solve_arrays(
 
 
 def _no_worse(reply: Reply, program: LinearProgram, start: Array | None) -> Reply:
-    """The reply of a search that was cut short, with the point that it began at where it has none as good."""
+    """Return the reply of a search that was cut short, with the point that it began at where it has none as good."""
     if start is None or reply.termination not in CUT_SHORT:
         return reply
     value, sign = program.objective(start), -1.0 if program.maximize else 1.0
@@ -290,7 +293,7 @@ def _no_worse(reply: Reply, program: LinearProgram, start: Array | None) -> Repl
 def checked_point(
     solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, row_name: RowName
 ) -> tuple[Point | None, Answer | None]:
-    """The point of a reply, made exact, or the answer that refuses one that breaks the program."""
+    """Return the point of a reply, made exact, or the answer that refuses one that breaks the program."""
     reply = without_relaxed_point(reply, program)
     if reply.values is None:
         return None, None
@@ -302,14 +305,14 @@ def checked_point(
 
 
 def refused_point(solver: str, solver_version: str | None, worst: float, row: str | None) -> Answer:
-    """The answer of a solver whose solution breaks the model."""
+    """Return the answer of a solver whose solution breaks the model."""
     where = f"the constraint {row}" if row else "a bound or a whole number"
     message = f"its solution violates {where} by {worst:.2g} (relative)"
     return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver, solver_version, message)
 
 
 def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
-    """Raises MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
+    """Raise MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
     lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
     if needs.duals and "duals" not in solver.offers:
         lacks = lacks or "gives no shadow prices"
@@ -320,7 +323,7 @@ def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = 
 
 
 def of_one_solve(limits: Limits) -> Limits:
-    """The limits of one solve: the usual gap without one, and within the time that solves share."""
+    """Return the limits of one solve: the usual gap without one, and within the time that solves share."""
     seconds = shared_time(limits.time)
     if seconds is not None and seconds != limits.time:
         limits = replace(limits, time=max(seconds, LEAST_TIME))

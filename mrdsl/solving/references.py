@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plugin | None]:
-    """A function that a solver file names, and the plug-in that it belongs to; None for mrdsl's own.
+    """Return a function that a solver file names, and the plug-in that it belongs to; None for mrdsl's own.
 
     Raises MrdslError ``broken-plugin`` where a plug-in's cannot be loaded, at the line at which that fails.
     """
@@ -43,7 +43,9 @@ def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plug
 
 
 def last_plugin(solver: SolverFile, family: str) -> tuple[Plugin, Span | None] | None:
-    """The plug-in of a pipeline's last step that is not mrdsl's own, and where that is defined; None where all are."""
+    """Return the plug-in of a pipeline's last step that is not mrdsl's own, and where that is defined; None where all
+    are.
+    """
     from mrdsl.core.plugins import defined_at
 
     for step in reversed(solver.pipelines[family].steps):
@@ -65,7 +67,7 @@ def unloaded(what: str, cause: Exception) -> str:
 def steps_of(
     solver: SolverFile, family: str, given: Mapping[str, Any]
 ) -> list[tuple[Callable[..., Any], dict[str, Any]]]:
-    """The steps of a pipeline with their parameters; ``given`` replaces those that a step has by that name.
+    """Return the steps of a pipeline with their parameters; ``given`` replaces those that a step has by that name.
 
     Whatever those of a plug-in do wrong is told as its own. Raises MrdslError ``broken-plugin`` where one cannot be
     loaded, or does not take what its file gives it.
@@ -95,7 +97,7 @@ def _step(
 
 
 def named_at(solver: SolverFile, reference: str) -> Span | None:
-    """The line of a solver file that names a function; None where no file declares the solver."""
+    """Return the line of a solver file that names a function; None where no file declares the solver."""
     from mrdsl.core.diagnostics import Span
 
     try:
@@ -107,7 +109,7 @@ def named_at(solver: SolverFile, reference: str) -> Span | None:
 
 
 def options_taken(declared: SolverFile | None, family: str) -> Mapping[str, Item]:
-    """The options of a method in a family: those of every method, and the parameters of a pipeline's steps."""
+    """Return the options of a method in a family: those of every method, and the parameters of a pipeline's steps."""
     if declared is None or not declared.is_pipeline:
         return METHOD_OPTIONS
     own = {name: _item_of(name, default) for name, default in declared.parameters(family).items()}
@@ -115,7 +117,7 @@ def options_taken(declared: SolverFile | None, family: str) -> Mapping[str, Item
 
 
 def _item_of(name: str, default: Any) -> Item:
-    """A step's parameter as an item: its kind is that of its default."""
+    """Return a step's parameter as an item: its kind is that of its default."""
     doc = f"a parameter of the method's steps, {default} by default"
     if isinstance(default, bool):
         return Item("choice", doc, choices=("yes", "no"))
@@ -162,7 +164,7 @@ def _told(method: Method, name: str, code: str, message: str, hint: str) -> Diag
 
 
 def _like(default: Any, value: Any) -> Any:
-    """An option's value in the form of the step's default: whole numbers as int, yes and no as bool."""
+    """Return an option's value in the form of the step's default: whole numbers as int, yes and no as bool."""
     if isinstance(default, bool):
         return value == "yes"
     return type(default)(value) if isinstance(default, int | float) else value

@@ -51,7 +51,7 @@ class SolverFolder:
 
 
 def look_in(folder: Path | str) -> None:
-    """Puts a folder in front of ``MRDSL_SOLVERS``, for this process and those that it starts.
+    """Put a folder in front of ``MRDSL_SOLVERS``, for this process and those that it starts.
 
     Raises MrdslError ``wrong-option`` where there is no such folder.
     """
@@ -65,7 +65,7 @@ def look_in(folder: Path | str) -> None:
 
 
 def solver_folders() -> tuple[SolverFolder, ...]:
-    """The folders that are searched, in order."""
+    """Return the folders that are searched, in order."""
     asked = (SolverFolder(folder, "MRDSL_SOLVERS") for folder in named_folders())
     user = _user_folder()
     return (
@@ -76,13 +76,13 @@ def solver_folders() -> tuple[SolverFolder, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """Every known name: the declared ones in order of their folders' precedence, then those of entry points."""
+    """Return every known name: the declared ones in order of their folders' precedence, then those of entry points."""
     stems = [path.stem for folder in solver_folders() for path in _files(folder.path)]
     return tuple(dict.fromkeys([*stems, *(point.name for point in _entry_points())]))
 
 
 def find(name: str, span: Span | None = None) -> SolverFile:
-    """The declaration of a solver or pipeline.
+    """Return the declaration of a solver or pipeline.
 
     Raises MrdslError: ``unknown-solver`` with the nearest names, also for what is no name at all, or
     ``bad-solver-file``, also where a file would take the name of a shipped solver.
@@ -103,12 +103,12 @@ def find(name: str, span: Span | None = None) -> SolverFile:
 
 
 def every() -> Iterator[SolverFile]:
-    """All declarations, as :func:`find` gives them."""
+    """Yield all declarations, as :func:`find` gives them."""
     return (find(name) for name in names())
 
 
 def read(path: Path, origin: str) -> SolverFile:
-    """One file; raises MrdslError ``bad-solver-file``."""
+    """Return one file; raises MrdslError ``bad-solver-file``."""
     try:
         text = path.read_text(encoding="utf-8") if origin in (SHIPPED, ENTRY_POINT) else read_trusted(path)
         data = tomllib.loads(text)
@@ -123,7 +123,7 @@ def read(path: Path, origin: str) -> SolverFile:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The solver files of a folder; none where it cannot be read."""
+    """Return the solver files of a folder; none where it cannot be read."""
     try:
         found = sorted(path for path in folder.glob("*.toml") if METHOD_NAME.fullmatch(path.stem))
     except OSError:
@@ -137,13 +137,13 @@ def _shadowing(name: str, where: str) -> Any:
 
 
 def solving(kind: str, duals: bool = False) -> list[str]:
-    """The solvers (not pipelines) that can do a kind of model: LP, MILP, NLP or MINLP."""
+    """Return the solvers (not pipelines) that can do a kind of model: LP, MILP, NLP or MINLP."""
     solvers = (s for s in readable() if not s.is_pipeline)
     return [s.name for s in solvers if kind in s.solves and (not duals or "duals" in s.offers)]
 
 
 def methods_of(family: str) -> tuple[str, ...]:
-    """The pipelines that serve a family, by name."""
+    """Return the pipelines that serve a family, by name."""
     return tuple(sorted({solver.name for solver in readable() if family in solver.pipelines}))
 
 
@@ -164,7 +164,7 @@ def _unknown(name: str, known: Iterable[str], span: Span | None) -> Any:
 
 
 def _user_folder() -> Path | None:
-    """The configuration folder, None for a user who has no home."""
+    """Return the configuration folder, None for a user who has no home."""
     try:
         return _configuration() / "mrdsl" / "solvers"
     except RuntimeError:
@@ -183,7 +183,7 @@ def _entry_points() -> tuple[Any, ...]:
 
 @cache
 def _entry_points_on(path: tuple[str, ...], named: tuple[Path, ...]) -> tuple[Any, ...]:
-    """Those of the packages on Python's path and of the folders that the user named, looked for once."""
+    """Return those of the packages on Python's path and of the folders that the user named, looked for once."""
     return entry_points_of(ENTRY_POINTS)
 
 
@@ -217,7 +217,7 @@ class Program:
 
 
 def locate(command: Command) -> Program | None:
-    """Looks among the running Python's packages, beside the running Python, and on ``PATH``, in this order."""
+    """Look among the running Python's packages, beside the running Python, and on ``PATH``, in this order."""
     if os.path.isabs(command.program):
         return Program(command.program) if os.access(command.program, os.X_OK) else None
     for root in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"), *filter(None, sys.path))):
@@ -238,7 +238,7 @@ def _library_path(folders: list[str]) -> dict[str, str]:
 
 
 def where(solver: SolverFile) -> str | None:
-    """The program's path or the module's name, None where the solver is not installed."""
+    """Return the program's path or the module's name, None where the solver is not installed."""
     if solver.is_pipeline:
         return solver.requires or "mrdsl" if not solver.requires or _importable(solver.requires) else None
     reach = solver.reach
@@ -252,7 +252,7 @@ def where(solver: SolverFile) -> str | None:
 
 
 def _importable(module: str, folder: Path | None = None) -> bool:
-    """Whether there is such a module; neither it nor the package that it lies in is run to find out."""
+    """Return True if there is such a module; neither it nor the package that it lies in is run to find out."""
     package, *inner = module.split(".")
     try:
         if folder is not None:
@@ -284,7 +284,7 @@ def require(solver: SolverFile, span: Span | None = None) -> str:
 
 
 def version(solver: SolverFile) -> str | None:
-    """The solver's version, None where it does not tell."""
+    """Return the solver's version, None where it does not tell."""
     if solver.is_pipeline:
         from mrdsl.core.version import __version__
 

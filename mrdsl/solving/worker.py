@@ -47,7 +47,7 @@ Call = Callable[[Any, Report], Any]
 
 
 def run_in_worker(call: Solve, request: Request, seconds: float | None, *, fresh: bool = False) -> Reply:
-    """The reply of ``call``; ended ``GRACE`` seconds after its own time limit has passed.
+    """Return the reply of ``call``; ended ``GRACE`` seconds after its own time limit has passed.
 
     ``fresh`` asks for a process that has loaded nothing yet: OR-tools cannot be loaded where highspy is.
     """
@@ -70,7 +70,7 @@ def run_in_worker(call: Solve, request: Request, seconds: float | None, *, fresh
 
 
 def close_all() -> None:
-    """Ends the idle workers of this thread."""
+    """End the idle workers of this thread."""
     workers = _workers()
     while workers:
         workers.popitem()[1].close()
@@ -103,13 +103,13 @@ class Worker:
         watch_group(self.pid)
 
     def usable(self) -> bool:
-        """Whether it may be asked once more."""
+        """Return True if it may be asked once more."""
         if self.alive and (self.uses >= USES or self.replies.poll(0)):
             self.close()
         return self.alive
 
     def ask(self, request: Request, seconds: float | None) -> Reply:
-        """The reply; the worker is closed unless it answered as it should."""
+        """Return the reply; the worker is closed unless it answered as it should."""
         self.uses += 1
         self.output.truncate(0)
         reply: Reply | None
@@ -133,7 +133,7 @@ class Worker:
         return reply
 
     def close(self) -> int:
-        """Ends the process and everything that it started; its exit code."""
+        """End the process and everything that it started; its exit code."""
         if not self.alive:
             return self.code
         with signals_deferred():
@@ -167,12 +167,14 @@ _LONGEST_WAIT = 86400.0
 
 
 def _of_the_pipe(cause: BaseException) -> bool:
-    """Whether an exception is the pipe's own: what a caller's signal handler raises is not, such as TimeoutError."""
+    """Return True if an exception is the pipe's own: what a caller's signal handler raises is not, such as
+    TimeoutError.
+    """
     return type(cause) in (EOFError, OSError, BrokenPipeError, ConnectionResetError)
 
 
 def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None, bool]:
-    """The reply and whether all is well; else what is known, or None where the worker died without a word."""
+    """Return the reply and whether all is well; else what is known, or None where the worker died without a word."""
     inbox = _Inbox(connection)
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
@@ -221,7 +223,7 @@ class _Inbox:
         self.last: tuple[Any, float, float | None] | None = None
 
     def next(self) -> Reply | None:
-        """Takes one message; the reply, if it is that."""
+        """Take one message; the reply, if it is that."""
         kind, content = _unpickled(self.connection.recv_bytes(_LARGEST_MESSAGE))
         if kind == "incumbent":
             self.last = content
@@ -234,7 +236,7 @@ class _Inbox:
         return content
 
     def stopped(self, termination: Termination) -> Reply:
-        """The last incumbent, where the worker is not waited for any longer."""
+        """Return the last incumbent, where the worker is not waited for any longer."""
         with contextlib.suppress(Exception):
             while self.connection.poll(_LAST_WORDS) and self.next() is None:
                 pass
@@ -242,7 +244,7 @@ class _Inbox:
 
 
 def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
-    """An error with what is known of it: the signal or exit code, and the last lines that were printed."""
+    """Return an error with what is known of it: the signal or exit code, and the last lines that were printed."""
     reply = reply or Reply(Termination.ERROR)
     output.seek(0)
     printed = output.read().decode("utf-8", "replace").strip().splitlines()[-5:]

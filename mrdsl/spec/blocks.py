@@ -137,12 +137,12 @@ class Stage(Node):
 
 
 def stage_blocks() -> Any:
-    """The declaration of ``stage NAME { ... }`` in a class."""
+    """Return the declaration of ``stage NAME { ... }`` in a class."""
     return blocks(Stage, "stage", "a stage of one job, in place of map, shuffle and reduce")
 
 
 def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
-    """The stages of every class, in spec order; () for a class without."""
+    """Return the stages of every class, in spec order; () for a class without."""
     stages: list[tuple[Stage, ...]] = []
     for part in parts_of(classes):
         if isinstance(part, Columns):
@@ -161,7 +161,7 @@ def partitions_of(stages: Sequence[Stage], reduce: ReducePhase | None) -> int | 
 
 
 def any_stages(classes: Sequence[Any]) -> bool:
-    """Whether some class consists of stages; without a look at every row of a table."""
+    """Return True if some class consists of stages; without a look at every row of a table."""
     return any(
         bool(part.values.get("stages"))
         if isinstance(part, Columns)
@@ -171,7 +171,7 @@ def any_stages(classes: Sequence[Any]) -> bool:
 
 
 def dags_of(classes: Sequence[Any]) -> dict[str, tuple[Stage, ...]]:
-    """The classes of stages by name, in spec order."""
+    """Return the classes of stages by name, in spec order."""
     if not any_stages(classes):
         return {}
     return {name: stages for name, stages in zip(names_of(classes), stages_of(classes), strict=True) if stages}
@@ -225,19 +225,19 @@ class OnType(Node):
 
     @property
     def described(self) -> bool:
-        """Whether it has a profile of its own."""
+        """Return True if it has a profile of its own."""
         return bool(self.stages) or any(
             part is not None for part in (self.map, self.shuffle, self.reduce, self.coefficients)
         )
 
 
 def on_type_blocks() -> Any:
-    """The declaration of ``on TYPE { ... }`` in a class."""
+    """Return the declaration of ``on TYPE { ... }`` in a class."""
     return blocks(OnType, "on", "how the class runs on one VM type", plural="on_types", of="vm")
 
 
 def shared_rows(nodes: Sequence[Any], field: str) -> list[tuple[Any, ...]]:
-    """A tuple-valued field of every node, such as nested blocks or names, without building nodes of columns."""
+    """Return a tuple-valued field of every node, such as nested blocks or names, without building nodes of columns."""
     rows: list[tuple[Any, ...]] = []
     for part in parts_of(nodes):
         if not isinstance(part, Columns):
@@ -255,7 +255,9 @@ def _listed(value: NDArray[Any]) -> list[Any]:
 
 
 def any_rows(nodes: Sequence[Any], field: str) -> bool:
-    """Whether some node has such a tuple that is not empty; without a look at every row of a table of alike ones."""
+    """Return True if some node has such a tuple that is not empty; without a look at every row of a table of alike
+    ones.
+    """
     for part in parts_of(nodes):
         if not isinstance(part, Columns):
             if any(len(getattr(node, field)) for node in part):
@@ -306,5 +308,5 @@ class Simulation(Run):
 
 
 def simulation_block() -> Any:
-    """The declaration of ``simulation { ... }``."""
+    """Return the declaration of ``simulation { ... }``."""
     return block(Simulation, "how the plan is run by `mrdsl simulate`")

@@ -24,7 +24,7 @@ class FactNumber:
 
 
 def numbers_at(facts: Node, path: str) -> Iterator[FactNumber]:
-    """Every number behind the path that the spec has, in the order of the spec."""
+    """Yield every number behind the path that the spec has, in the order of the spec."""
     head, _, rest = path.partition(".")
     holder = getattr(facts, head)
     if isinstance(holder, Sequence) and not isinstance(holder, str):
@@ -37,7 +37,7 @@ def numbers_at(facts: Node, path: str) -> Iterator[FactNumber]:
 
 
 def value_at(facts: Node, number: FactNumber) -> float:
-    """The number."""
+    """Return the number."""
     head, _, rest = number.path.partition(".")
     if number.index is None:
         return float(_read(facts, number.path))
@@ -48,7 +48,7 @@ def value_at(facts: Node, number: FactNumber) -> float:
 
 
 def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
-    """The facts with some numbers changed; whole items stay whole, an end of a range takes the other along."""
+    """Return the facts with some numbers changed; whole items stay whole, an end of a range takes the other along."""
     by_head: dict[str, list[tuple[FactNumber, float]]] = {}
     for number, value in values.items():
         by_head.setdefault(number.path.partition(".")[0], []).append((number, value))
@@ -83,7 +83,7 @@ def declaration_at(facts: Node, number: FactNumber) -> Item:
 
 
 def span_at(facts: Node, number: FactNumber) -> Span | None:
-    """The line that the number was written on, or its block's."""
+    """Return the line that the number was written on, or its block's."""
     head, _, rest = number.path.partition(".")
     node = facts if number.index is None else getattr(facts, head)[number.index]
     words = (number.path if number.index is None else rest).split(".")

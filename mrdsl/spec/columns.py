@@ -84,7 +84,7 @@ class Columns(Sequence[N], Generic[N]):
         return f"Columns({self.node_type.__name__}, {len(self)} rows: {', '.join(self.values)})"
 
     def without_block(self, path: str) -> NDArray[np.bool_]:
-        """The rows in which every cell is empty of the innermost block around a path that may be left out."""
+        """Return the rows in which every cell is empty of the innermost block around a path that may be left out."""
         import numpy as np
 
         block = optional_block(self.node_type, path)
@@ -111,7 +111,8 @@ class Columns(Sequence[N], Generic[N]):
 
 
 def optional_block(node_type: type[Node], path: str) -> str:
-    """The innermost block around a dotted path that may be left out, with a dot behind it; "" where there is none.
+    """Return the innermost block around a dotted path that may be left out, with a dot behind it; "" where there is
+    none.
 
     Columns whose cells of such a block are all empty in a row have no such block there.
     """
@@ -127,7 +128,7 @@ def optional_block(node_type: type[Node], path: str) -> str:
 
 
 def _is_absent(value: Mapping[str, Any], index: int) -> bool:
-    """Whether every cell of a block is empty in a row; what all rows share is not."""
+    """Return True if every cell of a block is empty in a row; what all rows share is not."""
     return all(
         _is_absent(inner, index) if isinstance(inner, Mapping) else _is_empty(_at(inner, index))
         for inner in value.values()
@@ -214,12 +215,14 @@ class Joined(Sequence[N], Generic[N]):
 
 
 def parts_of(nodes: Sequence[N]) -> tuple[Sequence[N], ...]:
-    """The sequences that a field of repeated blocks was put together from: columns, and tuples of written nodes."""
+    """Return the sequences that a field of repeated blocks was put together from: columns, and tuples of
+    written nodes.
+    """
     return nodes.parts if isinstance(nodes, Joined) else (nodes,)
 
 
 def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> NDArray[np.float64]:
-    """One number of every node as a float array; ``missing`` where it, or a block on the way, was left out.
+    """Return one number of every node as a float array; ``missing`` where it, or a block on the way, was left out.
 
     >>> column(classes, "map.avg")          # doctest: +SKIP
     """
@@ -238,7 +241,9 @@ def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> ND
 
 
 def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_]:
-    """One word of every node, such as a choice, as a string array; ``missing`` where it was left out or is empty."""
+    """Return one word of every node, such as a choice, as a string array; ``missing`` where it was left out or is
+    empty.
+    """
     import numpy as np
 
     if isinstance(nodes, Joined):
@@ -253,7 +258,7 @@ def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_
 
 
 def names_of(nodes: Sequence[Any]) -> Sequence[str]:
-    """The nodes' names, without building nodes where they stand in columns."""
+    """Return the nodes' names, without building nodes where they stand in columns."""
     if isinstance(nodes, Joined):
         return [name for part in nodes.parts for name in names_of(part)]
     return nodes.names if isinstance(nodes, Columns) else [node.name for node in nodes]
@@ -278,7 +283,7 @@ def _column_of_columns(nodes: Columns[Any], path: str, missing: float) -> NDArra
 
 
 def _default_of(node_type: type[Node], path: str) -> Any:
-    """The declared default behind a path; None where there is none or the block itself may be left out."""
+    """Return the declared default behind a path; None where there is none or the block itself may be left out."""
     head, _, rest = path.partition(".")
     default: Any = next((f.default for f in fields(node_type) if f.name == head), None)
     if default is MISSING or default is None:
@@ -311,19 +316,19 @@ class Reader(ABC):
 
     @abstractmethod
     def __call__(self, path: str, missing: float = nan) -> Any:
-        """The number behind a dotted path; ``missing`` where it, or a block on the way, was left out."""
+        """Return the number behind a dotted path; ``missing`` where it, or a block on the way, was left out."""
 
     @abstractmethod
     def word(self, path: str, missing: str = "") -> Any:
-        """The word behind a dotted path."""
+        """Return the word behind a dotted path."""
 
     def has(self, path: str) -> Any:
-        """Whether the number behind a dotted path was given."""
+        """Return True if the number behind a dotted path was given."""
         value = self(path)
         return value == value  # false for NaN only
 
     def lacks(self, path: str) -> Any:
-        """Whether the number behind a dotted path was left out."""
+        """Return True if the number behind a dotted path was left out."""
         value = self(path)
         return value != value
 
@@ -364,7 +369,7 @@ class _OfMany(Reader):
 
 
 def matching(nodes: Sequence[Any], condition: Condition) -> Iterator[int]:
-    """The indices of the nodes for which the condition holds, in order."""
+    """Yield the indices of the nodes for which the condition holds, in order."""
     before = 0
     for part in parts_of(nodes):
         if isinstance(part, Columns) or len(part) >= MANY:

@@ -31,7 +31,7 @@ class Mistake(NamedTuple):
 
 
 def acceptable(item: Item, number: Any) -> Any:
-    """Whether a number is within the item's limits; for an array, an array of answers."""
+    """Return True if a number is within the item's limits; for an array, an array of answers."""
     result: Any = number == number
     if item.above is not None:
         result = result & (number > item.above)
@@ -45,7 +45,7 @@ def acceptable(item: Item, number: Any) -> Any:
 
 
 def within(item: Item, number: float) -> bool:
-    """Whether a number that is written is of a size that every item takes, and within the item's limits."""
+    """Return True if a number that is written is of a size that every item takes, and within the item's limits."""
     return (
         abs(number) <= LARGEST_WHOLE
         and (item.at_least is None or number >= item.at_least)
@@ -56,13 +56,13 @@ def within(item: Item, number: float) -> bool:
 
 
 def limit_words(item: Item, currency: str) -> list[str]:
-    """Each declared limit in words, in the item's own units."""
+    """Return each declared limit in words, in the item's own units."""
     named = (("above", item.above), ("at least", item.at_least), ("below", item.below), ("at most", item.at_most))
     return [f"{word} {units.show(limit, item.kind, currency)}" for word, limit in named if limit is not None]
 
 
 def limits(item: Item, currency: str) -> str:
-    """The declared limits as one phrase."""
+    """Return the declared limits as one phrase."""
     return " and ".join(limit_words(item, currency))
 
 
@@ -137,7 +137,7 @@ def python_number_mistake(key: str, item: Item, value: Any, currency: str = unit
 
 
 def described(value: object) -> str:
-    """A Python object in a message: its type and, in short, itself."""
+    """Return a Python object in a message: its type and, in short, itself."""
     if value is None:
         return "None"
     shown = repr(value)
@@ -269,7 +269,7 @@ def option_mistakes(declared: Mapping[str, Item], given: Mapping[str, Any], pref
 
 
 def require_options(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> None:
-    """Raises MrdslError with :func:`option_mistakes`, if there are any."""
+    """Raise MrdslError with :func:`option_mistakes`, if there are any."""
     mistakes = tuple(option_mistakes(declared, given, prefix))
     if mistakes:
         raise MrdslError(mistakes)

@@ -23,7 +23,7 @@ SourceNumber = Callable[[Source], int]
 
 
 def encoded(value: Any, number_of: SourceNumber | None = None) -> Any:
-    """The value as JSON knows it. A :class:`Source` is ``{"file": number}`` besides what was written.
+    """Return the value as JSON knows it. A :class:`Source` is ``{"file": number}`` besides what was written.
 
     Raises TypeError for what is not a value of a spec or a plan.
     """
@@ -56,7 +56,7 @@ def span_text(span: Span) -> str:
 
 
 def saved_fields(kind: type[Any]) -> list[Field[Any]]:
-    """The fields of a dataclass that are saved."""
+    """Return the fields of a dataclass that are saved."""
     return [field for field in fields(kind) if field.init and not field.metadata.get(DERIVED)]
 
 
@@ -71,7 +71,7 @@ def _object(value: Any, number_of: SourceNumber | None) -> dict[str, Any]:
 
 
 def _is_default(field: Field[Any], item: Any) -> bool:
-    """Whether a field has its default, which is not written; arrays are."""
+    """Return True if a field has its default, which is not written; arrays are."""
     if hasattr(item, "dtype") or isinstance(item, Columns | Joined):
         return False
     default = field.default_factory() if field.default_factory is not MISSING else field.default
@@ -133,7 +133,7 @@ class Decoder:
     source_of: SourceOf
 
     def value(self, hint: Any, value: Any, path: str) -> Any:
-        """The value of a type. Raises MalformedError."""
+        """Return the value of a type. Raises MalformedError."""
         if hint is Any:
             return _frozen(value, path)
         origin = get_origin(hint)
@@ -151,7 +151,9 @@ class Decoder:
         raise MalformedError(path, "is of a kind that is not saved")
 
     def instance(self, kind: type[Any], value: Any, path: str) -> Any:
-        """The dataclass with the fields of an object; unknown fields are a mistake, missing ones have their default."""
+        """Return the dataclass with the fields of an object; unknown fields are a mistake, missing ones have their
+        default.
+        """
         given = dict(_decoded_object(value, path))
         said = given.pop(IS, kind.__name__)
         if said != kind.__name__:
@@ -266,12 +268,12 @@ class Decoder:
 
 
 def _is_object(kind: Any) -> bool:
-    """Whether values of a type are objects; a place is a text."""
+    """Return True if values of a type are objects; a place is a text."""
     return is_dataclass(kind) and isinstance(kind, type) and kind is not Span
 
 
 def hints_of(kind: type[Any]) -> Mapping[str, Any]:
-    """The types of a dataclass's fields."""
+    """Return the types of a dataclass's fields."""
     key: Any = kind
     hints: Mapping[str, Any] = _hints_of(key)
     return hints
@@ -283,7 +285,7 @@ def _hints_of(kind: Any) -> Mapping[str, Any]:
 
 
 def hint_at(node_type: type[Node], dotted: str, path: str) -> Any:
-    """The type behind a column's path. Raises MalformedError for an unknown one."""
+    """Return the type behind a column's path. Raises MalformedError for an unknown one."""
     hint: Any = node_type
     for word in dotted.split("."):
         kinds = [each for each in (get_args(hint) or (hint,)) if isinstance(each, type) and is_dataclass(each)]
@@ -365,7 +367,7 @@ def _decoded_object(value: Any, path: str) -> Mapping[str, Any]:
 
 
 def _frozen(value: Any, path: str) -> Any:
-    """Any JSON value, lists as tuples."""
+    """Return any JSON value, lists as tuples."""
     if isinstance(value, list):
         return tuple(_frozen(item, f"{path}[{i}]") for i, item in enumerate(value))
     if isinstance(value, Mapping):

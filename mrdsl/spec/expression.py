@@ -42,7 +42,7 @@ def evaluate(
     quantity: Callable[[str, str], Any],
     applied: Callable[[str, list[Any]], Any] | None = None,
 ) -> Any:
-    """The expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression.
+    """Return the expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression.
 
     ``applied`` calculates an operation from its operator and its operands' values, by default as :func:`apply` does.
     """
@@ -56,7 +56,7 @@ def evaluate(
 
 
 def value_of(expression: Expression, quantity: Callable[[str, str], float]) -> float:
-    """The expression's value over a plan's numbers: NaN where it means nothing, as a quotient by 0 does.
+    """Return the expression's value over a plan's numbers: NaN where it means nothing, as a quotient by 0 does.
 
     ``quantity`` gives NaN of what is not there; ``min`` and ``max`` are of those operands that mean something.
     """
@@ -64,7 +64,7 @@ def value_of(expression: Expression, quantity: Callable[[str, str], float]) -> f
 
 
 def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
-    """Every quantity of the plan that the expression mentions, in order."""
+    """Return every quantity of the plan that the expression mentions, in order."""
     match expression:
         case PlanQuantity():
             return (expression,)
@@ -75,7 +75,7 @@ def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
 
 
 def is_within(expression: Expression, parts: int, depth: int) -> bool:
-    """Whether an expression has at most so many parts, and at most so many operations inside one another."""
+    """Return True if an expression has at most so many parts, and at most so many operations inside one another."""
     waiting, seen = [(expression, 1)], 0
     while waiting:
         current, level = waiting.pop()
@@ -162,12 +162,12 @@ class Linear:
 
 
 def linear(value: Any) -> Linear:
-    """A number as a linear function; a linear function as it is."""
+    """Return a number as a linear function; a linear function as it is."""
     return value if isinstance(value, Linear) else Linear({}, float(value))
 
 
 def total(terms: Iterable[Any], sign: float = 1.0) -> Linear:
-    """The sum of linear functions and numbers, all but the first times a sign."""
+    """Return the sum of linear functions and numbers, all but the first times a sign."""
     factors: dict[Any, float] = {}
     constant = 0.0
     for place, term in enumerate(map(linear, terms)):
@@ -179,7 +179,7 @@ def total(terms: Iterable[Any], sign: float = 1.0) -> Linear:
 
 
 def linear_form(expression: Expression, quantity: Callable[[str, str], Linear]) -> Linear:
-    """An expression over linear functions as one. Raises ValueError with the reason where it is not linear."""
+    """Return an expression over linear functions as one. Raises ValueError with the reason where it is not linear."""
 
     def applied(operator: str, values: list[Any]) -> Any:
         if operator in ("+", "-"):
@@ -190,7 +190,7 @@ def linear_form(expression: Expression, quantity: Callable[[str, str], Linear]) 
 
 
 def terms_of(expression: Expression) -> Linear:
-    """An expression over a plan as a linear function of its quantities, which are keys (name, argument).
+    """Return an expression over a plan as a linear function of its quantities, which are keys (name, argument).
 
     Raises ValueError with the reason where it is not linear.
     """

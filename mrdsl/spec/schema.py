@@ -54,7 +54,7 @@ class Node:
     spans: Mapping[str, Span] = field(default_factory=lambda: _NO_SPANS, compare=False, repr=False)
 
     def span_of(self, item: str) -> Span | None:
-        """The place of an item of this block, or of the block itself where the item was left out."""
+        """Return the place of an item of this block, or of the block itself where the item was left out."""
         return self.spans.get(item, self.span)
 
     def __eq__(self, other: object) -> bool:
@@ -71,7 +71,7 @@ class Node:
 
 
 def _compared(node: Any) -> Any:
-    """The values that take part in a node's equality."""
+    """Return the values that take part in a node's equality."""
     kind: Any = node.__class__
     return _getter(kind)(node)
 
@@ -149,7 +149,7 @@ class Item:
         return self.default is REQUIRED
 
     def is_choice(self, word: str) -> bool:
-        """Whether a choice may be that word."""
+        """Return True if a choice may be that word."""
         return word in self.choices or (self.percentiles and word in PERCENTILES)
 
     @property
@@ -195,7 +195,8 @@ def quantity(
     automatic: bool = False,
     was: str = "",
 ) -> Any:
-    """A number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``: optional.
+    """Return a number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``:
+    optional.
 
     ``automatic``: ``auto`` may be written for None.
     """
@@ -222,17 +223,17 @@ def value_range(
 def choice(
     options: Sequence[str], doc: str, *, default: Any = REQUIRED, percentiles: bool = False, was: str = ""
 ) -> Any:
-    """One word out of a fixed list, with ``percentiles`` or one of p1 to p99."""
+    """Return one word out of a fixed list, with ``percentiles`` or one of p1 to p99."""
     return _item(Item("choice", doc, default=default, choices=tuple(options), percentiles=percentiles, was=was))
 
 
 def text(doc: str, *, default: Any = REQUIRED) -> Any:
-    """A quoted string."""
+    """Return a quoted string."""
     return _item(Item("text", doc, default=default))
 
 
 def path(doc: str, *, default: Any = REQUIRED, called: str = "") -> Any:
-    """A quoted file name, relative to the spec; the value is a :class:`Source` and the file exists.
+    """Return a quoted file name, relative to the spec; the value is a :class:`Source` and the file exists.
 
     With ``called = "item"``, ``item = NAME("file")`` says the same as ``NAME = "file"``.
     """
@@ -240,12 +241,13 @@ def path(doc: str, *, default: Any = REQUIRED, called: str = "") -> Any:
 
 
 def reference(doc: str, *, default: Any = REQUIRED) -> Any:
-    """The name of another block, quoted or bare; the family checks that it exists."""
+    """Return the name of another block, quoted or bare; the family checks that it exists."""
     return _item(Item("name", doc, default=default))
 
 
 def references(doc: str, *, default: Any = (), of: str = "", words: Sequence[str] = ()) -> Any:
-    """A list of names of other blocks, ``of`` one word, as a tuple of strings; the family checks that they exist.
+    """Return a list of names of other blocks, ``of`` one word, as a tuple of strings; the family checks that they
+    exist.
 
     One of ``words`` may stand in the place of the list.
     """
@@ -261,17 +263,17 @@ def quantities(
     above: float | None = None,
     at_least: float | None = None,
 ) -> Any:
-    """A list of numbers of one kind, as a tuple of floats."""
+    """Return a list of numbers of one kind, as a tuple of floats."""
     return _item(Item("list", doc, kind, symbol, default, above, at_least))
 
 
 def moment(doc: str, *, default: Any = REQUIRED) -> Any:
-    """A point in time: a clock time as its text, ``"22:00"``, or an offset in seconds as a float."""
+    """Return a point in time: a clock time as its text, ``"22:00"``, or an offset in seconds as a float."""
     return _item(Item("moment", doc, "time", default=default, at_least=0.0))
 
 
 def moments(doc: str, *, default: Any = REQUIRED) -> Any:
-    """A list of points in time, as a tuple."""
+    """Return a list of points in time, as a tuple."""
     return _item(Item("moments", doc, "time", default=default, at_least=0.0))
 
 
@@ -284,7 +286,7 @@ def distribution(
     above: float | None = None,
     at_least: float | None = None,
 ) -> Any:
-    """A number, or a distribution that stays one until it is simulated: float or :class:`Distribution`."""
+    """Return a number, or a distribution that stays one until it is simulated: float or :class:`Distribution`."""
     return _item(Item("distribution", doc, kind, symbol, default, above, at_least))
 
 
@@ -297,7 +299,7 @@ def block(
     short: str = "",
     was: str = "",
 ) -> Any:
-    """One nested block; the field holds the node, or None where it was left out.
+    """Return one nested block; the field holds the node, or None where it was left out.
 
     ``sources`` names the readers that ``from`` accepts; such a node type declares a field ``source``. With ``short``,
     ``word = value`` stands for ``word { short = value }``.
@@ -361,5 +363,5 @@ def mark_valid(facts: Any) -> None:
 
 
 def is_marked_valid(facts: Any) -> bool:
-    """Whether facts were found to keep their declarations; they are frozen, and need no second look."""
+    """Return True if facts were found to keep their declarations; they are frozen, and need no second look."""
     return _VALID in getattr(facts, "__dict__", ())

@@ -77,7 +77,7 @@ class Run(Node):
 
 
 def preemption_item() -> Any:
-    """The declaration of ``preemption`` of whoever shares a cluster."""
+    """Return the declaration of ``preemption`` of whoever shares a cluster."""
     return quantity(
         "time",
         "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
@@ -87,12 +87,12 @@ def preemption_item() -> Any:
 
 
 def distribution_item() -> Any:
-    """The declaration of ``distribution`` in a class."""
+    """Return the declaration of ``distribution`` in a class."""
     return choice(DISTRIBUTIONS, "how task times spread around their average (simulated)", default="uniform")
 
 
 def samples_item() -> Any:
-    """The declaration of ``samples`` in a class, which ``distribution = samples("file")`` says too."""
+    """Return the declaration of ``samples`` in a class, which ``distribution = samples("file")`` says too."""
     return path(
         "recorded times of all its tasks in seconds, one a line, where they are of one kind (simulated)",
         default=None,
@@ -101,31 +101,31 @@ def samples_item() -> Any:
 
 
 def think_item() -> Any:
-    """The declaration of ``think`` in a class whose users do not, unless it says so."""
+    """Return the declaration of ``think`` in a class whose users do not, unless it says so."""
     return quantity(
         "time", "mean time between a job's end and the user's next one (simulated)", default=0.0, at_least=0.0
     )
 
 
 def arrivals_item() -> Any:
-    """The declaration of ``arrivals`` in a class."""
+    """Return the declaration of ``arrivals`` in a class."""
     return quantity(
         "rate", "jobs arrive at random at this rate instead of from users (simulated)", default=None, above=0.0
     )
 
 
 def burst_item() -> Any:
-    """The declaration of ``burst`` in a class."""
+    """Return the declaration of ``burst`` in a class."""
     return quantity("jobs", "how many jobs come with each arrival (simulated)", default=1, at_least=1, whole=True)
 
 
 def submissions_item() -> Any:
-    """The declaration of ``submissions`` in a class."""
+    """Return the declaration of ``submissions`` in a class."""
     return path("recorded times of arrivals in seconds, one a line, instead of random ones (simulated)", default=None)
 
 
 def recorded_block() -> Any:
-    """The declaration of ``recorded { ... }`` in a class."""
+    """Return the declaration of ``recorded { ... }`` in a class."""
     return block(Recorded, "recorded task times, instead of times spread around their average (simulated)")
 
 
@@ -152,11 +152,11 @@ class Spread(Node):
 
     @property
     def spreads(self) -> bool:
-        """Whether any task may take another time than what is stated."""
+        """Return True if any task may take another time than what is stated."""
         wide = self.distribution == "exponential" or (self.longest > 1.0 and self.distribution != "fixed")
         return wide or (self.stragglers is not None and self.stragglers.share > 0.0 and self.stragglers.factor > 1.0)
 
 
 def spread_block() -> Any:
-    """The declaration of ``simulation { ... }`` where a plan says when every task runs."""
+    """Return the declaration of ``simulation { ... }`` where a plan says when every task runs."""
     return block(Spread, "how task times spread while `mrdsl simulate` runs the plan")

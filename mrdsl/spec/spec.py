@@ -132,16 +132,18 @@ class Spec:
     checked: Checked | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Reads the quantities that are given as texts (``price="0.192 USD/h"``), in the spec's currency."""
+        """Read the quantities that are given as texts (``price="0.192 USD/h"``), in the spec's currency."""
         if not self.text and not is_marked_valid(self.facts):
             object.__setattr__(self, "facts", validation.with_values(self.facts, self.currency))
 
     def to_json(self) -> str:
-        """The spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid spec."""
+        """Return the spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid
+        spec.
+        """
         return saving.of_specs().write(self)
 
     def to_mrspec(self) -> str:
-        """The spec as text, in SI and exact. Raises MrdslError for what is no valid spec.
+        """Return the spec as text, in SI and exact. Raises MrdslError for what is no valid spec.
 
         Reading it gives an equal spec, but for params, which are written out as what they made, as are imports, tables
         and generators; a currency in which nothing is counted is not said. Data files are named as the spec names them.
@@ -150,7 +152,7 @@ class Spec:
 
     @classmethod
     def from_json(cls, text: str, name: str = "") -> Spec:
-        """The spec in a text of :meth:`to_json`; ``name`` is the file's, for messages. Raises MrdslError."""
+        """Return the spec in a text of :meth:`to_json`; ``name`` is the file's, for messages. Raises MrdslError."""
         found: Spec = saving.of_specs().read(text, name)
         return found
 
@@ -166,12 +168,12 @@ class Spec:
 
 
 def asked_of(spec: Spec) -> Iterator[PlanQuantity]:
-    """Every quantity of the plan that the spec mentions: in comparisons, by ``let``, as a goal of its own."""
+    """Yield every quantity of the plan that the spec mentions: in comparisons, by ``let``, as a goal of its own."""
     return (quantity for _, _, quantity in asked_where(spec))
 
 
 def asked_where(spec: Spec) -> Iterator[tuple[str, Span | None, PlanQuantity]]:
-    """The same with the path (``lets[0]``) and the place of what mentions it."""
+    """Yield the same with the path (``lets[0]``) and the place of what mentions it."""
     for index, constraint in enumerate(spec.constraints):
         for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
             yield f"constraints[{index}]", constraint.span, quantity
@@ -204,7 +206,9 @@ def pieces(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str
 
 
 def bounds_in(constraint: Constraint) -> list[Bound | None]:
-    """Each of the :func:`pieces` as a bound of one quantity by a number; None where it compares anything else."""
+    """Return each of the :func:`pieces` as a bound of one quantity by a number; None where it compares anything
+    else.
+    """
     return [_bound(*piece, constraint.span) for piece in pieces(constraint)]
 
 

@@ -37,7 +37,7 @@ _FORMS = frozenset({"quantity", "range", "distribution", "list"})
 
 
 def with_values(facts: Any, currency: str) -> Any:
-    """The facts with the values of all texts that stand where a quantity belongs; the same facts without any."""
+    """Return the facts with the values of all texts that stand where a quantity belongs; the same facts without any."""
     if not isinstance(facts, Node):
         return facts
     changes: dict[str, Any] = {}
@@ -86,7 +86,8 @@ MAX_REPORTED = 50
 
 
 def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_CURRENCY) -> tuple[Diagnostic, ...]:
-    """Every place where facts break their own declarations, at most fifty; () for facts that were found right before.
+    """Return every place where facts break their own declarations, at most fifty; () for facts that were found right
+    before.
 
     Facts are frozen, so those that are right are marked and not looked at again.
     """
@@ -290,7 +291,7 @@ def _many_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | 
 
 
 def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, currency: str) -> Iterator[Diagnostic]:
-    """As for nodes, on arrays: one diagnostic for the first wrong row of each column."""
+    """Yield as for nodes, on arrays: one diagnostic for the first wrong row of each column."""
     if not issubclass(nodes.node_type, declared.node):
         yield _told(
             Mistake("wrong-value", f"`{path}` holds {nodes.node_type.__name__}", f"give {declared.node.__name__}"), path
@@ -313,7 +314,7 @@ def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, curren
 
 
 def _declared_at(node_type: type[Node], dotted: str) -> Item | None:
-    """The item behind a column's path; None for a block that all rows share, and for an unknown path."""
+    """Return the item behind a column's path; None for a block that all rows share, and for an unknown path."""
     for word in dotted.split("."):
         declared = declarations(node_type).get(word)
         if isinstance(declared, Item):

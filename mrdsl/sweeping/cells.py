@@ -69,7 +69,7 @@ def parse_axis(text: str) -> Axis:
 
 
 def axis_of(name: str, values: str | Iterable[float | str]) -> Axis:
-    """An axis from Python: the values as such, or the text that ``--over`` takes behind the name.
+    """Return an axis from Python: the values as such, or the text that ``--over`` takes behind the name.
 
     Raises MrdslError ``wrong-option``.
     """
@@ -132,7 +132,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def seeds_of(seeds: str | Iterable[int]) -> tuple[int, ...]:
-    """Seeds from Python, or as the text that ``--seeds`` takes; none for no seeds. Raises MrdslError."""
+    """Return seeds from Python, or as the text that ``--seeds`` takes; none for no seeds. Raises MrdslError."""
     if isinstance(seeds, str):
         return parse_seeds(seeds)
     listed = tuple(dict.fromkeys(seeds))
@@ -151,7 +151,7 @@ FINDINGS = (
 
 
 def findings(spec: Spec, result: Result) -> dict[str, Any]:
-    """The columns that a result fills: ``plan.NAME`` are the family's quantities, and the plan's own numbers."""
+    """Return the columns that a result fills: ``plan.NAME`` are the family's quantities, and the plan's own numbers."""
     from mrdsl.families.diagnosis import find_family
 
     return {
@@ -171,12 +171,12 @@ def findings(spec: Spec, result: Result) -> dict[str, Any]:
 
 
 def nothing(message: str) -> dict[str, Any]:
-    """The columns of a run that came to nothing, and why."""
+    """Return the columns of a run that came to nothing, and why."""
     return {"termination": "error", "solution": "none", "message": message}
 
 
 def first_message(diagnostics: Iterable[Diagnostic]) -> str:
-    """The first mistake in words, "" where there is none."""
+    """Return the first mistake in words, "" where there is none."""
     return next((d.message for d in diagnostics if d.severity == "error"), "")
 
 
@@ -195,7 +195,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _quantities(spec: Any, family: Any, plan: Any) -> dict[str, float | None]:
-    """The plan's own quantities that need no argument, in the family's order."""
+    """Return the plan's own quantities that need no argument, in the family's order."""
     if family.quantity is None:
         return {}
     measure = family.quantity
@@ -230,7 +230,7 @@ class Cell:
 
 
 def cells(axes: Sequence[Axis], seeds: Sequence[int] = ()) -> list[Cell]:
-    """Every combination, the last axis running fastest and the seeds within it."""
+    """Return every combination, the last axis running fastest and the seeds within it."""
     names, heads = [axis.name for axis in axes], [axis.head for axis in axes]
     written = product(*(zip(axis.values, axis.shown, strict=True) for axis in axes))
     pairs = product(written, seeds or (None,))
@@ -262,12 +262,12 @@ class SweepRun:
         return run_cell(self.setting, self.cell)
 
     def lost(self, message: str) -> dict[str, Any]:
-        """The row of a run that came to nothing, and why."""
+        """Return the row of a run that came to nothing, and why."""
         return {**_named(self.cell), **nothing(message)}
 
 
 def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
-    """One run as a flat row; whatever goes wrong is a row too."""
+    """Return one run as a flat row; whatever goes wrong is a row too."""
     from mrdsl.language.loading import load_file
     from mrdsl.planning.solve_spec import solve
 

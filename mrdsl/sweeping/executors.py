@@ -30,7 +30,7 @@ class Run(Protocol):
         """What it found; whatever goes wrong is a row too."""
 
     def lost(self, message: str) -> dict[str, Any]:
-        """The row of a run that came to nothing, and why."""
+        """Return the row of a run that came to nothing, and why."""
 
 
 def run_all(
@@ -48,7 +48,7 @@ def run_all(
 
 
 def refuse_unknown(executor: str, workers: int | None = None) -> None:
-    """Raises MrdslError ``wrong-option`` where there is no such executor, or it is Dask and has ``workers``."""
+    """Raise MrdslError ``wrong-option`` where there is no such executor, or it is Dask and has ``workers``."""
     if executor != PROCESSES and not executor.startswith(DASK):
         hint = f"write `{PROCESSES}` or `{DASK}HOST:PORT`"
         raise MrdslError([error("wrong-option", f"unknown executor `{executor}`", None, hint)])
@@ -88,7 +88,7 @@ def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) 
 
 
 def run_batch(batch: Sequence[Run], report: object) -> list[dict[str, Any]]:
-    """The rows of some runs; called in a worker."""
+    """Return the rows of some runs; called in a worker."""
     return [run.row() for run in batch]
 
 
@@ -110,7 +110,7 @@ def _rows_of(worker: Worker, batch: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Run]]], waiting: list[Sequence[Run]]) -> Worker:
-    """Takes a worker, or one in its place, on to the next batch; where there is none it is ended."""
+    """Take a worker, or one in its place, on to the next batch; where there is none it is ended."""
     del busy[worker.replies]
     if not waiting:
         worker.close()
@@ -138,7 +138,7 @@ def _load_what_runs_need() -> None:
 
 
 def run_on_dask(missing: Sequence[Run], address: str) -> Iterator[dict[str, Any]]:
-    """The same on a running Dask cluster whose workers reach the spec's file under the same path.
+    """Yield the same on a running Dask cluster whose workers reach the spec's file under the same path.
 
     A run that fails there, or that ends the workers it runs on, is a row that says so. Raises MrdslError
     ``lost-scheduler`` where the scheduler goes away, ``wrong-option`` where none answers or it has no workers.

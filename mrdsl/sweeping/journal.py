@@ -22,7 +22,7 @@ def journal_of(output: Path) -> Path:
 def opened(
     journal: Path, output: Path, head: Mapping[str, Any], check: Callable[[bool], None], name: str = "run"
 ) -> Iterator[tuple[IO[str], dict[Any, dict[str, Any]]]]:
-    """The journal, ready for more, and the rows that it holds; held by this run alone until the end.
+    """Yield the journal, ready for more, and the rows that it holds; held by this run alone until the end.
 
     ``head`` is its first line, and ``name`` the entry of each row that tells it from the others. ``check`` is told
     whether runs of an interrupted sweep are there and may raise; a new journal is then not left behind. Raises
@@ -56,7 +56,7 @@ def _held(journal: Path, output: Path) -> Iterator[int]:
 
 
 def _is_fresh(stream: IO[str], head: Mapping[str, Any]) -> bool:
-    """Whether nothing is there, or what was cut off within the first line."""
+    """Return True if nothing is there, or what was cut off within the first line."""
     first = stream.readline()
     stream.seek(0)
     return first != _line(head) and _line(head).startswith(first)
@@ -77,7 +77,7 @@ def append(stream: IO[str], row: Mapping[str, Any], *, durably: bool = False) ->
 def _resumed(
     stream: IO[str], journal: Path, head: Mapping[str, Any], name: str
 ) -> tuple[dict[Any, dict[str, Any]], int]:
-    """The rows of what was interrupted, and where they end; what was cut off is left out."""
+    """Return the rows of what was interrupted, and where they end; what was cut off is left out."""
     rows: dict[Any, dict[str, Any]] = {}
     end = 0
     for number, line in enumerate(iter(stream.readline, "")):
@@ -101,7 +101,7 @@ def _other(journal: Path, head: Mapping[str, Any]) -> MrdslError:
 
 
 def _parsed(line: str) -> dict[str, Any] | None:
-    """The object of a whole line, or None."""
+    """Return the object of a whole line, or None."""
     try:
         entry = json.loads(line) if line.endswith("\n") else None
     except (ValueError, RecursionError):

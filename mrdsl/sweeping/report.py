@@ -16,7 +16,7 @@ GOAL = "value"
 
 
 def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
-    """The goal's value over the first of ``heads``, the columns of the sweep's axes; over its seeds without any.
+    """Return the goal's value over the first of ``heads``, the columns of the sweep's axes; over its seeds without any.
 
     Runs that differ in nothing but their seeds are one point, their mean, within a band from the least to the greatest.
     """

@@ -40,14 +40,14 @@ def check_ending(path: Path) -> Writer[TableWriter]:
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]], *, force: bool = False) -> None:
-    """Writes the rows; a column that some rows lack is empty there. Raises MrdslError."""
+    """Write the rows; a column that some rows lack is empty there. Raises MrdslError."""
     write = check_ending(path).load()
     with Together(force=force) as files, files.binary(path) as stream:
         write(stream, _columns(rows), rows)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All columns in the order of the fullest row, time and message last."""
+    """Return all columns in the order of the fullest row, time and message last."""
     seen = dict.fromkeys(key for row in sorted(rows, key=len, reverse=True) for key in row)
     return [key for key in seen if key not in _LAST] + [key for key in _LAST if key in seen]
 
@@ -69,7 +69,7 @@ class Summary:
     table: tuple[Mapping[str, Any], ...] = ()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
         columns = tuple(dict.fromkeys(name for row in self.table for name in row))
         return frame_of(columns, [[row.get(name) for name in columns] for row in self.table])
 
@@ -85,7 +85,7 @@ def sweep(
     progress: Progress = lambda done, total: None,
     force: bool = False,
 ) -> Summary:
-    """Runs every cell and writes the table to ``output`` (.csv, .jsonl or .parquet).
+    """Run every cell and write the table to ``output`` (.csv, .jsonl or .parquet).
 
     A table that is there already is written over only with ``force``, or where its sweep goes on.
 
@@ -144,7 +144,7 @@ def _refuse(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> tuple[Path, ...]:
-    """The spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so.
+    """Return the spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so.
 
     Gives the files that the runs read.
     """

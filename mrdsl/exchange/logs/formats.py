@@ -18,7 +18,7 @@ SHOWN_FILES = 20
 
 
 def place(path: str, line: int = 1, column: int = 1) -> Span:
-    """One place in a log."""
+    """Return one place in a log."""
     return Span(path, line, column, line, column + 1)
 
 
@@ -60,11 +60,11 @@ class Telling:
         self._tell(Diagnostic(code, Severity.ERROR, message, place(path, line), hint), path)
 
     def failed(self, path: str) -> bool:
-        """Whether something was told for which nothing of this file can be used."""
+        """Return True if something was told for which nothing of this file can be used."""
         return path in self._failed
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """All of it, with what was not shown as counts."""
+        """Return all of it, with what was not shown as counts."""
         rest = []
         for (code, severity), shown in self._shown.items():
             for path, count in shown.items():
@@ -105,7 +105,7 @@ class OpenedLog:
     parts: Iterator[tuple[str, Pieces]]
 
     def pieces(self) -> Pieces:
-        """The bytes of the one part."""
+        """Return the bytes of the one part."""
         return next(self.parts)[1]
 
 

@@ -28,7 +28,7 @@ Events = Iterator[tuple[int, str, Any]]
 
 
 def binary_events(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) -> Events:
-    """Each event's place, kind and fields, of the lines behind the first; what is cut or broken is told."""
+    """Return each event's place, kind and fields, of the lines behind the first; what is cut or broken is told."""
     try:
         import fastavro
     except ImportError:
@@ -83,7 +83,9 @@ def _rest(numbered: Iterator[tuple[int, bytes]]) -> bytes | None:
 
 
 def takes_no_bytes_for_many(schema: Any) -> bool:
-    """Whether a schema has an array whose items take no bytes, so that a few bytes stand for any number of them."""
+    """Return True if a schema has an array whose items take no bytes, so that a few bytes stand for any number
+    of them.
+    """
     named: dict[str, Any] = {}
     arrays: list[Any] = []
     waiting = [schema]
@@ -143,7 +145,8 @@ KEPT = frozenset(
 
 
 def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[str, str]:
-    """Those of the :data:`KEPT` settings that stand in the file that belongs to ``job``, in the folder of its history.
+    """Return those of the :data:`KEPT` settings that stand in the file that belongs to ``job``, in the folder of its
+    history.
 
     None where there is no such file, or the id is none that Hadoop gives. One that is broken, too large or declares
     entities is told and not used.
@@ -173,7 +176,7 @@ def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[st
 
 
 def first_of(settings: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """The first of the settings that is there, "" where none is."""
+    """Return the first of the settings that is there, "" where none is."""
     return next((settings[name] for name in names if settings.get(name)), "")
 
 
@@ -201,7 +204,7 @@ _ENDS = {"FINISHED": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED"
 
 
 def is_history(head: bytes) -> bool:
-    """Whether a file that begins so is job history of Hadoop 2 or 3."""
+    """Return True if a file that begins so is job history of Hadoop 2 or 3."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"<!--"):
         text = text.partition(b"-->")[2].lstrip()
@@ -209,7 +212,7 @@ def is_history(head: bytes) -> bool:
 
 
 def read_history(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """The one job of a history file; what cannot be read is told and left out."""
+    """Yield the one job of a history file; what cannot be read is told and left out."""
     numbered = enumerate(lines, 1)
     encoding = _encoding(numbered)
     events = binary_events(numbered, source, telling) if encoding == BINARY else _json(numbered, source, telling)
@@ -361,7 +364,7 @@ def _read(log: OpenedLog, telling: Telling) -> Iterator[MapReduceJob]:
 
 
 def _with_settings(job: MapReduceJob, settings: Mapping[str, str]) -> MapReduceJob:
-    """The settings say who ran the job where its history does not, as old ones leave out the queue."""
+    """Return the settings say who ran the job where its history does not, as old ones leave out the queue."""
     return replace(
         job,
         name=job.name or first_of(settings, JOB_NAME),

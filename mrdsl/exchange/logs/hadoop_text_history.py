@@ -19,13 +19,13 @@ _MARK = re.compile(r"^\s*!!FILE=(.*)!!\s*$")
 
 
 def is_text_history(head: bytes) -> bool:
-    """Whether a file that begins so is job history of Hadoop 1."""
+    """Return True if a file that begins so is job history of Hadoop 1."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n\x0b\x0c")
     return text.startswith((b"Meta VERSION=", b"Job JOBID=", b"!!FILE="))
 
 
 def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Every job of the file, one after the other; what cannot be read is told and left out."""
+    """Yield every job of the file, one after the other; what cannot be read is told and left out."""
     job = _Job(source)
     number, inside = 0, True
     for number, line in _events(lines, source, telling):
@@ -43,7 +43,9 @@ def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> 
 
 
 def _events(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[tuple[int, str]]:
-    """Each event with the number of its first line; its values may hold line ends, so it goes on until ``" .``."""
+    """Yield each event with the number of its first line; its values may hold line ends, so it goes on until
+    ``" .``.
+    """
     begun, held, size = 0, [""], 0
     for number, raw in enumerate(lines, 1):
         line = raw.decode("utf-8", "replace")
@@ -73,7 +75,7 @@ class _Job:
     attempts: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def is_another(self, line: str) -> bool:
-        """Whether the line begins the next job of the file."""
+        """Return True if the line begins the next job of the file."""
         found = re.match(r'^Job JOBID="([^"]*)"', line)
         return bool(found and "JOBID" in self.facts and found[1] != self.facts["JOBID"])
 
@@ -86,7 +88,7 @@ class _Job:
             self.attempts.setdefault(pairs.get("TASK_ATTEMPT_ID", ""), {}).update(pairs)
 
     def ended(self, telling: Telling, line: int) -> Iterator[MapReduceJob]:
-        """The job, where there was one."""
+        """Yield the job, where there was one."""
         if "JOBID" not in self.facts:
             if self.attempts:
                 telling.warn("broken-log", "attempts of a job that is never named", self.source, line)

@@ -30,7 +30,7 @@ class _End:
 
 
 def ahead(source: Iterator[Each]) -> Iterator[Each]:
-    """The same pieces in the same order, up to four of them ready before they are asked for.
+    """Yield the same pieces in the same order, up to four of them ready before they are asked for.
 
     A mistake of the source is raised behind the pieces that it gave. The thread ends with the iterator, also where it
     is closed early.
@@ -62,7 +62,7 @@ def ahead(source: Iterator[Each]) -> Iterator[Each]:
 
 
 def _drain(held: Queue[Each | _End], thread: threading.Thread) -> None:
-    """Takes what stands in the thread's way until it has ended."""
+    """Take what stands in the thread's way until it has ended."""
     while thread.is_alive():
         try:
             held.get(timeout=0.01)
@@ -150,7 +150,7 @@ def _zstd(read: Read) -> Iterator[Piece]:
 
 
 def _members(read: Read, kind: str, new: Callable[[], Any], padding: bytes = b"") -> Iterator[Piece]:
-    """The streams that lie one behind the other, in pieces; ``padding`` may stand between and behind them."""
+    """Yield the streams that lie one behind the other, in pieces; ``padding`` may stand between and behind them."""
     packed = read(_PACKED)
     while packed:
         member = new()
@@ -234,7 +234,7 @@ def _cramjam(kind: str) -> Any:
 def _joined(
     blocks: Iterator[_Block], unpack: Callable[[bytes, memoryview], int], broken: type[Exception], kind: str
 ) -> Iterator[Piece]:
-    """The blocks one behind the other, as many in a piece as :data:`PIECE` holds, but one at least.
+    """Yield the blocks one behind the other, as many in a piece as :data:`PIECE` holds, but one at least.
 
     Where the stream is broken, what came before is given first.
     """
@@ -266,7 +266,7 @@ def _joined(
 
 
 def _snappy_size(block: bytes) -> int:
-    """The expanded size that a block of raw snappy begins with: a number of seven bits a byte."""
+    """Return the expanded size that a block of raw snappy begins with: a number of seven bits a byte."""
     size = 0
     for shift, byte in enumerate(block[:5]):
         size |= (byte & 0x7F) << (7 * shift)
@@ -305,7 +305,7 @@ class Readable(Protocol):
 
 
 def open_log(path: str | Path) -> BinaryIO:
-    """The file as it lies there. Raises OSError, also for what is no regular file."""
+    """Return the file as it lies there. Raises OSError, also for what is no regular file."""
     opened = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     kind = kind_of(os.fstat(opened.fileno()))
     if kind:
@@ -315,7 +315,8 @@ def open_log(path: str | Path) -> BinaryIO:
 
 
 def chunks(stream: Readable, limit: int = EXPANDED_AT_MOST) -> Iterator[Piece]:
-    """The bytes in pieces. What is compressed is expanded ahead by a thread, while the pieces before are looked at.
+    """Yield the bytes in pieces. What is compressed is expanded ahead by a thread, while the pieces before are looked
+    at.
 
     Raises UnreadableLogError where that ends early, or exceeds ``limit`` expanded.
     """

@@ -45,7 +45,8 @@ class Log:
 
 
 def find_logs(paths: Sequence[str | Path], telling: Telling, allow_outside: bool = False) -> tuple[Log, ...]:
-    """The logs that ``paths`` name: files, folders with all below them, globs, ``-``; in the order of their names.
+    """Return the logs that ``paths`` name: files, folders with all below them, globs, ``-``; in the order of their
+    names.
 
     Links below a folder are followed within it, each folder is looked at once. A link that leads outside, unless
     ``allow_outside``, and whatever is not a file are left out with a warning; a folder that cannot be read is an error.
@@ -91,7 +92,9 @@ def _below(folder: str, telling: Telling, allow_outside: bool) -> list[Log]:
 
 
 def _folders(folder: str, telling: Telling, allow_outside: bool) -> Iterator[tuple[str, list[str]]]:
-    """Every folder below, itself included, with the regular files in it; each once, however many links lead to it."""
+    """Yield every folder below, itself included, with the regular files in it; each once, however many links lead to
+    it.
+    """
 
     def refused(cause: OSError) -> None:
         place = str(cause.filename)
@@ -117,7 +120,7 @@ def _is_ignored(name: str) -> bool:
 
 
 def _is_log(path: str, root: str | None, telling: Telling) -> bool:
-    """Whether a path is a file that may be read; a warning says why it is not."""
+    """Return True if a path is a file that may be read; a warning says why it is not."""
     if root is not None and not _is_within(path, root, telling):
         return False
     try:
@@ -130,7 +133,7 @@ def _is_log(path: str, root: str | None, telling: Telling) -> bool:
 
 
 def _is_within(path: str, root: str, telling: Telling) -> bool:
-    """Whether a path lies below ``root``, links followed; a warning says that it does not."""
+    """Return True if a path lies below ``root``, links followed; a warning says that it does not."""
     if not os.path.islink(path) or Path(os.path.realpath(path)).is_relative_to(root):
         return True
     hint = "name the file or folder that it leads to, or allow it with `--allow-outside`"
@@ -160,7 +163,7 @@ def read_logs(
     limit: int = EXPANDED_AT_MOST,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Run]:
-    """Every job and application of the logs, one after the other; what cannot be read is told and left out.
+    """Yield every job and application of the logs, one after the other; what cannot be read is told and left out.
 
     ``progress`` is called with the number of bytes whenever some were read, as they lie in the file.
     """
@@ -247,5 +250,5 @@ def _parts(
 
 
 def is_mapreduce(run: Run) -> bool:
-    """Whether a run is a job of MapReduce, not an application of Spark."""
+    """Return True if a run is a job of MapReduce, not an application of Spark."""
     return isinstance(run, MapReduceJob)

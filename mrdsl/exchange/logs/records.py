@@ -81,7 +81,7 @@ class Attempts(Sequence[Attempt]):
 
     @classmethod
     def of(cls, attempts: Iterable[Attempt]) -> Attempts:
-        """The attempts as they are, where they are held so already."""
+        """Return the attempts as they are, where they are held so already."""
         return attempts if isinstance(attempts, Attempts) else cls(attempts)
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class MapReduceJob:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the job ended well, whichever word its log has for it."""
+        """Return True if the job ended well, whichever word its log has for it."""
         return self.status in {"SUCCESS", "SUCCEEDED", "FINISHED"}
 
 
@@ -234,14 +234,14 @@ LATEST = 253_402_300_799_999
 
 
 def moment(value: object) -> int | None:
-    """A time in milliseconds; None for what is none, -1 and times after the year 9999 included."""
+    """Return a time in milliseconds; None for what is none, -1 and times after the year 9999 included."""
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value <= LATEST else None
 
 
 def machine(name: object) -> str:
-    """The machine out of what logs have for it: ``/rack/host``, ``host:port`` or ``tracker_host:port``."""
+    """Return the machine out of what logs have for it: ``/rack/host``, ``host:port`` or ``tracker_host:port``."""
     if not isinstance(name, str):
         return ""
     plain = name.replace("\\", "").rpartition("/")[2].removeprefix("tracker_").partition(":")[0]

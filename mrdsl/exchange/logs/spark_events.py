@@ -43,13 +43,14 @@ UNKNOWN = -1
 
 
 def is_event_log(head: bytes) -> bool:
-    """Whether a text that begins so is an event log, or a later part of a rolled one."""
+    """Return True if a text that begins so is an event log, or a later part of a rolled one."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     return text.startswith((_HEAD, b'{"Event" :')) or (text.startswith(b"{") and b'"Event"' in text[:200])
 
 
 def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterator[SparkApplication]:
-    """The one application of a log; what is broken is told, and of a part that breaks off, what came before is used.
+    """Yield the one application of a log; what is broken is told, and of a part that breaks off, what came before is
+    used.
 
     ``parts`` are the files of the log in order, each with its numbered lines but the :data:`SKIPPED` ones.
     """
@@ -98,7 +99,7 @@ class _Tasks:
     shuffle_write: int = 0
 
     def succeed(self, info: TaskInfo) -> None:
-        """Keeps a task that was done."""
+        """Keep a task that was done."""
         self.launches.append(info.launch)
         self.finishes.append(info.finish)
         self.indices.append(info.index if 0 <= info.index < 2**31 else UNKNOWN)
@@ -119,7 +120,7 @@ class _Tasks:
         self.launches, self.finishes = launches, finishes
 
     def lose(self, held: int, killed: bool) -> None:
-        """Counts a task that came to nothing after so many milliseconds."""
+        """Count a task that came to nothing after so many milliseconds."""
         if killed:
             self.killed += 1
             self.killed_time += held
@@ -147,7 +148,7 @@ class _Application:
         self.properties: dict[str, str] = {}
 
     def take(self, event: Event) -> bool:
-        """Whether the event could be used."""
+        """Return True if the event could be used."""
         self.lines += 1
         kind = event.event
         if kind == "SparkListenerTaskEnd":

@@ -115,7 +115,7 @@ class Event(Struct, gc=False):
 
 
 def decoder() -> Callable[[bytes | memoryview], Event]:
-    """The function from a line to its event."""
+    """Return the function from a line to its event."""
     return msgspec.json.Decoder(Event).decode
 
 

@@ -28,7 +28,7 @@ _IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 def objects(chunks: Pieces, source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
-    """Each object with the line that it starts on; lists at the top are taken apart. What is broken is told."""
+    """Yield each object with the line that it starts on; lists at the top are taken apart. What is broken is told."""
     scanner = _Scanner()
     for chunk in chunks:
         for start, text in scanner.feed(chunk):
@@ -99,7 +99,7 @@ class _Scanner:
             self._outside(len(self.held))
 
     def _outside(self, upto: int) -> None:
-        """Forgets what lies before and in no object."""
+        """Forget what lies before and in no object."""
         text = bytes(self.held[:upto])
         if stray := text.strip(_BETWEEN):
             if not self._within_stray:
@@ -142,7 +142,7 @@ class _Scanner:
         self.position = len(self.held)
 
     def _drop(self, upto: int) -> None:
-        """Forgets what lies before."""
+        """Forget what lies before."""
         self.line += self.held.count(b"\n", 0, upto)
         del self.held[:upto]
         self.position -= upto
@@ -157,7 +157,7 @@ _ENDS = {
 
 
 def read_rumen(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Every job of the trace; a job that says it did not end has the status UNFINISHED."""
+    """Yield every job of the trace; a job that says it did not end has the status UNFINISHED."""
     for line, document in objects(chunks, source, telling):
         if not isinstance(document, dict) or not isinstance(document.get("jobID"), str):
             telling.warn("broken-log", "this object is no job of Rumen", source, line)
@@ -241,7 +241,7 @@ class _Repeats:
 
 
 def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Every job of the file; ``job.count`` repeats one under other ids, ``count`` a container."""
+    """Yield every job of the file; ``job.count`` repeats one under other ids, ``count`` a container."""
     repeats = _Repeats()
     for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
         if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):

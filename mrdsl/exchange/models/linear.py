@@ -29,7 +29,7 @@ GOAL = "goal"
 def write_mps(
     stream: IO[str], program: LinearProgram, columns: Sequence[str], rows: Sequence[str], name: str = "mrdsl"
 ) -> None:
-    """Writes the program; ``columns`` and ``rows`` are legal names without blanks."""
+    """Write the program; ``columns`` and ``rows`` are legal names without blanks."""
     stream.write(f"NAME {name} FREE\nROWS\n N {GOAL}\n")
     lower, upper = program.row_lower.tolist(), program.row_upper.tolist()
     kinds = [_row_kind(low, high) for low, high in zip(lower, upper, strict=True)]
@@ -118,7 +118,7 @@ def write_lp(
     rows: Sequence[tuple[str, ...]],
     name: str = "mrdsl",
 ) -> None:
-    """Writes the program; ``rows`` gives each row its name, a range two (lower, upper)."""
+    """Write the program; ``rows`` gives each row its name, a range two (lower, upper)."""
     stream.write(f"\\ {name}\n{'maximize' if program.maximize else 'minimize'}\n")
     goal = list(zip(program.costs.tolist(), columns, strict=True))
     if program.offset != 0.0:
@@ -144,7 +144,7 @@ def write_lp(
 
 
 def relations(low: float, high: float) -> tuple[tuple[str, float], ...]:
-    """The comparisons that a row is written as."""
+    """Return the comparisons that a row is written as."""
     if low == high:
         return (("=", low),)
     pair = ((">=", low), ("<=", high))
@@ -190,7 +190,7 @@ Named = tuple[LinearProgram, Names]
 
 
 def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The legal name of each column, and of each row the names under which it stands in an LP file."""
+    """Return the legal name of each column, and of each row the names under which it stands in an LP file."""
     columns = legal_names(variable.name for variable in names.variables)
     sides = list(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True))
     wanted = [
@@ -203,7 +203,7 @@ def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str
 
 
 def as_lp(stream: IO[str], model: Named, title: str) -> Written:
-    """Writes the program as LP. Raises MrdslError ``number-too-large``."""
+    """Write the program as LP. Raises MrdslError ``number-too-large``."""
     program, names = model
     columns, rows = column_and_row_names(program, names)
     _refuse_infinite(program)
@@ -215,7 +215,7 @@ def as_lp(stream: IO[str], model: Named, title: str) -> Written:
 
 
 def as_mps(stream: IO[str], model: Named, title: str) -> Written:
-    """Writes the program as free MPS. Raises MrdslError ``number-too-large``."""
+    """Write the program as free MPS. Raises MrdslError ``number-too-large``."""
     program, names = model
     columns = legal_names(variable.name for variable in names.variables)
     rows = legal_names((c.name for c in names.constraints), taken=columns)

@@ -97,7 +97,9 @@ def _hashed(name: str, original: str, used: set[str]) -> str:
 
 
 def number(value: float) -> str:
-    """A number as every reader takes it: the shortest text that gives the same float, whole numbers without point."""
+    """Return a number as every reader takes it: the shortest text that gives the same float, whole numbers without
+    point.
+    """
     return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 

@@ -10,7 +10,7 @@ from mrdsl.exchange.models.naming import Written, legal_names
 
 
 def as_gams(stream: IO[str], model: Any, title: str) -> Written:
-    """Writes the model through Pyomo's own writer, which names columns and rows by GAMS's rules."""
+    """Write the model through Pyomo's own writer, which names columns and rows by GAMS's rules."""
     import pyomo.environ as pyo
     from pyomo.repn.plugins.gams_writer import ProblemWriter_gams
 
@@ -40,7 +40,7 @@ def as_gams(stream: IO[str], model: Any, title: str) -> Written:
 
 
 def as_nl(stream: IO[str], model: Any, title: str) -> Written:
-    """Writes the model; nl has no place for its title."""
+    """Write the model; nl has no place for its title."""
     from pyomo.repn.plugins.nl_writer import NLWriter
 
     information = NLWriter().write(model, stream, linear_presolve=False, scale_model=False)

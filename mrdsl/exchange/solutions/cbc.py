@@ -28,7 +28,7 @@ _LINE = re.compile(r"^(?:\*\*)?\s*\d+\s+(\S+)\s+(\S+)\s+\S+\s*$")
 
 
 def read(text: str, printed: str = "") -> Reply:
-    """The solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
+    """Return the solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
     head, _, body = text.partition("\n")
     if " - objective value" not in head:
         raise FormatError("no CBC solution file: its first line does not say `… - objective value …`")
@@ -72,7 +72,7 @@ def _number(text: str, line: str) -> float:
 
 
 def _bound(printed: str) -> float | None:
-    """The printed lower bound, less what its six digits may hide."""
+    """Return the printed lower bound, less what its six digits may hide."""
     bounds = _BOUND.findall(printed)
     if not bounds:
         return None

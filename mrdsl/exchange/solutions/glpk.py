@@ -30,7 +30,9 @@ _BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)
 
 
 def read(text: str, printed: str = "") -> Reply:
-    """The solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves open."""
+    """Return the solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves
+    open.
+    """
     lines = [line for line in text.splitlines() if line and not line.startswith("c")]
     if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
         raise FormatError("no GLPK solution file: it has no line `s …` at its start or no `e o f` at its end")

@@ -28,7 +28,9 @@ _STATUS = MappingProxyType(
 
 
 def read(text: str, printed: str = "") -> Reply:
-    """The solution in ``text``; the file holds no bound, so an optimum is one within the gap that was asked for."""
+    """Return the solution in ``text``; the file holds no bound, so an optimum is one within the gap that was
+    asked for.
+    """
     lines = [line.strip() for line in text.splitlines()]
     if lines[:1] != ["Model status"]:
         raise FormatError("no HiGHS solution file: it does not begin with `Model status`")

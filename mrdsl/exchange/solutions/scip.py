@@ -35,7 +35,7 @@ _LINE = re.compile(r"^(\S+)\s+(\S+)\s+\(obj:[^)]*\)\s*$")
 
 
 def read(text: str, printed: str = "") -> Reply:
-    """The solution in ``text``; a file without a status line is a point and no more."""
+    """Return the solution in ``text``; a file without a status line is a point and no more."""
     lines = [line for line in text.splitlines() if line.strip()]
     termination, undecided = Termination.COMPLETED, False
     if lines and lines[0].startswith("solution status:"):

@@ -47,14 +47,14 @@ def mistakes(document: Document) -> list[tuple[str, str]]:
 
 
 def masters(document: Document) -> Found:
-    """One master, or three for high availability [masters]."""
+    """Return one master, or three for high availability [masters]."""
     count = document["config"]["masterConfig"]["numInstances"]
     if count not in MASTERS:
         yield f"a cluster has 1 master or 3, not {count}", "write `masters = 1` or `masters = 3`"
 
 
 def workers(document: Document) -> Found:
-    """Two primary workers at least, which hold the data; secondary ones are none or some [workers]."""
+    """Return two primary workers at least, which hold the data; secondary ones are none or some [workers]."""
     config = document["config"]
     primary = config.get("workerConfig", {}).get("numInstances", 0)
     if primary < LEAST_WORKERS:
@@ -93,7 +93,7 @@ def preemptibility(document: Document) -> Found:
 
 
 def words(document: Document) -> Found:
-    """The cluster's name, labels, and the files that properties go to [name], [labels], [property]."""
+    """Return the cluster's name, labels, and the files that properties go to [name], [labels], [property]."""
     name = document["clusterName"]
     if not NAME.fullmatch(name) or len(name) > NAME_LENGTH:
         yield f"the name `{name}` is not of small letters, digits and -, at most {NAME_LENGTH} of them", ""
@@ -116,7 +116,7 @@ IMAGE = "2.2-debian12"
 
 
 def dataproc(deployment: Deployment, wishes: Wishes) -> Exported:
-    """The file for a deployment. Raises TargetError where Dataproc would refuse it, or has no such cluster."""
+    """Return the file for a deployment. Raises TargetError where Dataproc would refuse it, or has no such cluster."""
     vms = dict.fromkeys(group.vm for group in deployment.groups)
     if len(vms) > 1:
         raise TargetError(
@@ -157,7 +157,7 @@ def _document(
 
 
 def cluster_name(title: str) -> str:
-    """A name that Dataproc takes: small letters, digits and -, a letter first."""
+    """Return a name that Dataproc takes: small letters, digits and -, a letter first."""
     word = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     return (word if word[:1].isalpha() else f"mrdsl-{word}")[:NAME_LENGTH].strip("-")
 

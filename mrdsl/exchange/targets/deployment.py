@@ -122,7 +122,7 @@ class Deployment:
     origin: Origin = field(default_factory=Origin)
 
     def type_of(self, name: str) -> MachineType:
-        """The type of that name."""
+        """Return the type of that name."""
         return next(each for each in self.types if each.name == name)
 
 
@@ -150,7 +150,7 @@ class Exported:
 
 
 def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:
-    """The master's type, how many there are, and a note where it is not the plan's own.
+    """Return the master's type, how many there are, and a note where it is not the plan's own.
 
     Raises TargetError where masters are of several types, or of another type than the one that is asked for.
     """
@@ -182,12 +182,14 @@ PREFIX = "mrdsl"
 
 
 def plain(text: str) -> str:
-    """The text in the signs that tags may hold; every other one is a `_`."""
+    """Return the text in the signs that tags may hold; every other one is a `_`."""
     return re.sub(r"[^A-Za-z0-9 _.:/=+@-]", "_", text.replace(",", " /"))
 
 
 def tags(origin: Origin, notes: Iterable[str]) -> dict[str, str]:
-    """Tags by key: spec, plan, version, and one per note, as many as may be; the last then counts what is left out."""
+    """Return tags by key: spec, plan, version, and one per note, as many as may be; the last then counts what is left
+    out.
+    """
     found = {
         f"{PREFIX}:spec": f"{origin.spec} {origin.title}".strip(),
         f"{PREFIX}:problem": origin.problem,
@@ -228,7 +230,8 @@ def distinct(
     longest: int | None = None,
     same: Callable[[str], str] = str,
 ) -> list[str]:
-    """Every name as ``plain`` makes it, cut to ``longest`` characters; a second one that is the same gets a number.
+    """Return every name as ``plain`` makes it, cut to ``longest`` characters; a second one that is the same gets a
+    number.
 
     Two names are the same if ``same`` makes one text of them.
     """
@@ -244,12 +247,12 @@ def distinct(
 
 
 def queue_names(names: Iterable[str]) -> list[str]:
-    """Names that YARN takes: letters, digits, - and _."""
+    """Return names that YARN takes: letters, digits, - and _."""
     return distinct(names, lambda name: re.sub(r"[^A-Za-z0-9_-]", "_", name))
 
 
 def file_words(names: Iterable[str]) -> list[str]:
-    """Parts of file names: letters, digits, -, _ and dots within, so that none leads to another folder.
+    """Return parts of file names: letters, digits, -, _ and dots within, so that none leads to another folder.
 
     They differ also on disks that ignore case.
     """

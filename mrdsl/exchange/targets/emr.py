@@ -34,7 +34,8 @@ TIMEOUT = 60
 def fleets(
     deployment: Deployment, master: tuple[str, int], bids: Mapping[str, Mapping[str, str]]
 ) -> list[dict[str, Any]]:
-    """A fleet of the master, one of what nobody takes back, one of what is on spot, as many units each as planned.
+    """Return a fleet of the master, one of what nobody takes back, one of what is on spot, as many units each as
+    planned.
 
     ``bids`` are those of each type. Raises TargetError where a type of several does not say its cores.
     """
@@ -94,7 +95,7 @@ RELEASE = "emr-7.5.0"
 
 
 def emr(deployment: Deployment, wishes: Wishes) -> Exported:
-    """The file for a deployment. Raises TargetError where EMR would refuse it."""
+    """Return the file for a deployment. Raises TargetError where EMR would refuse it."""
     master, count, note = master_of(deployment, wishes)
     told = cluster_settings(deployment)
     notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
@@ -133,7 +134,7 @@ def _machines(deployment: Deployment, master: tuple[str, int], asked: bool) -> d
 
 
 def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:
-    """The core group, the largest that is not on spot where there is one, then the others in their order."""
+    """Yield the core group, the largest that is not on spot where there is one, then the others in their order."""
     core = max(deployment.groups, key=lambda group: (group.lane == FIRM, group.count))
     for group in (core, *(each for each in deployment.groups if each is not core)):
         role = "CORE" if group is core else "TASK"
@@ -152,7 +153,9 @@ def _group(role: str, name: str, vm: str, lane: str, count: int) -> dict[str, An
 
 
 def _bid(deployment: Deployment, group: Group) -> dict[str, str]:
-    """The most that a spot VM may cost. Left out, it is EMR's default, the price on demand, which is right here too."""
+    """Return the most that a spot VM may cost. Left out, it is EMR's default, the price on demand, which is right here
+    too.
+    """
     price = deployment.type_of(group.vm).price
     if group.lane != SPOT or price is None or deployment.currency != "USD":
         return {}

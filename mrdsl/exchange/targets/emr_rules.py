@@ -25,7 +25,7 @@ TIMEOUTS = range(5, 1441)
 
 
 def one_of_each(document: Document) -> Found:
-    """One fleet of masters, one core fleet at most, and one task fleet at most [fleet]."""
+    """Return one fleet of masters, one core fleet at most, and one task fleet at most [fleet]."""
     roles = [fleet["InstanceFleetType"] for fleet in _fleets(document)]
     for role in ("MASTER", "CORE", "TASK"):
         count = roles.count(role)
@@ -34,7 +34,7 @@ def one_of_each(document: Document) -> Found:
 
 
 def target_units(document: Document) -> Found:
-    """A fleet has a unit at least; the master's is one VM, on demand or on spot [fleet]."""
+    """Return a fleet has a unit at least; the master's is one VM, on demand or on spot [fleet]."""
     for fleet in _fleets(document):
         role, units = fleet["InstanceFleetType"], _targets(fleet)
         if min(units) < 0 or sum(units) < 1:
@@ -44,7 +44,9 @@ def target_units(document: Document) -> Found:
 
 
 def weights(document: Document) -> Found:
-    """A type counts one unit or more, the master's one; with more than are asked for there would be too many [type]."""
+    """Return a type counts one unit or more, the master's one; with more than are asked for there would be too many
+    [type].
+    """
     for fleet in _fleets(document):
         role, units = fleet["InstanceFleetType"].lower(), _targets(fleet)
         for each in fleet.get("InstanceTypeConfigs", ()):
@@ -70,7 +72,7 @@ def types_of_fleets(document: Document) -> Found:
 
 
 def spot_of_fleets(document: Document) -> Found:
-    """A bid is said in one way; what is not had on spot is waited for 5 to 1440 minutes [type], [spot]."""
+    """Return a bid is said in one way; what is not had on spot is waited for 5 to 1440 minutes [type], [spot]."""
     for fleet in _fleets(document):
         role = fleet["InstanceFleetType"].lower()
         for each in fleet.get("InstanceTypeConfigs", ()):
@@ -122,7 +124,7 @@ def one_layout(document: Document) -> Found:
 
 
 def one_master(document: Document) -> Found:
-    """One master group, of one VM or, for high availability, of three [ha]."""
+    """Return one master group, of one VM or, for high availability, of three [ha]."""
     masters = _groups(document, "MASTER")
     if len(masters) != 1 and "InstanceFleets" not in document["Instances"]:
         yield f"a cluster has one master group, not {len(masters)}", ""
@@ -132,7 +134,7 @@ def one_master(document: Document) -> Found:
 
 
 def one_core(document: Document) -> Found:
-    """One core group, which holds HDFS, and at most 48 task groups [groups]."""
+    """Return one core group, which holds HDFS, and at most 48 task groups [groups]."""
     if "InstanceFleets" in document["Instances"]:
         return
     cores, tasks = _groups(document, "CORE"), _groups(document, "TASK")
@@ -146,7 +148,7 @@ def one_core(document: Document) -> Found:
 
 
 def counts(document: Document) -> Found:
-    """Every group has a VM at least [group]."""
+    """Check that every group has a VM at least [group]."""
     for group in document["Instances"].get("InstanceGroups", ()):
         if group["InstanceCount"] < 1:
             yield f"the {group['InstanceRole'].lower()} group has {group['InstanceCount']} VMs", ""
@@ -164,7 +166,9 @@ def types(document: Document) -> Found:
 
 
 def bids(document: Document) -> Found:
-    """A bid is an amount of dollars, for spot alone; the master is no spot VM here, for all ends with it [group]."""
+    """Return a bid is an amount of dollars, for spot alone; the master is no spot VM here, for all ends with it
+    [group].
+    """
     for group in document["Instances"].get("InstanceGroups", ()):
         bid = group.get("BidPrice")
         if bid is not None and group.get("Market") != "SPOT":
@@ -184,7 +188,7 @@ def several_masters(document: Document) -> Found:
 
 
 def words(document: Document) -> Found:
-    """The release's form, and what tags may hold [name]."""
+    """Return the release's form, and what tags may hold [name]."""
     if not re.fullmatch(r"emr-[4-9]\.\d+\.\d+", document.get("ReleaseLabel", "")):
         yield f"`{document.get('ReleaseLabel')}` is no release such as emr-7.5.0", ""
     for reason in mistakes_of_tags((tag["Key"], tag["Value"]) for tag in document.get("Tags", ())):

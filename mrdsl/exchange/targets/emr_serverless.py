@@ -57,7 +57,7 @@ def mistakes(document: Document) -> list[str]:
 
 
 def worker_sizes(document: Document) -> Iterator[str]:
-    """A worker has 1, 2, 4, 8 or 16 vCPU, memory in its range and steps, and 20 to 200 GB of disk [workers]."""
+    """Yield a worker has 1, 2, 4, 8 or 16 vCPU, memory in its range and steps, and 20 to 200 GB of disk [workers]."""
     for kind, each in document.get("initialCapacity", {}).items():
         size = each["workerConfiguration"]
         cpu, memory = number(CPU, size["cpu"]), number(GIGABYTES, size["memory"])
@@ -84,7 +84,7 @@ def kinds(document: Document) -> Iterator[str]:
 
 
 def maximum(document: Document) -> Iterator[str]:
-    """The most that may be had is no less than what is initialised [capacity]."""
+    """Yield the most that may be had is no less than what is initialised [capacity]."""
     most = document.get("maximumCapacity")
     if most is None:
         return
@@ -115,7 +115,7 @@ def settings(document: Document) -> Iterator[str]:
 
 
 def words(document: Document) -> Iterator[str]:
-    """The release's form, from the first that the service has, and what tags may hold."""
+    """Yield the release's form, from the first that the service has, and what tags may hold."""
     label = re.fullmatch(r"emr-(\d+)\.(\d+)\.\d+", document["releaseLabel"])
     if label is None or (int(label[1]), int(label[2])) < (6, 6):
         yield f"`{document['releaseLabel']}` is no release from emr-6.6.0 on"
@@ -123,7 +123,7 @@ def words(document: Document) -> Iterator[str]:
 
 
 def number(pattern: re.Pattern[str], text: str) -> int | None:
-    """The whole number of a quantity such as ``4 vCPU``, None where it is none."""
+    """Return the whole number of a quantity such as ``4 vCPU``, None where it is none."""
     found = pattern.fullmatch(text)
     return int(found[1]) if found else None
 
@@ -147,7 +147,7 @@ class Worker:
 
 
 def emr_serverless(deployment: Deployment, _: Wishes) -> Exported:
-    """A file per class. Raises TargetError where the service has no worker for its tasks."""
+    """Return a file per class. Raises TargetError where the service has no worker for its tasks."""
     loads = running(deployment)
     names = [load.name for load in loads]
     applications = distinct(names, _application_name, "-", NAME_LENGTH)
@@ -170,7 +170,7 @@ def _of_bill(deployment: Deployment) -> Iterator[str]:
 
 
 def worker_for(executors: Executors, name: str) -> Worker:
-    """The worker of which least lies idle; of those alike the largest."""
+    """Return the worker of which least lies idle; of those alike the largest."""
     least, most = executors.least * executors.tasks, executors.most * executors.tasks
     every = executors.every * executors.tasks
     fitting = [
@@ -188,7 +188,7 @@ def worker_for(executors: Executors, name: str) -> Worker:
 
 
 def _holding(size: Size, tasks: int) -> Iterator[tuple[int, int]]:
-    """The smallest size with so many cores for so many tasks, and as much memory."""
+    """Yield the smallest size with so many cores for so many tasks, and as much memory."""
     for cpu, (least, most, step) in WORKERS.items():
         gigabytes = max(least, -(-tasks * size.memory // GB))
         memory = least + -(-(gigabytes - least) // step) * step
@@ -228,7 +228,9 @@ def _application_name(name: str) -> str:
 
 
 def _token(plan: str, name: str) -> str:
-    """The same for the same class of the same plan, so that a file that is applied twice makes one application."""
+    """Return the same for the same class of the same plan, so that a file that is applied twice makes one
+    application.
+    """
     return "mrdsl-" + hashlib.sha256(f"{plan} {name}".encode()).hexdigest()[:32]
 
 

@@ -47,7 +47,7 @@ def sizes(document: Document) -> Iterator[str]:
 
 
 def settings_of(document: Document) -> dict[str, str]:
-    """A `SparkApplication`'s driver and executors as Spark's own settings."""
+    """Return a `SparkApplication`'s driver and executors as Spark's own settings."""
     spec = document["spec"]
     found = dict(spec.get("sparkConf", {}))
     for part in ("driver", "executor"):
@@ -82,7 +82,7 @@ def allocation(document: Document) -> Iterator[str]:
 
 
 def queue(document: Document) -> Iterator[str]:
-    """A queue's full name [yunikorn]."""
+    """Yield a queue's full name [yunikorn]."""
     given = document["spec"].get("batchSchedulerOptions", {}).get("queue", "root.default")
     if not all(QUEUE.fullmatch(part) for part in given.split(".")):
         yield f"the queue `{given}` is not of letters, digits and _:#/@-, parted by dots"
@@ -131,7 +131,7 @@ def millicores(text: str) -> int:
 
 
 def mebibytes(text: str) -> float:
-    """A whole quantity of memory in MiB."""
+    """Return a whole quantity of memory in MiB."""
     digits = re.match(r"\d+", text)
     assert digits is not None
     unit = text[digits.end() :]
@@ -149,7 +149,9 @@ PROGRAM_NOTE = (
 
 
 def kubernetes(deployment: Deployment, _: Wishes) -> Exported:
-    """A file per class and one of queues. Raises TargetError where Kubernetes, the operator or YuniKorn refuse one."""
+    """Return a file per class and one of queues. Raises TargetError where Kubernetes, the operator or YuniKorn refuse
+    one.
+    """
     loads = running(deployment)
     names = object_names([load.name for load in loads])
     executors = [executors_of(deployment, load) for load in loads]
@@ -260,7 +262,7 @@ def _of_nodes(deployment: Deployment) -> Iterator[str]:
 
 
 def object_names(names: Sequence[str]) -> list[str]:
-    """Names that Kubernetes takes: small letters, digits and -, a letter first; a second one gets a number."""
+    """Return names that Kubernetes takes: small letters, digits and -, a letter first; a second one gets a number."""
 
     def plain_name(name: str) -> str:
         word = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")

@@ -87,7 +87,7 @@ def sls(deployment: Deployment, _: Wishes) -> Exported:
 
 
 def _objects(found: Sequence[dict[str, Any]], said: dict[str, Any]) -> str:
-    """One behind the other; the first says besides where all come from."""
+    """Return one behind the other; the first says besides where all come from."""
     first, *others = found
     return "".join(json.dumps(one, indent=1, ensure_ascii=False) + "\n" for one in ({**first, "mrdsl": said}, *others))
 
@@ -98,7 +98,7 @@ def _parts(deployment: Deployment) -> int:
 
 
 def _racks(deployment: Deployment, known: bool) -> Iterator[dict[str, Any]]:
-    """A rack per type and lane; a machine has room for its tasks, of whichever class needs most."""
+    """Yield a rack per type and lane; a machine has room for its tasks, of whichever class needs most."""
     offered = cluster_settings(deployment).machines if known else {}
     parts = _parts(deployment)
     for group in deployment.groups:

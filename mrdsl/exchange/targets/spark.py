@@ -173,7 +173,7 @@ def _refuse_lack(load: Workload, size: Size) -> None:
 
 
 def spark(deployment: Deployment, _: Wishes) -> Exported:
-    """A file per class. Raises TargetError where Spark would refuse one, or cannot run the class as planned."""
+    """Return a file per class. Raises TargetError where Spark would refuse one, or cannot run the class as planned."""
     loads = running(deployment)
     names = queues_of(deployment, loads)
     found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
@@ -188,7 +188,7 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
 
 
 def running(deployment: Deployment) -> tuple[Workload, ...]:
-    """The classes that have jobs. Raises ValueError where none has."""
+    """Return the classes that have jobs. Raises ValueError where none has."""
     loads = tuple(load for load in deployment.workloads if load.jobs)
     if not loads:
         raise ValueError("no class has a job")
@@ -201,7 +201,7 @@ def driver_note() -> str:
 
 
 def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:
-    """The settings of one application. Raises TargetError where Spark would refuse them."""
+    """Return the settings of one application. Raises TargetError where Spark would refuse them."""
     found = {
         "spark.app.name": name,
         "spark.yarn.queue": f"{ROOT}.{LAYER}.{queue}",
@@ -248,7 +248,7 @@ def split(container: int) -> tuple[int, int]:
 
 
 def refuse(settings: Mapping[str, str]) -> None:
-    """Raises TargetError for settings that Spark refuses."""
+    """Raise TargetError for settings that Spark refuses."""
     wrong = mistakes(settings)
     if wrong:
         raise TargetError("; ".join(wrong))

@@ -51,7 +51,7 @@ class Size:
         return max(1, int(ceiling(self.cores)))
 
     def joined(self, other: Size) -> Size:
-        """The larger of both, in each of its parts."""
+        """Return the larger of both, in each of its parts."""
         return Size(max(self.cores, other.cores), max(self.memory, other.memory))
 
 
@@ -70,7 +70,7 @@ def sizes_of(deployment: Deployment, load: Workload) -> dict[str, Size]:
 
 
 def kinds_of(load: Workload) -> tuple[str, ...]:
-    """The kinds of tasks that the class has slots for."""
+    """Return the kinds of tasks that the class has slots for."""
     return tuple(dict.fromkeys(one.kind for share in load.shares for one in share.tasks))
 
 
@@ -80,7 +80,9 @@ def at_once(load: Workload, kind: str) -> int:
 
 
 def per_job(load: Workload, kind: str) -> tuple[int, int]:
-    """The least and the most tasks of a kind that one job runs at once: all jobs together run as many as planned."""
+    """Return the least and the most tasks of a kind that one job runs at once: all jobs together run as many as
+    planned.
+    """
     held = [(one.at_once, share.jobs) for share in load.shares for one in share.tasks if one.kind == kind]
     return min(slots // jobs for slots, jobs in held), max(-(-slots // jobs) for slots, jobs in held)
 
@@ -116,7 +118,7 @@ def _words(one: Tasks) -> str:
 
 
 def sized(deployment: Deployment, loads: Iterable[Workload]) -> bool:
-    """Whether the spec says what every task takes."""
+    """Return True if the spec says what every task takes."""
     if not deployment.types:
         return False
     try:
@@ -196,7 +198,9 @@ def cluster_settings(deployment: Deployment) -> ClusterSettings:
 
 
 def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Machines of several types under one setting: each offers its hardware but for what the tasks of none need."""
+    """Return machines of several types under one setting: each offers its hardware but for what the tasks of
+    none need.
+    """
     rest = [
         memory / MIB - int(site[MEMORY])
         for vm, site in machines.items()
@@ -212,7 +216,7 @@ def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]])
 
 
 def queues_of(deployment: Deployment, loads: Sequence[Workload]) -> list[str]:
-    """The queues of some classes, by the names that they have among all."""
+    """Return the queues of some classes, by the names that they have among all."""
     every = deployment.workloads
     named = dict(zip((load.name for load in every), queue_names([load.name for load in every]), strict=True))
     return [named[load.name] for load in loads]

@@ -57,7 +57,7 @@ def kinds_of_slots(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:
 
 
 def of_phases_alone(facts: BoundsFacts) -> Iterator[Diagnostic]:
-    """Items that are known of map and reduce phases alone, in classes of stages."""
+    """Yield items that are known of map and reduce phases alone, in classes of stages."""
     if not any_stages(facts.classes):
         return
     for index, (node, stages) in enumerate(zip(facts.classes, stages_of(facts.classes), strict=True)):
@@ -93,12 +93,12 @@ SUM_TOLERANCE = 1e-6
 
 
 def minimizes_slots(spec: Spec) -> bool:
-    """Whether the spec asks for slots, and not for completion times."""
+    """Return True if the spec asks for slots, and not for completion times."""
     return spec.goal is not None and spec.goal.quantity == "slots"
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
-    """Mistakes and warnings."""
+    """Yield mistakes and warnings."""
     facts: BoundsFacts = spec.facts
     diagnostics = [
         *_classes(spec),
@@ -285,7 +285,7 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
-    """Jobs that hold a slot each while they run must leave slots for tasks."""
+    """Yield jobs that hold a slot each while they run must leave slots for tasks."""
     cluster = facts.cluster
     assert cluster is not None
     assert cluster.slots is not None
@@ -310,7 +310,7 @@ def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
 
 
 def _promises(spec: Spec) -> Iterator[Diagnostic]:
-    """An estimate promises nothing: constraints and deadlines play no role for it."""
+    """Yield an estimate promises nothing: constraints and deadlines play no role for it."""
     import numpy as np
 
     for constraint in spec.constraints[:1]:
@@ -331,7 +331,7 @@ def _promises(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:
-    """Classes that arrive at random and bring more work than the slots can do: their queues grow without end."""
+    """Yield classes that arrive at random and bring more work than the slots can do: their queues grow without end."""
     import numpy as np
 
     from mrdsl.formulas import mapreduce

@@ -34,7 +34,7 @@ class Estimates:
 
 
 def estimates_of(facts: BoundsFacts) -> Estimates:
-    """The estimates of every class; those of a dedicated cluster under ``fifo``.
+    """Return the estimates of every class; those of a dedicated cluster under ``fifo``.
 
     On a dedicated cluster a job has all slots from its start, and the upper estimate loses one longest task per phase
     instead of two (Proposition 2.1 in the place of 2.5), of stages one critical path (Graham 1969). Where every job
@@ -87,7 +87,7 @@ def growth_of(facts: BoundsFacts) -> Floats:
 
 
 def dedicated_upper(profile: Profile) -> Coefficients:
-    """The upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
+    """Return the upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
 
     A = N_M M_avg - M_max, B = N_R (Sh_avg + R_avg) - (Sh_max + R_max), C = Sh1_max + M_max + Sh_max + R_max. The whole
     constant of a typical shuffle stays in C, as in (2), although the first wave replaces one of them; where first
@@ -107,13 +107,15 @@ def dedicated_upper(profile: Profile) -> Coefficients:
 
 
 def _beside_longest(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
-    """The work beside one longest task, ``N avg - max``; ``(N - 1) max`` where that is negative."""
+    """Return the work beside one longest task, ``N avg - max``; ``(N - 1) max`` where that is negative."""
     work = tasks * avg - longest
     return np.where(work >= 0.0, work, (tasks - 1.0) * longest)
 
 
 def shares_of(facts: BoundsFacts) -> Floats:
-    """Every class's part of the slots: as given, the rest by the number of jobs of the classes that give none."""
+    """Return every class's part of the slots: as given, the rest by the number of jobs of the classes that give
+    none.
+    """
     given, jobs = column(facts.classes, "share"), column(facts.classes, "jobs")
     free = np.isnan(given)
     if not free.any():
@@ -135,7 +137,7 @@ def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
 
 
 def slots_that_run(facts: BoundsFacts, sized: bool, map_slots: Floats, reduce_slots: Floats) -> tuple[float, float]:
-    """The map and the reduce slots that jobs run on: the cluster's, or those of a ``sized`` plan, rounded up."""
+    """Return the map and the reduce slots that jobs run on: the cluster's, or those of a ``sized`` plan, rounded up."""
     slots = facts.cluster.slots if facts.cluster is not None else None
     if slots is not None and not sized:
         return sizes_of(slots)
@@ -202,7 +204,7 @@ def _has_own(facts: BoundsFacts, slots: Floats, size: float, used: NDArray[np.bo
 
 
 def longest_tasks(classes: Sequence[Any]) -> Floats:
-    """The longest map task, or task of a stage, of every class."""
+    """Return the longest map task, or task of a stage, of every class."""
     maps = column(classes, "map.max")
     if not any_stages(classes):
         return maps
@@ -231,7 +233,9 @@ def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -
 
 
 def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
-    """The estimate that each class's ``guarantee`` names, in smooth form: for ``waves`` right with a slot per task."""
+    """Return the estimate that each class's ``guarantee`` names, in smooth form: for ``waves`` right with a slot per
+    task.
+    """
     chosen = words(facts.classes, "guarantee", "average")
     chosen = np.where(chosen == "waves", "fractional_waves", chosen)
     work = estimates.by_name["average"]
@@ -247,7 +251,9 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
 
 
 def promised_times(facts: BoundsFacts, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> Floats:
-    """The time of one job by the estimate that its class guarantees; waves are whole, unless fractional by name."""
+    """Return the time of one job by the estimate that its class guarantees; waves are whole, unless fractional
+    by name.
+    """
     smooth = mapreduce.completion(guaranteed(facts, estimates), np.ones_like(map_slots), map_slots, reduce_slots)
     in_waves = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
     return np.where(words(facts.classes, "guarantee", "average") == "waves", in_waves, smooth)

@@ -68,7 +68,7 @@ NO_SLOTS = "it estimates completion times, and gives no slots"
 
 
 def operated(_: Spec, plan: BoundsPlan) -> Operated:
-    """The settings of a plan: none of one that estimates only."""
+    """Return the settings of a plan: none of one that estimates only."""
     if not plan.sizes:
         return Operated((), NO_SLOTS)
     classes = plan.document()["classes"]

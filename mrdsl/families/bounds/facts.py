@@ -118,16 +118,16 @@ def sizes_of(slots: Slots) -> tuple[int, int]:
 
 
 def is_common(cluster: Cluster) -> bool:
-    """Whether all tasks take any of the same slots."""
+    """Return True if all tasks take any of the same slots."""
     return cluster.pools == "common" or (cluster.slots is not None and cluster.slots.task is not None)
 
 
 def has_own_slots(facts: BoundsFacts) -> bool:
-    """Whether every job keeps its slots to itself, used or not."""
+    """Return True if every job keeps its slots to itself, used or not."""
     cluster = facts.cluster
     return cluster is not None and cluster.work_conserving == "no" and cluster.scheduler == "fair"
 
 
 def is_fifo(facts: BoundsFacts) -> bool:
-    """Whether jobs run one after another on the whole cluster."""
+    """Return True if jobs run one after another on the whole cluster."""
     return facts.cluster is not None and facts.cluster.scheduler == "fifo"

@@ -20,7 +20,7 @@ LEAST = 1.0
 
 
 def build(spec: Spec, relax: bool) -> ConcreteModel:
-    """Slots of one job per class, between the work that must be done by the deadline and the tasks there are."""
+    """Return slots of one job per class, between the work that must be done by the deadline and the tasks there are."""
     if not minimizes_slots(spec):
         raise MrdslError(
             [
@@ -60,7 +60,7 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
 
 
 def decode(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
-    """The plan of the slots that a solver left in the model."""
+    """Return the plan of the slots that a solver left in the model."""
     slots = [np.array([value(part[i]) for i in model.classes]) for part in (model.map_slots, model.reduce_slots)]
     return plan_on(spec, estimates_of(spec.facts), *slots)
 

@@ -39,7 +39,7 @@ class TwoJobs:
     upper: Mapping[str, float]
 
     def table(self) -> Table:
-        """The bounds on ends, and on each job."""
+        """Return the bounds on ends, and on each job."""
         rows = [
             ("the first end, at least (2.2)", self.first_lower),
             ("the last end, at least (2.2)", self.last_lower),
@@ -123,7 +123,7 @@ class BoundsPlan(Plan):
         return float(((self.map_slots + self.reduce_slots) * self.jobs).sum())
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         classes = {name: self._class(index, name) for index, name in enumerate(self.names)}
         slots = {"slots": plain(self.slots)} if self.sizes else {}
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
@@ -135,7 +135,7 @@ class BoundsPlan(Plan):
         return outcomes_of(self.observed, (name for name, seen in self.observed.items() if seen.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
-        """Estimates and slots per class, and what was observed beside them."""
+        """Return estimates and slots per class, and what was observed beside them."""
         kinds = kinds_of(self.stages)
         told = not self.upper_is_bound.all()
         head: tuple[str, ...] = (
@@ -189,13 +189,13 @@ class BoundsPlan(Plan):
         return (Table("In whole waves", head, rows),) if rows else ()
 
     def graph(self, title: str) -> Graph | None:
-        """The stages of the classes that consist of some, with tasks and times."""
+        """Return the stages of the classes that consist of some, with tasks and times."""
         from mrdsl.reporting.report import stage_graph
 
         return stage_graph(self.dags, title)
 
     def bars(self) -> tuple[Bar, ...]:
-        """The first tasks to end, slot by slot, where the plan was simulated."""
+        """Return the first tasks to end, slot by slot, where the plan was simulated."""
         from mrdsl.core.charts import Bar
 
         runs = self.replay() if self.replay is not None else iter(())
@@ -212,7 +212,7 @@ class BoundsPlan(Plan):
         )
 
     def trace(self) -> Trace:
-        """Every task run of the first run."""
+        """Return every task run of the first run."""
         runs = self.replay() if self.replay is not None else iter(())
         return Trace(
             ("job", "class", "stage", "pool", "slot", "start [s]", "end [s]", "killed"),

@@ -33,7 +33,7 @@ def warnings_of(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
 
 
 def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:
-    """The slots that keep the upper estimates of some classes beside those of the plan, in words."""
+    """Return the slots that keep the upper estimates of some classes beside those of the plan, in words."""
     if spec.constraints or len(soft) > MOST_PRICED:
         return UNPRICED
     firmer = firm(spec, soft)

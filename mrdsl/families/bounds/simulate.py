@@ -29,7 +29,7 @@ from mrdsl.spec.spec import Spec, tightest
 
 
 def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[BoundsPlan, tuple[Diagnostic, ...]]:
-    """The plan with what independent runs showed, each until every class has completed its jobs.
+    """Return the plan with what independent runs showed, each until every class has completed its jobs.
 
     `minimize slots` is simulated on the slots that the plan gives, rounded up. Raises MrdslError where jobs arrive
     faster than the slots work, and where the command wants machines to go: a cluster of slots has none.
@@ -68,7 +68,7 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
 
 
 def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settings) -> Iterator[tuple[str, Observed]]:
-    """An estimate promises nothing: only where slots were sized for deadlines is there a verdict on them."""
+    """Yield an estimate promises nothing: only where slots were sized for deadlines is there a verdict on them."""
     deadlines = [None if isnan(deadline) else deadline for deadline in plan.deadline.tolist()]
     sized = minimizes_slots(spec)
     limits = [limit if sized else None for limit, _ in _limits(spec)]
@@ -122,7 +122,7 @@ def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
 
 
 def _grown(node: JobClass, growth: float) -> JobClass:
-    """A class whose phases are those of its data: what ``mapreduce.scaled`` does to its profile."""
+    """Return a class whose phases are those of its data: what ``mapreduce.scaled`` does to its profile."""
     if growth == 1.0 or node.map is None:
         return node
     grown = replace(node, map=replace(node.map, tasks=max(1, int(ceiling(node.map.tasks * growth)))))
@@ -164,7 +164,7 @@ class _Replay:
 
 
 def _rules(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[QueueRule]:
-    """One queue for all where jobs are alike; otherwise one per class, weighed by its share."""
+    """Return one queue for all where jobs are alike; otherwise one per class, weighed by its share."""
     kept = cluster.work_conserving == "no"
     if is_fifo(facts) or not (by_class(facts) or kept):
         return [QueueRule(not is_fifo(facts))]
@@ -181,7 +181,7 @@ def _rules(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[QueueRule]:
 
 
 def by_class(facts: BoundsFacts) -> bool:
-    """Whether slots are shared among classes first, and then among the jobs of each."""
+    """Return True if slots are shared among classes first, and then among the jobs of each."""
     return (facts.cluster is not None and facts.cluster.scheduler == "capacity") or any(
         bool((~np.isnan(column(facts.classes, item))).any()) for item in ("share", "minimum_share")
     )

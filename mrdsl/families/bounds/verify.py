@@ -148,7 +148,7 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool = False) -> Iterator[Diagno
 
 
 def measure(spec: Spec, plan: BoundsPlan) -> float | None:
-    """The goal's value: slots of all jobs; None for `estimate completion`, which has none."""
+    """Return the goal's value: slots of all jobs; None for `estimate completion`, which has none."""
     return _slots(spec, plan) if _sizes(spec) else None
 
 

@@ -129,7 +129,9 @@ def slots_of_a_job(facts: BoundsFacts, jobs: Jobs) -> tuple[Floats, Floats]:
 
 
 def _alone(facts: BoundsFacts, jobs: Jobs) -> Work:
-    """One longest task beside the rest of each phase, Proposition 2.1; of stages the longest path beside the work."""
+    """Return one longest task beside the rest of each phase, Proposition 2.1; of stages the longest path beside the
+    work.
+    """
     d = jobs.described
     maps = _beside(d["map.tasks"], d["map.avg"], d["map.max"])
     map_max = d["map.max"]

@@ -26,7 +26,7 @@ from mrdsl.spec.spec import Spec
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
-    """Mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
+    """Yield mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
     facts: CapacityFacts = spec.facts
     found = [
         *_vm_types(spec),
@@ -50,7 +50,9 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``; and too few VMs."""
+    """Yield deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``; and too
+    few VMs.
+    """
     if not (is_plain(spec.facts) and has_slots_for_all(spec.facts)):
         yield from find_impossible_types(spec)
         return
@@ -92,7 +94,7 @@ def _may_be_too_early(c: Reader) -> Any:
 
 
 def _long_stages(classes: Sequence[Any]) -> Iterator[bool]:
-    """The same of stages: no estimate exceeds three longest tasks of each."""
+    """Yield the same of stages: no estimate exceeds three longest tasks of each."""
     if any_stages(classes):
         for node, stages in zip(classes, stages_of(classes), strict=True):
             yield bool(stages) and node.deadline <= 3.0 * sum(stage.max for stage in stages) * (1 + ROUNDING)
@@ -142,7 +144,9 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """One note on expected jobs that are no whole number: what is beyond the whole ones is neither run nor paid for."""
+    """Yield one note on expected jobs that are no whole number: what is beyond the whole ones is neither run nor paid
+    for.
+    """
     classes = facts.classes
     broken = list(matching(classes, lambda c: ceiling(c("jobs.high")) > floor(c("jobs.high"))))
     if not broken:
@@ -161,5 +165,5 @@ def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _later(earliest: float) -> float:
-    """A deadline of whole minutes a little above the earliest, to propose."""
+    """Return a deadline of whole minutes a little above the earliest, to propose."""
     return MINUTE * (earliest * 1.1 // MINUTE + 1.0)

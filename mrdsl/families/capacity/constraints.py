@@ -51,7 +51,7 @@ class ClassBounds:
 
 
 def class_bounds_of(spec: Spec) -> ClassBounds:
-    """Splits ``subject to``: bounds on ``admitted(c)`` and upper bounds on ``completion(c)`` are of a class's own."""
+    """Split ``subject to``: bounds on ``admitted(c)`` and upper bounds on ``completion(c)`` are of a class's own."""
     bounds: list[Bound] = []
     others: list[Constraint] = []
     for constraint in spec.constraints:
@@ -65,7 +65,9 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
 
 
 def limit_of_time(spec: Spec, node: JobClass, limit: float) -> tuple[Span | None, str]:
-    """The line that limits the time of a class to ``limit``, and how it begins: the deadline, or what is tighter."""
+    """Return the line that limits the time of a class to ``limit``, and how it begins: the deadline, or what is
+    tighter.
+    """
     if limit != node.deadline:
         for constraint in spec.constraints:
             for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds:
@@ -75,7 +77,7 @@ def limit_of_time(spec: Spec, node: JobClass, limit: float) -> tuple[Span | None
 
 
 def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tuple[Constraint, ...]]:
-    """The comparisons that bound the VMs of one type from above, as its quota; and the others."""
+    """Return the comparisons that bound the VMs of one type from above, as its quota; and the others."""
     quotas: dict[str, float] = {}
     others: list[Constraint] = []
     for constraint in constraints:
@@ -90,7 +92,7 @@ def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tupl
 
 
 def refuse_completion(spec: Spec, formulation: str) -> None:
-    """Refuses comparisons that need completion times as variables; only P0 and P1 have those.
+    """Refuse comparisons that need completion times as variables; only P0 and P1 have those.
 
     Raises MrdslError with one diagnostic per comparison.
     """
@@ -108,7 +110,7 @@ def refuse_completion(spec: Spec, formulation: str) -> None:
 
 
 def compares_completion(spec: Spec) -> bool:
-    """Whether ``subject to`` asks more of completion times than a tighter deadline of one class."""
+    """Return True if ``subject to`` asks more of completion times than a tighter deadline of one class."""
     return bool(_on_completion(spec))
 
 
@@ -183,7 +185,8 @@ def promises_of(spec: Spec) -> tuple[Promise, ...]:
 
 
 def users_submit(spec: Spec, index: int) -> bool:
-    """Whether users submit a class's jobs, each after its one before: then no more are there at once than are admitted.
+    """Return True if users submit a class's jobs, each after its one before: then no more are there at once than are
+    admitted.
 
     Jobs that arrive at random or at recorded moments are there however many others are.
     """
@@ -212,12 +215,12 @@ def _disturbed(rules: Simulation | None) -> bool:
 
 
 def is_about_runs(spec: Spec) -> bool:
-    """Whether a spec promises anything about runs."""
+    """Return True if a spec promises anything about runs."""
     return any(map(mentions_on_time, spec.constraints)) or bool(_percentiles(spec.facts))
 
 
 def _percentiles(facts: CapacityFacts) -> tuple[int, ...]:
-    """The classes whose guarantee is a percentile: of all its words these alone begin with a p."""
+    """Return the classes whose guarantee is a percentile: of all its words these alone begin with a p."""
     return kept(facts, "percentiles", lambda: tuple(matching(facts.classes, lambda c: _with_a_p(c.word("guarantee")))))
 
 
@@ -226,18 +229,18 @@ def _with_a_p(word: Any) -> Any:
 
 
 def mentions_on_time(constraint: Constraint) -> bool:
-    """Whether a comparison is about the share of jobs in time."""
+    """Return True if a comparison is about the share of jobs in time."""
     sides = constraint.left, constraint.right
     return any(quantity.name == ON_TIME for side in sides for quantity in quantities_in(side))
 
 
 def without_promises(spec: Spec) -> Spec:
-    """The spec without comparisons of ``on_time``: what a formula can plan for."""
+    """Return the spec without comparisons of ``on_time``: what a formula can plan for."""
     return replace(spec, constraints=tuple(each for each in spec.constraints if not mentions_on_time(each)))
 
 
 def refuse_promises(spec: Spec, what: str) -> None:
-    """Refuses a spec that promises anything about runs. Raises MrdslError."""
+    """Refuse a spec that promises anything about runs. Raises MrdslError."""
     if not is_about_runs(spec):
         return
     first = promises_of(spec)[0]
@@ -255,7 +258,7 @@ def refuse_promises(spec: Spec, what: str) -> None:
 
 
 def check_promises(spec: Spec) -> Iterator[Diagnostic]:
-    """Comparisons of ``on_time`` that say no share to reach, and promises about classes that never run."""
+    """Yield comparisons of ``on_time`` that say no share to reach, and promises about classes that never run."""
     wrong = [each for each in spec.constraints if mentions_on_time(each) and _level(each) is None]
     for constraint in wrong:
         yield error(
@@ -297,7 +300,7 @@ def _levels(spec: Spec) -> list[tuple[str, float, Span | None]]:
 
 
 def _level(constraint: Constraint) -> tuple[str, float] | None:
-    """The class and the share of ``on_time(c) >= share``, None for any other comparison."""
+    """Return the class and the share of ``on_time(c) >= share``, None for any other comparison."""
     match bounds_in(constraint):
         case [Bound("on_time", name, ">=", level)]:
             return name, level
@@ -305,14 +308,14 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
 
 
 def serves(spec: Spec) -> bool:
-    """Whether ``direct`` knows every comparison of the spec."""
+    """Return True if ``direct`` knows every comparison of the spec."""
     others = class_bounds_of(spec).others
     priced_apart = not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES
     return not (quotas_in(others)[1] if priced_apart else others)
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:
-    """Refuses comparisons beside those that are ``known``.
+    """Refuse comparisons beside those that are ``known``.
 
     Raises MrdslError with one diagnostic each.
     """
@@ -331,7 +334,7 @@ def refuse(constraints: Iterable[Constraint], known: str) -> None:
 
 
 def contradictions_of(spec: Spec, names: Sequence[str], flags: NDArray[np.bool_]) -> tuple[Diagnostic, ...]:
-    """The comparisons that leave no number of jobs for the classes flagged."""
+    """Return the comparisons that leave no number of jobs for the classes flagged."""
     concerned = {names[int(index)] for index in flags.nonzero()[0]}
     return tuple(
         impossible(

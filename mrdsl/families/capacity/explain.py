@@ -122,7 +122,7 @@ def _assumptions(spec: Spec, wholeness: str) -> tuple[str, ...]:
 
 
 def operated(_: Spec, plan: CapacityPlan) -> Operated:
-    """The settings of a plan; VMs of each contract that has a name apart from those of the one without."""
+    """Return the settings of a plan; VMs of each contract that has a name apart from those of the one without."""
     return Operated(tuple(_settings(plan)))
 
 

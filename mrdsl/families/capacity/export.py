@@ -33,7 +33,7 @@ Shared = tuple[int, int, str, float, float, float]
 
 
 def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
-    """The one cluster of a plan. Raises TargetError where the plan has fractions of VMs, or no VM."""
+    """Return the one cluster of a plan. Raises TargetError where the plan has fractions of VMs, or no VM."""
     if not plan.whole:
         raise TargetError(
             "the plan has fractions of VMs and jobs, which nobody can rent or run", "solve it without --relax"
@@ -58,7 +58,7 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
 
 
 def _groups(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[Group]:
-    """The machines that run tasks: firm ones of each type, masters left out, then those on spot."""
+    """Yield the machines that run tasks: firm ones of each type, masters left out, then those on spot."""
     for number, vm in enumerate(facts.vms):
         if plan.mix is None:
             yield from _some(vm.name, FIRM, plan.rented, vm.on_demand.price)
@@ -75,7 +75,9 @@ def _some(vm: str, lane: str, count: float, price: float | None) -> Iterator[Gro
 
 
 def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]:
-    """The classes that have jobs; each weighs what its slots take of all VMs, since tasks are of different sizes."""
+    """Return the classes that have jobs; each weighs what its slots take of all VMs, since tasks are of different
+    sizes.
+    """
     per_vm = slots_on_types(facts)
     every = float(plan.vms.sum())
     shares: dict[int, list[Share]] = {}

@@ -11,7 +11,8 @@ from mrdsl.spec.spec import Spec
 
 
 def is_plain(facts: CapacityFacts) -> bool:
-    """Whether VMs are as in the paper: of one type, on demand and under one contract, as many as wanted; and slots too:
+    """Return True if VMs are as in the paper: of one type, on demand and under one contract, as many as wanted; and
+    slots too:
     each takes as much of every resource of a VM."""
     if not is_bought_plainly(facts):
         return False
@@ -23,7 +24,9 @@ def is_plain(facts: CapacityFacts) -> bool:
 
 
 def is_bought_plainly(facts: CapacityFacts) -> bool:
-    """Whether VMs are bought as in the paper: of one type, on demand and under one contract, as many as wanted."""
+    """Return True if VMs are bought as in the paper: of one type, on demand and under one contract, as many as
+    wanted.
+    """
     if len(facts.vms) != 1:
         return False
     vm = facts.vms[0]
@@ -31,14 +34,14 @@ def is_bought_plainly(facts: CapacityFacts) -> bool:
 
 
 def has_slots_for_all(facts: CapacityFacts) -> bool:
-    """Whether classes say slots alone: no containers, nothing of single types, no choice of types."""
+    """Return True if classes say slots alone: no containers, nothing of single types, no choice of types."""
     if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
         return False
     return not has_containers(facts)
 
 
 def has_containers(facts: CapacityFacts) -> bool:
-    """Whether some class says what a task takes of a VM."""
+    """Return True if some class says what a task takes of a VM."""
     return any(
         any(path.startswith("container.") for path in part.values)
         if isinstance(part, Columns)
@@ -52,7 +55,7 @@ WITH_P2 = "solve with formulation P2, or keep one vm without spot, available, ma
 
 
 def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2) -> None:
-    """Refuses a spec whose VMs are of several types, or bought in more ways than one type allows for.
+    """Refuse a spec whose VMs are of several types, or bought in more ways than one type allows for.
 
     ``what`` refuses it, with the reason and what to write instead. Raises MrdslError.
     """
@@ -75,7 +78,7 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
 
 
 def contracts(vm: VmType) -> tuple[Reserved, ...]:
-    """Every long contract of a type."""
+    """Return every long contract of a type."""
     return (*(() if vm.reserved is None else (vm.reserved,)), *vm.terms)
 
 
@@ -85,5 +88,5 @@ in_fractions, as_planned = WHOLENESS.in_fractions, WHOLENESS.as_planned
 
 
 def shared(spec: Spec) -> Spec:
-    """The spec with whole slots on VMs that classes share."""
+    """Return the spec with whole slots on VMs that classes share."""
     return WHOLENESS.meant(spec, SLOTS)

@@ -49,7 +49,7 @@ class Prices:
     available: int
 
     def cost(self, on_demand: float, reserved: float) -> float:
-        """The first two terms of equation (5)."""
+        """Return the first two terms of equation (5)."""
         return self.on_demand * on_demand + self.reserved * reserved
 
 
@@ -106,7 +106,9 @@ class Instance:
         return np.where(self.never, 0.0, self.expected)
 
     def earliest(self) -> Floats:
-        """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
+        """Return the time of one job with a slot for every task; in the limit of ever more slots where tasks are
+        unknown.
+        """
         return estimates.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
 
     @cached_property
@@ -141,7 +143,7 @@ class Instance:
 
 
 def instance_of(spec: Spec) -> Instance:
-    """The arrays of a spec that has passed its checks."""
+    """Return the arrays of a spec that has passed its checks."""
     facts: CapacityFacts = spec.facts
     classes = facts.classes
     low, expected = whole_jobs(facts)
@@ -208,7 +210,7 @@ def prices_of(facts: CapacityFacts) -> Prices:
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
+    """Return the range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
     jobs = facts.classes
     return kept(facts, "whole_jobs", lambda: (ceiling(column(jobs, "jobs.low")), floor(column(jobs, "jobs.high"))))
 
@@ -216,7 +218,8 @@ def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
 def kept_work(
     facts: CapacityFacts, market: Market, pairs: Pairs, slots: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
-    """The parts of the map and of the reduce slots that do work which is not lost, (lanes, classes); 1 on firm VMs.
+    """Return the parts of the map and of the reduce slots that do work which is not lost, (lanes, classes); 1 on firm
+    VMs.
 
     ``slots`` are those of one job by lane, as if nothing were lost. 0 where more is lost than the formula is good for.
     """
@@ -248,7 +251,7 @@ def _times(pairs: Pairs, vm: int, slots: tuple[Floats, Floats]) -> tuple[Floats,
 
 
 def _ages(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """The age of running map and reduce tasks, (types, classes); NaN where the tasks are not known."""
+    """Return the age of running map and reduce tasks, (types, classes); NaN where the tasks are not known."""
     shape = len(facts.vms), len(facts.classes)
     speed = np.ones(shape)
     rows = on_rows(facts)
@@ -281,7 +284,7 @@ def _ages_at(classes: object, speed: Floats) -> tuple[Floats, Floats]:
 
 
 def _on_machine(facts: CapacityFacts) -> NDArray[np.bool_]:
-    """The classes whose ended tasks leave output on the machine for others to fetch."""
+    """Return the classes whose ended tasks leave output on the machine for others to fetch."""
     service = facts.simulation is not None and facts.simulation.shuffle_service == "yes"
     return np.array([not service and _hands_on(node) for node in facts.classes], dtype=bool)
 
@@ -334,7 +337,7 @@ class Mix:
         return np.isfinite(self.gamma)
 
     def taken(self, maps: Floats, reduces: Floats) -> Floats:
-        """The VMs that slots, (lanes, classes), ask for of each resource, (resources, lanes, classes)."""
+        """Return the VMs that slots, (lanes, classes), ask for of each resource, (resources, lanes, classes)."""
         vms, pairs = self.market.vm_of_lane, self.pairs
         maps, reduces = np.where(np.isfinite(maps), maps, 0.0), np.where(np.isfinite(reduces), reduces, 0.0)
         if self.sizes is None:
@@ -352,7 +355,7 @@ class Mix:
 
 
 def mix_of(spec: Spec) -> Mix:
-    """The arrays of a spec that has passed its checks."""
+    """Return the arrays of a spec that has passed its checks."""
     facts: CapacityFacts = spec.facts
     classes = facts.classes
     names = names_of(classes)
@@ -393,7 +396,7 @@ def mix_of(spec: Spec) -> Mix:
 
 
 def of_lanes(mix: Mix, lanes: NDArray[np.int64]) -> Mix:
-    """The mix of some of its lanes; all VM types keep their numbers."""
+    """Return the mix of some of its lanes; all VM types keep their numbers."""
     market = mix.market
     number = {lane: place for place, lane in enumerate(lanes.tolist())}
     mine = np.flatnonzero(np.isin(market.lane_of_offer, lanes)).tolist()

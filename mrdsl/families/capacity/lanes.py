@@ -61,7 +61,7 @@ class Spare:
 
 
 def limited_classes(mix: Mix) -> Places:
-    """The classes of which a part, and not all, may run on spot VMs, that can run on those and on firm ones."""
+    """Return the classes of which a part, and not all, may run on spot VMs, that can run on those and on firm ones."""
     spot = mix.market.spot
     if not spot.any():
         return np.zeros(0, dtype=np.int64)
@@ -116,7 +116,7 @@ def is_exact(mix: Mix) -> bool:
 
 
 def _useful(mix: Mix, index: int) -> float:
-    """The most firm VM time that jobs of a class on spot VMs can ask for."""
+    """Return the most firm VM time that jobs of a class on spot VMs can ask for."""
     spot, share = mix.market.spot, float(mix.spot_share[index])
     gamma = mix.gamma[spot, index]
     dearest = float(gamma[np.isfinite(gamma)].max(initial=0.0))
@@ -124,7 +124,9 @@ def _useful(mix: Mix, index: int) -> float:
 
 
 def lacking(mix: Mix, index: int, jobs: Floats) -> float:
-    """The firm VM time that jobs of a class by lane lack beside those on spot VMs; 0 or less where they lack none."""
+    """Return the firm VM time that jobs of a class by lane lack beside those on spot VMs; 0 or less where they lack
+    none.
+    """
     share, spot = float(mix.spot_share[index]), mix.market.spot
     vms = np.where(jobs > 0.0, mix.gamma[:, index], 0.0) * jobs
     on_spot, firm = float(vms[spot].sum()), float(vms[~spot].sum())
@@ -160,7 +162,7 @@ class SpareSlots:
         return None if missing > ROUNDING * max(1.0, float(jobs.sum())) else (entries, counts)
 
     def vms(self, index: int, jobs: Floats) -> Floats | None:
-        """The VMs by lane that these slots take; None where no number of them is enough."""
+        """Return the VMs by lane that these slots take; None where no number of them is enough."""
         found = self.counts(index, jobs)
         if found is None:
             return None
@@ -194,17 +196,17 @@ def lanes_to_solve(spec: Spec) -> tuple[int, bool]:
 
 
 def leaves_lanes_out(spec: Spec) -> bool:
-    """Whether some lanes are left out: what VMs hold piece by piece is then not proven by the others."""
+    """Return True if some lanes are left out: what VMs hold piece by piece is then not proven by the others."""
     return len(solved_mix(spec).market.lanes) < sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
 
 
 def solved_mix(spec: Spec) -> Mix:
-    """The arrays of a spec as they are solved: without dominated lanes, where there are many lanes."""
+    """Return the arrays of a spec as they are solved: without dominated lanes, where there are many lanes."""
     return kept(spec, "solved_mix", lambda: without_dominated(mix_of(spec), spec))
 
 
 def without_dominated(mix: Mix, spec: Spec) -> Mix:
-    """The mix without dominated lanes; all VM types keep their numbers."""
+    """Return the mix without dominated lanes; all VM types keep their numbers."""
     quotas, others = quotas_in(class_bounds_of(spec).others)
     if not FEW < len(mix.market.lanes) <= MANY or others or mix.wholeness == MACHINES:
         return mix
@@ -213,7 +215,7 @@ def without_dominated(mix: Mix, spec: Spec) -> Mix:
 
 
 def dominated(mix: Mix, limited: Flags) -> Flags:
-    """The lanes that others dominate, of lanes that dominate each other all but one, and that need not stay.
+    """Return the lanes that others dominate, of lanes that dominate each other all but one, and that need not stay.
 
     ``limited``: types with a quota besides those of the market.
     """
@@ -225,7 +227,8 @@ def dominated(mix: Mix, limited: Flags) -> Flags:
 
 
 def dominated_without_limits(mix: Mix) -> Flags:
-    """The lanes that others would dominate if there were any number of VMs: no plan that finds room on those that are
+    """Return the lanes that others would dominate if there were any number of VMs: no plan that finds room on those
+    that are
     left need be dearer for it. None of more than can be held against each other."""
     none = np.zeros(len(mix.market.lanes), dtype=bool)
     return none if len(none) > MANY else _dominated(mix, none, none)
@@ -248,7 +251,9 @@ def _beyond_spot(mix: Mix, gamma: Floats) -> Floats:
 
 
 def _most_vms(mix: Mix) -> Floats:
-    """The most firm VMs that one job may hold; 0 on spot, and where its class has no use for more than the fewest."""
+    """Return the most firm VMs that one job may hold; 0 on spot, and where its class has no use for more than the
+    fewest.
+    """
     vms, limits = mix.market.vm_of_lane, mix.pairs.limits
     both = (limits.map_most, mix.pairs.map_per_vm), (limits.reduce_most, mix.pairs.reduce_per_vm)
     most = sum(tasks[vms] / per_vm[vms] for tasks, per_vm in both)
@@ -275,7 +280,7 @@ class _Lanes:
         return self.mix.market
 
     def dominating(self, lane: int, there: Flags) -> list[int]:
-        """The lanes that dominate a lane, of those that are there."""
+        """Return the lanes that dominate a lane, of those that are there."""
         times = self._times(lane)
         may = there & (times >= 1.0) & (~self.market.spot | self.market.spot[lane])
         may[lane] = False
@@ -294,7 +299,7 @@ class _Lanes:
         return found
 
     def _fits_by_vector(self, others: NDArray[np.int64], lane: int, times: Floats) -> Flags:
-        """Whether so many VMs of other lanes have room for any slots on one of this, which do as much there."""
+        """Return True if so many VMs of other lanes have room for any slots on one of this, which do as much there."""
         mix, market = self.mix, self.market
         assert mix.sizes is not None
         runs = np.flatnonzero(mix.possible[lane])
@@ -322,7 +327,7 @@ class _Lanes:
 
 
 def _by_lane(lanes: _Lanes) -> Flags:
-    """Marks lanes, the last first, that a lane dominates which is not marked yet."""
+    """Mark lanes, the last first, that a lane dominates which is not marked yet."""
     out = np.zeros(len(lanes.gamma), dtype=bool)
     for lane in reversed(range(len(out))):
         out[lane] = not lanes.stay[lane] and bool(lanes.dominating(lane, ~out))
@@ -330,7 +335,7 @@ def _by_lane(lanes: _Lanes) -> Flags:
 
 
 def _by_type(lanes: _Lanes) -> Flags:
-    """The same of types: each lane of one is dominated by a lane of one and the same other type."""
+    """Return the same of types: each lane of one is dominated by a lane of one and the same other type."""
     out, vms = np.zeros(len(lanes.gamma), dtype=bool), lanes.market.vm_of_lane
     for vm in reversed(range(len(lanes.market.names))):
         mine = np.flatnonzero(vms == vm).tolist()

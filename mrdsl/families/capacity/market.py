@@ -100,7 +100,7 @@ class Market:
         return np.array([offer.available for offer in self.offers])
 
     def cheapest(self, offers: NDArray[np.bool_] | slice = slice(None)) -> Floats:
-        """The least price in each lane among all offers or some, infinite where there is none."""
+        """Return the least price in each lane among all offers or some, infinite where there is none."""
         found = np.full(len(self.lanes), np.inf)
         np.minimum.at(found, self.lane_of_offer[offers], self.prices[offers])
         return found
@@ -124,7 +124,7 @@ class Market:
         return [order[rank == turn] for turn in range(int(rank.max(initial=-1)) + 1)]
 
     def lanes_at(self, of_vm: NDArray[np.int64], spot: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The lane of every pair of a type and whether it is spot; -1 where there is none."""
+        """Return the lane of every pair of a type and whether it is spot; -1 where there is none."""
         places = {(lane.vm, lane.spot): number for number, lane in enumerate(self.lanes)}
         keys = zip(of_vm.tolist(), spot.tolist(), strict=True)
         return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
@@ -140,12 +140,12 @@ class Market:
         return [(self.names[self.lanes[offer.lane].vm], offer.way, offer.term) for offer in self.offers]
 
     def offers_of(self, vm: int) -> Iterator[tuple[int, Offer]]:
-        """The offers of a VM type, with their numbers."""
+        """Yield the offers of a VM type, with their numbers."""
         return ((number, offer) for number, offer in enumerate(self.offers) if self.lanes[offer.lane].vm == vm)
 
 
 def market_of(facts: CapacityFacts) -> Market:
-    """The market of a spec that has passed its checks."""
+    """Return the market of a spec that has passed its checks."""
     lanes: list[Lane] = []
     offers: list[Offer] = []
     sunk = 0.0

@@ -33,7 +33,7 @@ from mrdsl.spec.spec import Spec
 
 
 def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None = None) -> Result:
-    """The result with its plan packed; where its VMs do not hold its slots, by another plan.
+    """Return the result with its plan packed; where its VMs do not hold its slots, by another plan.
 
     That is the best one by ``solve`` where there is a solver and VMs do not hold slots in too many ways, else the same
     on more VMs; it is not called optimal beyond the gap of the ``limits``.
@@ -62,7 +62,9 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
 
 
 def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
-    """A plan whose classes have whole slots, which their jobs share, with its packing and the VMs that this takes."""
+    """Return a plan whose classes have whole slots, which their jobs share, with its packing and the VMs that this
+    takes.
+    """
     lanes = [packed(each) for each in held_by_lane(spec, plan)]
     fitting = _enough(spec, plan, lanes)
     return plan if fitting is None else replace(fitting, packing=joined(lanes))
@@ -78,7 +80,7 @@ def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
 
 
 def _of_any_slots(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None) -> Result:
-    """The result with a bound on plans of any slots, where the solved model did not know all of them."""
+    """Return the result with a bound on plans of any slots, where the solved model did not know all of them."""
     if solve is None or is_plain(spec.facts):
         return result
     if _knows_all_slots(spec):
@@ -106,7 +108,7 @@ def _knows_all_slots(spec: Spec) -> bool:
 
 
 def _graded(result: Result, gap: float | None) -> Result:
-    """The result, no more called optimal where its bound does not prove that of its value."""
+    """Return the result, no more called optimal where its bound does not prove that of its value."""
     away = relative_gap(result.value, result.bound, result.fixed)
     if away is not None and away <= (gap or PROVEN):
         return result
@@ -114,7 +116,7 @@ def _graded(result: Result, gap: float | None) -> Result:
 
 
 def _by_patterns(spec: Spec, limits: Limits, solve: SolveModel) -> Result | None:
-    """The best plan by the model that knows what VMs hold; None where that has not been found."""
+    """Return the best plan by the model that knows what VMs hold; None where that has not been found."""
     from mrdsl.contracts.subject_to import add_comparisons
     from mrdsl.families.capacity.models.linear import build, decode
     from mrdsl.families.capacity.models.patterns import SOME, is_complete
@@ -147,7 +149,7 @@ def _beside(spec: Spec, before: Result, found: Result) -> Result:
 
 
 def held_by_lane(spec: Spec, plan: CapacityPlan) -> list[Held]:
-    """The whole slots of each lane that has some, by class and kind."""
+    """Return the whole slots of each lane that has some, by class and kind."""
     if plan.mix is None:
         per_vm = class_runs_of(spec.facts).per_vm
         every = np.arange(len(plan.names))
@@ -182,7 +184,7 @@ def _held(
 
 
 def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> CapacityPlan | None:
-    """The plan with as many VMs as its packing takes; None where a quota has no room for them."""
+    """Return the plan with as many VMs as its packing takes; None where a quota has no room for them."""
     if plan.mix is None:
         lacking = max(0.0, sum(lane.vms for lane in lanes) - plan.on_demand - plan.reserved)
         prices = prices_of(spec.facts)

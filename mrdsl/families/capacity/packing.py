@@ -40,7 +40,7 @@ class Held:
     vectors: SlotSizes | None = None
 
     def size(self, key: int) -> Size:
-        """The size of a slot that a key stands for."""
+        """Return the size of a slot that a key stands for."""
         return key if self.vectors is None else self.vectors.of(key)
 
 
@@ -61,7 +61,7 @@ class Packing:
     slots: Places
 
     def document(self, types: Sequence[str], names: Sequence[str], staged: Places) -> list[dict[str, Any]]:
-        """The patterns as JSON has them."""
+        """Return the patterns as JSON has them."""
         rows: list[dict[str, Any]] = [
             {"vm": types[vm], "spot": spot, "count": count, "slots": {}}
             for vm, spot, count in zip(self.of_vm.tolist(), self.spot.tolist(), self.count.tolist(), strict=True)
@@ -117,7 +117,8 @@ class PackedLane:
 
 
 def packed(held: Held, enough: float = 0.0) -> PackedLane:
-    """One lane's slots on the fewest VMs, or on ``enough`` of them: as many VMs of one class and kind as there are, the
+    """Return one lane's slots on the fewest VMs, or on ``enough`` of them: as many VMs of one class and kind as there
+    are, the
     rest mixed."""
     if not len(held.slots):
         return PackedLane(held, (), 0, 0)
@@ -127,7 +128,7 @@ def packed(held: Held, enough: float = 0.0) -> PackedLane:
 
 
 def by_class(lanes: Sequence[Held]) -> list[Held]:
-    """The slots of each lane, those of every class apart."""
+    """Return the slots of each lane, those of every class apart."""
     found = []
     for held in lanes:
         order = np.argsort(held.of_class, kind="stable")
@@ -139,14 +140,14 @@ def by_class(lanes: Sequence[Held]) -> list[Held]:
 
 
 def sizes_of(held: Held) -> tuple[list[Size], list[int]]:
-    """The sizes of slots, by how many of them a VM hosts, and how many slots there are of each."""
+    """Return the sizes of slots, by how many of them a VM hosts, and how many slots there are of each."""
     sizes, place = np.unique(held.per_vm, return_inverse=True)
     demand = np.bincount(place, weights=held.slots, minlength=len(sizes)).astype(np.int64)
     return [held.size(key) for key in sizes.tolist()], demand.tolist()
 
 
 def joined(lanes: Sequence[PackedLane]) -> Packing:
-    """The packings of all lanes as one."""
+    """Return the packings of all lanes as one."""
     columns: list[list[Any]] = [[] for _ in range(7)]
     before = 0
     for lane in lanes:
@@ -167,7 +168,7 @@ def joined(lanes: Sequence[PackedLane]) -> Packing:
 
 
 def assigned(held: Held, found: Packed) -> tuple[Part, ...]:
-    """Gives the patterns of sizes, in the order of :func:`sizes_of`, the slots of classes."""
+    """Give the patterns of sizes, in the order of :func:`sizes_of`, the slots of classes."""
     return tuple(_assigned(held, found.patterns))
 
 

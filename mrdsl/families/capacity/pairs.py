@@ -48,7 +48,7 @@ class Pairs:
         return self.map_per_vm, self.reduce_per_vm
 
     def of_type(self, vm: int) -> Pairs:
-        """The pairs of one type, as arrays of one element per class."""
+        """Return the pairs of one type, as arrays of one element per class."""
 
         def of(work: Coefficients) -> Coefficients:
             path = np.asarray(work.path)
@@ -66,7 +66,7 @@ class Pairs:
         )
 
     def of_classes(self, at: NDArray[np.int64]) -> Pairs:
-        """The pairs of some classes, without their estimates."""
+        """Return the pairs of some classes, without their estimates."""
 
         def of(work: Coefficients) -> Coefficients:
             path = np.broadcast_to(work.path, work.map_work.shape)
@@ -85,7 +85,7 @@ class Pairs:
         )
 
     def in_lanes(self, vms: NDArray[np.int64], per_vm: tuple[Floats, Floats]) -> Pairs:
-        """The pairs of each lane's type as those of a type of its own, of which a VM hosts so many slots."""
+        """Return the pairs of each lane's type as those of a type of its own, of which a VM hosts so many slots."""
 
         def of(work: Coefficients) -> Coefficients:
             path = np.broadcast_to(work.path, work.map_work.shape)
@@ -117,7 +117,8 @@ class Pairs:
     def slots_with_losses(
         self, of_lane: NDArray[np.int64], kept: tuple[Floats, Floats], whole: bool
     ) -> tuple[Floats, Floats]:
-        """Slots of one job in lanes of these types, ``whole`` or not, of which the parts ``kept`` do work that stays.
+        """Return slots of one job in lanes of these types, ``whole`` or not, of which the parts ``kept`` do work that
+        stays.
 
         What is lost divides the work of each kind by its part before Theorem 4.1. A job holds one slot of each kind at
         the least, though part of that one's work is lost; those that do work that stays are at most its tasks, so that
@@ -146,7 +147,9 @@ class Pairs:
 
 
 def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
-    """The pairs of a spec that has passed its checks; ``completion_limit``: by when each class's jobs are done."""
+    """Return the pairs of a spec that has passed its checks; ``completion_limit``: by when each class's jobs
+    are done.
+    """
     classes = facts.classes
     per_vm = slots_on_types(facts)
     shape = len(facts.vms), len(classes)
@@ -170,7 +173,7 @@ def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
 
 
 def described_on(node: JobClass, row: OnType) -> JobClass:
-    """A class as it is measured on one type: blocks of ``on`` stand in the place of its own."""
+    """Return a class as it is measured on one type: blocks of ``on`` stand in the place of its own."""
     if row.coefficients is not None:
         return replace(node, map=None, shuffle=None, reduce=None, stages=(), coefficients=row.coefficients)
     if row.stages:
@@ -186,7 +189,7 @@ def described_on(node: JobClass, row: OnType) -> JobClass:
 
 
 def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """The map and the reduce slots that one VM of each type hosts; tasks of stages stand in the place of both.
+    """Return the map and the reduce slots that one VM of each type hosts; tasks of stages stand in the place of both.
 
     What ``on TYPE { slots }`` says counts first, then ``slots``, then what fits of the ``container``.
     """
@@ -229,7 +232,7 @@ def holds(per_vm: tuple[Floats, Floats], limits: SlotLimits) -> Flags:
 
 
 def on_rows(facts: CapacityFacts) -> list[tuple[int, int, OnType]]:
-    """Every ``on TYPE`` with the numbers of its type and its class; unknown types are left out."""
+    """Return every ``on TYPE`` with the numbers of its type and its class; unknown types are left out."""
     if not any_rows(facts.classes, "on"):
         return []
     places = {vm.name: number for number, vm in enumerate(facts.vms)}
@@ -242,14 +245,14 @@ def on_rows(facts: CapacityFacts) -> list[tuple[int, int, OnType]]:
 
 
 def kept_together(facts: CapacityFacts) -> Flags:
-    """The classes whose jobs all stay on one type."""
+    """Return the classes whose jobs all stay on one type."""
     if not any_rows(facts.classes, "types"):
         return np.zeros(len(facts.classes), dtype=bool)
     return np.array([types == (ONE,) for types in shared_rows(facts.classes, "types")], dtype=bool)
 
 
 def _as_said(facts: CapacityFacts) -> tuple[Floats, dict[Pair, OnType]]:
-    """The speed of every class on every type, and where it has a profile of its own."""
+    """Return the speed of every class on every type, and where it has a profile of its own."""
     speed = np.ones((len(facts.vms), len(facts.classes)))
     own: dict[Pair, OnType] = {}
     for vm, index, row in on_rows(facts):
@@ -282,7 +285,7 @@ def _fitting(facts: CapacityFacts, kind: str) -> Floats:
 
 
 def staged(classes: Sequence[JobClass]) -> Flags:
-    """The classes that consist of stages."""
+    """Return the classes that consist of stages."""
     if not any_stages(classes):
         return np.zeros(len(classes), dtype=bool)
     return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
@@ -320,12 +323,12 @@ class SlotSizes:
     vectors: tuple[tuple[Fraction, Fraction], ...]
 
     def of(self, key: int) -> Size:
-        """The size that a key stands for."""
+        """Return the size that a key stands for."""
         return key if key > 0 else self.vectors[-1 - key]
 
 
 def slot_sizes(facts: CapacityFacts) -> SlotSizes:
-    """The sizes of a spec's slots; kept with it."""
+    """Return the sizes of a spec's slots; kept with it."""
     return kept(facts, "slot_sizes", lambda: _slot_sizes(facts))
 
 
@@ -366,7 +369,7 @@ def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
 
 
 def _key(said: tuple[float, ...], hosts: int, vectors: dict[tuple[Fraction, Fraction], int]) -> int:
-    """The key of a container and a VM, whose cores and memory are said in turn; NaN where nothing is said."""
+    """Return the key of a container and a VM, whose cores and memory are said in turn; NaN where nothing is said."""
     parts = [_part(said[place], said[place + 1]) for place in (0, 2)]
     parts = [
         min(part, Fraction(1, hosts)) if part * hosts <= Fraction(1) + Fraction(1, 10**6) else part for part in parts

@@ -127,7 +127,7 @@ class CapacityPlan(Plan):
         return replace(self, deadline=now.deadline, dags=now.dags, observed={}, simulated=None)
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         number = int if self.whole else float
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         plain_vms = {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}}
@@ -153,7 +153,7 @@ class CapacityPlan(Plan):
         return {} if self.simulated is None else outcomes_of(self.observed, compress(self.names, self.admitted > 0.0))
 
     def graph(self, title: str) -> Graph | None:
-        """The stages of the classes that consist of some, with tasks and times."""
+        """Return the stages of the classes that consist of some, with tasks and times."""
         from mrdsl.reporting.report import stage_graph
 
         return stage_graph(self.dags, title)
@@ -172,7 +172,7 @@ class CapacityPlan(Plan):
         return classes
 
     def _bounds(self, part: slice) -> list[bool | None]:
-        """Whether each class's upper estimate is a bound, None where it is not known."""
+        """Return True if each class's upper estimate is a bound, None where it is not known."""
         if self.mix is None:
             kept = phases_are_bounded(self.stages, self.admitted, self.map_slots, self.reduce_slots)[part]
         else:
@@ -181,7 +181,7 @@ class CapacityPlan(Plan):
         return [None if missing else one for missing, one in zip(unknown, kept.tolist(), strict=True)]
 
     def upper_is_bound(self, index: int) -> bool:
-        """Whether the upper estimate of the class at ``index`` is known to be a bound on its slots."""
+        """Return True if the upper estimate of the class at ``index`` is known to be a bound on its slots."""
         return self._bounds(slice(index, index + 1))[0] is True
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -190,7 +190,7 @@ class CapacityPlan(Plan):
         return classes
 
     def tables(self) -> tuple[Table, ...]:
-        """The VMs, up to 20 classes, the cost, and what was observed of those that ran."""
+        """Return the VMs, up to 20 classes, the cost, and what was observed of those that ran."""
         shown = self._classes(slice(SHOWN))
         kinds = kinds_of(self.stages)
         rows: list[tuple[Any, ...]] = [
@@ -274,7 +274,7 @@ def plan_of(
     relax: bool,
     slots: tuple[Floats, Floats] | None = None,
 ) -> CapacityPlan:
-    """The plan that admits ``admitted`` jobs on ``vms`` = (on demand, reserved) VMs.
+    """Return the plan that admits ``admitted`` jobs on ``vms`` = (on demand, reserved) VMs.
 
     Numbers within 1e-5 of a whole one are rounded unless ``relax``. ``slots`` of the whole classes default to Theorem
     4.1's.

@@ -60,7 +60,7 @@ def mix_plan_of(
 
 
 def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool, spare: tuple[Floats, Floats]) -> CapacityPlan:
-    """The plan at a solution; VMs that it lacks within a solver's tolerance are bought, the dearest way."""
+    """Return the plan at a solution; VMs that it lacks within a solver's tolerance are bought, the dearest way."""
     if not relax:
         jobs, bought = np.rint(jobs), np.rint(bought)
         spare = _within_room(mix, bought, jobs, spare)
@@ -74,7 +74,7 @@ def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool, spare: tupl
 
 
 def _within_room(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Leaves out what fractions of spare slots take beyond whole VMs within a solver's tolerance."""
+    """Leave out what fractions of spare slots take beyond whole VMs within a solver's tolerance."""
     if mix.wholeness != NO or mix.sizes is not None:
         return spare
     there = np.bincount(mix.market.lane_of_offer, weights=bought, minlength=len(jobs))
@@ -85,7 +85,7 @@ def _within_room(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Fl
 
 
 def taken_vms(mix: Mix, jobs: Floats, spare: tuple[Floats, Floats]) -> Floats:
-    """The VMs of each lane that jobs, of shape (lanes, classes), their spare slots and masters take."""
+    """Return the VMs of each lane that jobs, of shape (lanes, classes), their spare slots and masters take."""
     if mix.sizes is not None:
         both = zip((mix.map_slots, mix.reduce_slots), spare, strict=True)
         slots = [np.where(jobs > 0.0, fewest, 0.0) * jobs + more for fewest, more in both]
@@ -95,19 +95,19 @@ def taken_vms(mix: Mix, jobs: Floats, spare: tuple[Floats, Floats]) -> Floats:
 
 
 def spare_vms(mix: Mix, spare: tuple[Floats, Floats]) -> Floats:
-    """The VMs, of shape (lanes, classes), that slots beyond the fewest take."""
+    """Return the VMs, of shape (lanes, classes), that slots beyond the fewest take."""
     vms, pairs = mix.market.vm_of_lane, mix.pairs
     return np.asarray(spare[0] / pairs.map_per_vm[vms] + spare[1] / pairs.reduce_per_vm[vms])
 
 
 def places_of(mix: Mix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Class and lane of every pair that may have jobs, class by class: the order of the variables of P2."""
+    """Return class and lane of every pair that may have jobs, class by class: the order of the variables of P2."""
     of_class, of_lane = mix.possible.T.nonzero()
     return of_class, of_lane
 
 
 def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats]) -> Mixture:
-    """The shares in the order of classes."""
+    """Return the shares in the order of classes."""
     market = mix.market
     of_class, lanes = (axis.astype(np.int64) for axis in (jobs.T > 0.0).nonzero())
     of_vm, count = market.vm_of_lane[lanes], jobs[lanes, of_class]
@@ -148,7 +148,7 @@ def _at(work: Coefficients, vms: object, classes: object) -> Coefficients:
 
 
 def _slowest(mixture: Mixture, times: Floats, classes: int) -> Floats:
-    """The time of each class's slowest share; NaN where it has none, or a share of it has none."""
+    """Return the time of each class's slowest share; NaN where it has none, or a share of it has none."""
     slowest = np.full(classes, -np.inf)
     np.maximum.at(slowest, mixture.of_class, np.where(np.isnan(times), np.inf, times))
     return np.where(np.isfinite(slowest), slowest, np.nan)

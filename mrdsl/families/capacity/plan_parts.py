@@ -115,7 +115,7 @@ ESTIMATES = ("lower", "average", "upper")
 
 
 def summed(places: Places, values: Floats, count: int) -> Floats:
-    """The sum of ``values`` at each of ``count`` places."""
+    """Return the sum of ``values`` at each of ``count`` places."""
     return np.bincount(places, weights=values, minlength=count).astype(np.float64)
 
 
@@ -160,22 +160,22 @@ class Mixture:
         return self.lower, self.average, self.upper
 
     def total(self, way: str | None = None, vm: str | None = None) -> float:
-        """The VMs bought in one way, or of one type, or all."""
+        """Return the VMs bought in one way, or of one type, or all."""
         return sum(each.vms for each in self.bought if way in (None, each.way) and vm in (None, each.vm))
 
     def whole_slots(self, classes: int) -> tuple[Floats, Floats]:
-        """The slots of every class, those of each share rounded up."""
+        """Return the slots of every class, those of each share rounded up."""
         whole = (ceiling(slots) for slots in (self.map_slots, self.reduce_slots))
         maps, reduces = (summed(self.of_class, each, classes) for each in whole)
         return maps, reduces
 
     def uppers_are_bounds(self, stages: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the upper estimate is a bound for all jobs of each class, of so many stages: never on spot."""
+        """Return True if the upper estimate is a bound for all jobs of each class, of so many stages: never on spot."""
         bound = phases_are_bounded(stages[self.of_class], self.jobs, self.map_slots, self.reduce_slots) & ~self.spot
         return np.asarray(np.bincount(self.of_class[~bound], minlength=len(stages)) == 0)
 
     def document(self, whole: bool) -> dict[str, dict[str, Any]]:
-        """The VMs as JSON has them, by type."""
+        """Return the VMs as JSON has them, by type."""
         number = int if whole else float
         shown: dict[str, dict[str, Any]] = {
             name: {ON_DEMAND: number(0), RESERVED: number(0), SPOT: number(0)} for name in self.types
@@ -192,7 +192,7 @@ class Mixture:
     def shares(
         self, names: Sequence[str], staged: NDArray[np.int64], whole: bool
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Every share as JSON has it, with the name of its class."""
+        """Yield every share as JSON has it, with the name of its class."""
         number = int if whole else float
         for place, index in enumerate(self.of_class.tolist()):
             maps, reduces = float(self.map_slots[place]), float(self.reduce_slots[place])
@@ -219,7 +219,7 @@ class Mixture:
             )
 
     def tables(self, names: Sequence[str], most: int, whole: bool) -> tuple[Table, Table]:
-        """The VMs by type, and where up to so many shares run."""
+        """Return the VMs by type, and where up to so many shares run."""
         number = int if whole else float
         document = self.document(whole)
         rented = [

@@ -33,7 +33,7 @@ from mrdsl.spec.spec import Constraint, Spec
 
 
 def beyond_period_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """One warning where admitted classes take longer than the period, with the period that the longest needs."""
+    """Yield one warning where admitted classes take longer than the period, with the period that the longest needs."""
     period, times = spec.facts.period, promised_times(spec, plan)
     beyond = np.isfinite(times) & (times > period * (1.0 + FEASIBILITY))
     if not beyond.any():
@@ -56,7 +56,7 @@ def _shown(longest: float) -> str:
 
 
 def enough(longest: float) -> float:
-    """The time, rounded up to a number that people write [s]: to minutes from an hour on, to seconds below."""
+    """Return the time, rounded up to a number that people write [s]: to minutes from an hour on, to seconds below."""
     step = MINUTE if longest > HOUR else 1.0
     return step * ceil(longest / step * (1.0 - FEASIBILITY))
 
@@ -89,7 +89,7 @@ def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[fl
 
 
 def told_of_idle(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """A warning where a whole VM and more is paid for and idle, at the first comparison of a share.
+    """Yield a warning where a whole VM and more is paid for and idle, at the first comparison of a share.
 
     Who writes ``vms >= 40`` asks for VMs; a share can be had by renting some that nobody needs.
     """
@@ -132,7 +132,7 @@ def _idle_lanes(market: Market, plan: CapacityPlan, mixture: Mixture) -> list[tu
 
 
 def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) -> float:
-    """The whole VMs of a lane that jobs and masters take."""
+    """Return the whole VMs of a lane that jobs and masters take."""
     lane = market.lanes[number]
     taken = float(mixture.vms[(mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)].sum())
     if plan.packing is not None:
@@ -142,7 +142,7 @@ def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) 
 
 
 def taken_of_one(plan: CapacityPlan) -> float:
-    """The whole VMs that jobs take, of a plan of one type."""
+    """Return the whole VMs that jobs take, of a plan of one type."""
     taken = float(ceiling(float(plan.vms.sum())))
     return taken if plan.packing is None else max(taken, float(plan.packing.count.sum()))
 

@@ -35,7 +35,7 @@ from mrdsl.spec.spec import Spec, tightest
 
 
 def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
-    """The plan with what independent runs showed of every class that admits jobs and says what tasks they have.
+    """Return the plan with what independent runs showed of every class that admits jobs and says what tasks they have.
 
     A class has its whole slots to itself, on VMs as the plan packs them where it does, which its jobs share, unless the
     spec says that classes lend them; jobs of a class on VMs of several types have those of each to themselves. Raises
@@ -49,7 +49,7 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
 
 
 def times_of_classes(spec: Spec, plan: CapacityPlan, settings: Settings) -> dict[str, list[tuple[float, ...]]]:
-    """The completion times of each class's jobs [s], run by run, those of all its places together.
+    """Return the completion times of each class's jobs [s], run by run, those of all its places together.
 
     Raises MrdslError as :func:`simulate_plan` does.
     """
@@ -87,7 +87,7 @@ def _refuse(problems: Iterable[Diagnostic]) -> None:
 
 
 def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
-    """Every class of a plan where it runs, with its jobs and its whole slots there."""
+    """Return every class of a plan where it runs, with its jobs and its whole slots there."""
     held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix))
     said: dict[str, tuple[Promised | None, Span | None]] = dict(_limited(spec))
     bounds = tightest(spec)
@@ -112,7 +112,7 @@ def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:
 
 
 def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
-    """Classes of recorded arrivals in several places: which arrival goes where is recorded nowhere."""
+    """Yield classes of recorded arrivals in several places: which arrival goes where is recorded nowhere."""
     places = Counter(each.name for each in held if each.users and each.node.coefficients is None)
     recorded = {each.name: each.node for each in held if each.node.submissions is not None}
     for name, node in recorded.items():
@@ -128,7 +128,7 @@ def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
 
 
 def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
-    """Every class on VMs of the one type."""
+    """Yield every class on VMs of the one type."""
     hosted, vm = instance_of(spec), spec.facts.vms[0]
     slots = ceiling(plan.map_slots), ceiling(plan.reduce_slots)
     machines = {} if plan.packing is None else plan.packing.machines()
@@ -146,7 +146,7 @@ def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
 
 
 def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held]:
-    """Every class on VMs of every type that it runs on, firm and spot ones apart; spot ones are taken back."""
+    """Yield every class on VMs of every type that it runs on, firm and spot ones apart; spot ones are taken back."""
     facts: CapacityFacts = spec.facts
     per_vm = slots_on_types(facts)
     slots = ceiling(mix.map_slots), ceiling(mix.reduce_slots)
@@ -172,7 +172,7 @@ def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held
 
 
 def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
-    """A class as it is measured on a VM type, and the speed of its tasks there."""
+    """Return a class as it is measured on a VM type, and the speed of its tasks there."""
     there = next((on for on in node.on if on.name == vm), None)
     if there is None:
         return node, 1.0
@@ -180,7 +180,7 @@ def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
 
 
 def shown_again(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
-    """The plan with evidence made anew; None where it has none.
+    """Return the plan with evidence made anew; None where it has none.
 
     Raises MrdslError where somebody wrote runs that nobody can make.
     """

@@ -56,7 +56,7 @@ class _Job:
 
 
 def choices_of_instance(instance: Instance) -> Choices:
-    """Those of the classes of one type."""
+    """Return those of the classes of one type."""
     work, limits, left, fewest = instance.work, instance.limits, instance.slack, instance.slots_per_job
     per_vm = instance.map_per_vm, instance.reduce_per_vm
     jobs = {}
@@ -74,7 +74,7 @@ def choices_of_instance(instance: Instance) -> Choices:
 
 
 def choices_of_mix(mix: Mix) -> Choices:
-    """Those of the classes in every lane in which they can run, with what does lost work anew."""
+    """Return those of the classes in every lane in which they can run, with what does lost work anew."""
     pairs, jobs = mix.pairs, {}
     work, limits, left = pairs.work, pairs.limits, pairs.completion_limit - pairs.work.constant
     for lane, index in zip(*(axis.tolist() for axis in mix.possible.nonzero()), strict=True):
@@ -151,14 +151,14 @@ class _Curve:
     """How many map slots fit in the place of a reduce slot, and how many reduce slots in that of a map slot."""
 
     def reduces(self, maps: Floats) -> Floats:
-        """The fewest reduce slots beside so many map slots."""
+        """Return the fewest reduce slots beside so many map slots."""
         time = self.left - self.work[0] / maps if self.work[0] else np.full_like(maps, self.left)
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(time > 0.0, self.work[1] / time, np.inf) if self.work[1] else np.zeros_like(maps)
         return np.clip(needed, self.least[1], self.most[1])
 
     def range(self) -> tuple[float, float]:
-        """The fewest and the most map slots that keep the deadline, and of which more would be needless."""
+        """Return the fewest and the most map slots that keep the deadline, and of which more would be needless."""
         ends = []
         for reduces in (self.most[1], self.least[1]):
             time = self.left - (self.work[1] / reduces if self.work[1] else 0.0)
@@ -167,7 +167,9 @@ class _Curve:
         return ends[0], ends[1]
 
     def best(self, weights: Floats, low: Floats, high: Floats) -> Floats:
-        """The map slots between two numbers whose pair takes least of the resources so weighed, (resources, n)."""
+        """Return the map slots between two numbers whose pair takes least of the resources so weighed,
+        (resources, n).
+        """
         maps, reduces = (np.maximum(weights.T @ part, np.finfo(float).tiny) for part in self.parts)
         a, b = self.work
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -175,7 +177,7 @@ class _Curve:
         return np.clip(np.nan_to_num(found, nan=np.inf), low, high)
 
     def taken(self, maps: Floats) -> Floats:
-        """The resources that pairs take, (resources, n)."""
+        """Return the resources that pairs take, (resources, n)."""
         return self.parts[0][:, None] * maps + self.parts[1][:, None] * self.reduces(maps)
 
     def points(self, most: int) -> tuple[Floats, float]:
@@ -305,7 +307,7 @@ def _whole_pairs(curve: _Curve, contents: bool) -> list[tuple[float, float]] | N
 
 
 def _in_any_place(pairs: list[tuple[float, float]], replacing: tuple[int, int]) -> list[tuple[float, float]]:
-    """The pairs, those of the fewest map slots first, without those in whose place another one fits."""
+    """Return the pairs, those of the fewest map slots first, without those in whose place another one fits."""
     kept = pairs
     for kind, times in enumerate(replacing):
         ordered, kept, least = (kept if kind else kept[::-1]), [], np.inf
@@ -319,7 +321,7 @@ def _in_any_place(pairs: list[tuple[float, float]], replacing: tuple[int, int]) 
 
 
 def _some_pairs(curve: _Curve, most: int) -> list[tuple[float, float]]:
-    """Pairs in whole slots near the curve."""
+    """Return pairs in whole slots near the curve."""
     maps = np.unique(np.ceil(curve.points(most)[0]))
     return list(zip(maps.tolist(), np.ceil(curve.reduces(maps)).tolist(), strict=True))
 

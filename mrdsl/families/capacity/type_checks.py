@@ -23,7 +23,9 @@ NAMED = 3
 
 
 def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Names of types that there are not, classes that do not say what a VM hosts, resources that are not known."""
+    """Yield names of types that there are not, classes that do not say what a VM hosts, resources that are not
+    known.
+    """
     names = list(names_of(facts.vms))
     beyond = list(_too_many(facts))
     if beyond:
@@ -46,7 +48,7 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def check_rows(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Mistakes in the profiles and stages of classes on single types, as ``on TYPE`` has them."""
+    """Yield mistakes in the profiles and stages of classes on single types, as ``on TYPE`` has them."""
     if not any_rows(facts.classes, "on"):
         return
     from mrdsl.families.capacity.pairs import described_on
@@ -60,7 +62,7 @@ def check_rows(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """A budget for what is held of every class on every type, told at the type that goes beyond it."""
+    """Yield a budget for what is held of every class on every type, told at the type that goes beyond it."""
     classes, ways = len(facts.classes), [1 if vm.spot is None else 2 for vm in facts.vms]
     if sum(ways) < 2 or sum(ways) * classes <= budgets.CLASSES_ON_TYPES:
         return
@@ -95,7 +97,7 @@ def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
 
 
 def distinct_classes(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:
-    """Every class, but of a table or generator, whose classes are alike in this, the first."""
+    """Yield every class, but of a table or generator, whose classes are alike in this, the first."""
     before = 0
     for part in parts_of(facts.classes):
         yield from enumerate(_first_of(part), before)
@@ -129,7 +131,7 @@ def _unknown_types(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnosti
 
 
 def _no_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """A list without a name would mean every type, as does no list."""
+    """Yield a list without a name would mean every type, as does no list."""
     generated = [isinstance(part, Columns) and "types" in part.values for part in parts_of(facts.classes)]
     said = (said for part, said in zip(parts_of(facts.classes), generated, strict=True) for _ in _first_of(part))
     for (index, node), as_column in zip(distinct_classes(facts), said, strict=True):
@@ -202,7 +204,7 @@ def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
 
 
 def _kinds(node: JobClass) -> tuple[str, ...]:
-    """The kinds of tasks that a class has."""
+    """Return the kinds of tasks that a class has."""
     if node.stages:
         return ("task",)
     if node.coefficients is not None:
@@ -219,7 +221,7 @@ def _said_on(node: JobClass, vm: VmType) -> bool:
 
 
 def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
-    """Classes that no type holds or serves in time, and quotas that are too small for the least jobs."""
+    """Yield classes that no type holds or serves in time, and quotas that are too small for the least jobs."""
     from mrdsl.families.capacity.instance import mix_of
 
     mix = mix_of(spec)
@@ -246,7 +248,7 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _without_lane(mix: Any) -> list[int]:
-    """The numbers of the classes that can run nowhere."""
+    """Return the numbers of the classes that can run nowhere."""
     found: list[int] = (~mix.possible.any(axis=0)).nonzero()[0].tolist()
     return found
 
@@ -320,7 +322,7 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
 
 
 def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
-    """Quotas that are too small for the least jobs.
+    """Yield quotas that are too small for the least jobs.
 
     With any weights of the types, the least jobs take at least the sum of what each takes where its weighted VMs are
     fewest; the weights here make every quota 1, and types without one free.
@@ -360,7 +362,7 @@ def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | No
 
 
 def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """One warning for each setting that nothing reads, of tables and generators one for all their classes."""
+    """Yield one warning for each setting that nothing reads, of tables and generators one for all their classes."""
     spot = any(vm.spot is not None for vm in facts.vms)
     rows = any_rows(facts.classes, "on")
     for index, node in distinct_classes(facts):
@@ -369,7 +371,7 @@ def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _spot(facts: CapacityFacts, node: JobClass, sold: bool) -> Iterator[Diagnostic]:
-    """A part on spot VMs that there are not; none at all is what is there then."""
+    """Yield a part on spot VMs that there are not; none at all is what is there then."""
     if node.spot is None or node.spot <= 0.0:
         return
     if sold and any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):

@@ -113,7 +113,7 @@ def completion(facts: CapacityFacts, shares: Shares) -> Floats:
 
 
 def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags) -> Iterator[Diagnostic]:
-    """Check that every share runs where its class may, in the range of its estimates, and keeps its deadline.
+    """Check that every share runs where its class may, in the range of its estimates, and keep its deadline.
 
     ``by_runs``: the classes that promise about runs alone, and not by an estimate.
     """
@@ -181,7 +181,7 @@ def _limits(spec: Spec) -> Floats:
 
 
 def _misstated(shares: Shares, work: Work, shown: Floats) -> Flags:
-    """The shares whose time is not what the plan says: on spot, within what losses may come to."""
+    """Return the shares whose time is not what the plan says: on spot, within what losses may come to."""
     real = shares.times(work)
     near = FEASIBILITY * np.maximum(1.0, np.abs(real))
     if not shares.spot.any():

@@ -33,7 +33,8 @@ LIMITS = Limits(gap=1e-4, nodes=5_000)
 
 
 def costs_of_wholeness(spec: Spec, plan: CapacityPlan) -> Table | None:
-    """The costs of plans in fractions, of whole slots, and of machines of each class's own; None where they are many.
+    """Return the costs of plans in fractions, of whole slots, and of machines of each class's own; None where they are
+    many.
 
     The plan's own cost is its own. Those of others are of ``direct``, within its bound, and of a solver to 1e-4 for
     machines and for comparisons that ``direct`` does not know; nothing stands where none was found.
@@ -95,7 +96,7 @@ class Worth:
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """The reasons class by class, whether reserved VMs are scarce, and what one more of them is worth."""
+    """Return the reasons class by class, whether reserved VMs are scarce, and what one more of them is worth."""
     plan = result.plan
     if not isinstance(plan, CapacityPlan):
         return ()
@@ -132,7 +133,7 @@ def _reasons_of(spec: Spec, plan: CapacityPlan) -> Iterator[Table | str]:
 
 
 def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Worth]:
-    """The worth of every class's jobs, in order; ``price`` is that of a VM at the margin of the relaxed plan."""
+    """Yield the worth of every class's jobs, in order; ``price`` is that of a VM at the margin of the relaxed plan."""
     prices = instance.prices
     reserved = min(prices.reserved, prices.on_demand) if prices.available else prices.on_demand
     rows = zip(
@@ -159,7 +160,7 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
 
 
 def marginal_price(spec: Spec) -> float:
-    """The dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
+    """Return the dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
     single = replace(spec, constraints=_single(spec))
     draft = fill(read(single, Draft(single, relax=True)))
     return float(draft.state.price)
@@ -187,7 +188,7 @@ def _best(spec: Spec) -> Result:
 
 
 def _single(spec: Spec) -> tuple:  # type: ignore[type-arg]
-    """The comparisons of ``subject to`` that bound one class alone."""
+    """Return the comparisons of ``subject to`` that bound one class alone."""
     others = class_bounds_of(spec).others
     return tuple(constraint for constraint in spec.constraints if constraint not in others)
 

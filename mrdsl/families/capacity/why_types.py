@@ -58,7 +58,7 @@ def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table 
 
 
 def task_of(spec: Spec) -> Task:
-    """The relaxed problem of a spec with its quotas, but without other comparisons."""
+    """Return the relaxed problem of a spec with its quotas, but without other comparisons."""
     mix = mix_of(spec)
     quotas = quotas_in(class_bounds_of(spec).others)[0]
     said = [quotas.get(name, np.inf) for name in mix.market.names]
@@ -91,14 +91,16 @@ def runners_up(spec: Spec, task: Task, prices: Floats, classes: int | None = Non
 
 
 def _ways_on(task: Task, prices: Floats, vm: int) -> Ways:
-    """The cheapest way of one job of each class on one type; a part on spot, where it is one, may be of any type."""
+    """Return the cheapest way of one job of each class on one type; a part on spot, where it is one, may be of any
+    type.
+    """
     beside = task.market.spot[:, None] & (task.mix.spot_share < 1.0)[None, :]
     there = (task.market.vm_of_lane == vm)[:, None] | beside
     return cheapest(replace(task, mix=replace(task.mix, gamma=np.where(there, task.mix.gamma, np.inf))), prices)
 
 
 def _price_to_win(task: Task, prices: Floats, ways: Ways, index: int, least: float) -> tuple[float, int]:
-    """The price of a VM of the way's lane at which a job costs ``least``, and the lane.
+    """Return the price of a VM of the way's lane at which a job costs ``least``, and the lane.
 
     Of a firm lane with a part on spot, the price of the firm VMs: with that part, or alone.
     """
@@ -112,7 +114,7 @@ def _price_to_win(task: Task, prices: Floats, ways: Ways, index: int, least: flo
 
 
 def _endless(market: Market, lane: int) -> float:
-    """The price of VMs of a lane that are to be had in any number, but for a quota."""
+    """Return the price of VMs of a lane that are to be had in any number, but for a quota."""
     return min(o.price for o in market.offers if o.lane == lane and np.isinf(o.available))
 
 
@@ -199,7 +201,7 @@ def _idle(market: Market, plan: CapacityPlan, mixture: Mixture, lane: int) -> fl
 
 
 def _quotas(spec: Spec, task: Task, best: Relaxed, mixture: Mixture) -> Iterator[str]:
-    """The quotas that bind, and what one more VM is worth."""
+    """Yield the quotas that bind, and what one more VM is worth."""
     taken = by_type(task.market, best.bought)
     for vm in np.flatnonzero(np.isfinite(task.available)).tolist():
         name, there = task.market.names[vm], float(task.available[vm])

@@ -84,7 +84,7 @@ def _cycles(tasks: Tasks) -> Iterator[Diagnostic]:
 
 
 def find_cycle(tasks: Tasks) -> list[int]:
-    """The numbers of the tasks of one cycle, each running before the next; empty where there is none."""
+    """Return the numbers of the tasks of one cycle, each running before the next; empty where there is none."""
     if _ordered(tasks):
         return []
     import networkx as nx
@@ -102,7 +102,9 @@ def find_cycle(tasks: Tasks) -> list[int]:
 
 
 def _ordered(tasks: Tasks) -> bool:
-    """Whether the tasks can run one after the other; plain lists, as `check` loads neither numpy nor networkx."""
+    """Return True if the tasks can run one after the other; plain lists, as `check` loads neither numpy nor
+    networkx.
+    """
     n = len(tasks)
     waits = [*tasks.after, *tasks.groups]
     followers: list[list[int]] = [[] for _ in waits]
@@ -120,5 +122,5 @@ def _ordered(tasks: Tasks) -> bool:
 
 
 def _more(length: float) -> float:
-    """A round time above ``length``, to propose."""
+    """Return a round time above ``length``, to propose."""
     return float(round(length * 1.2 + 1.0))

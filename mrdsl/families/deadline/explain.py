@@ -39,6 +39,6 @@ def _delays(plan: DeadlinePlan) -> Chart:
 
 
 def operated(_: Spec, plan: DeadlinePlan) -> Operated:
-    """The settings of a plan."""
+    """Return the settings of a plan."""
     delays = zip(plan.names, plan.delay.tolist(), strict=True)
     return Operated(tuple(Setting(SET, f"the delay of {name}", delay, "s") for name, delay in delays))

@@ -67,7 +67,7 @@ _NOTHING = Workflow((), (), ())
 
 
 def imported(source: Source | None) -> Workflow:
-    """The tasks of the file that a DAG names; none where it names no file. Raises FormatError."""
+    """Return the tasks of the file that a DAG names; none where it names no file. Raises FormatError."""
     if source is None:
         return _NOTHING
     try:
@@ -89,7 +89,9 @@ if TYPE_CHECKING:
 
 
 def known_names(dags: Sequence[Dag]) -> Iterator[str]:
-    """Every name by which ``subject to`` may mean a task: of written and read ones, of groups and of their members."""
+    """Yield every name by which ``subject to`` may mean a task: of written and read ones, of groups and of their
+    members.
+    """
     for dag in dags:
         prefix = f"{dag.name}." if len(dags) > 1 else ""
         for part in parts_of(dag.tasks):

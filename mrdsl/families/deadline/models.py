@@ -21,7 +21,7 @@ from mrdsl.spec.spec import Spec
 
 
 def build(spec: Spec, relax: bool = False, in_seconds: bool = False) -> pyo.ConcreteModel:
-    """The exact model of the spec's goal: concave and nonlinear for ``slack``, else a linear program.
+    """Return the exact model of the spec's goal: concave and nonlinear for ``slack``, else a linear program.
 
     Paper 004, II.B: maximize prod (D_i - T_i), as the sum of w_i ln(D_i - T_i), where D_i = finish_i - start_i,
     finish_j <= start_k wherever k waits for j, and every time lies between 0 and D'. Nothing is whole: ``relax``
@@ -84,7 +84,7 @@ def skeleton(spec: Spec, tasks: Tasks, network: Network, in_seconds: bool = Fals
 
 
 def event_names(tasks: Tasks) -> list[tuple[str, str]]:
-    """The events of :func:`mrdsl.families.deadline.network.network_of`, in their order."""
+    """Return the events of :func:`mrdsl.families.deadline.network.network_of`, in their order."""
     return [
         ("submission", ""),
         *(("deadline", name) for name in tasks.dag_names),
@@ -110,17 +110,17 @@ def _quantities(tasks: Tasks, model: Any) -> dict[tuple[str, str], Any]:
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> DeadlinePlan:
-    """The plan of the slacks that a solver left in the model."""
+    """Return the plan of the slacks that a solver left in the model."""
     return plan_from(spec, slacks_in(model))
 
 
 def slacks_in(model: Any) -> Floats:
-    """The slacks in the model, in seconds."""
+    """Return the slacks in the model, in seconds."""
     return np.array([pyo.value(slack) for slack in model.slack.values()], dtype=np.float64) * float(model.unit)
 
 
 def _unit(network: Network) -> float:
-    """A hundredth of the slack per task along a path, in seconds."""
+    """Return a hundredth of the slack per task along a path, in seconds."""
     spare = network.deadlines - network.earliest(network.duration)[1 : network.fixed]
     longest = network.earliest(np.ones(len(network.tail)))[1 : network.fixed]
     spare = np.where(spare > ROUNDING * network.deadlines, spare, 0.0)
@@ -157,7 +157,7 @@ ROUNDS = 60
 
 
 def run(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
-    """Solves linear programs, each with tangents at the last one's slacks, until bound and plan meet.
+    """Solve linear programs, each with tangents at the last one's slacks, until bound and plan meet.
 
     Every round's optimum is an upper bound, because no tangent cuts off a point below the logarithm, and its slacks are
     a partition whose product is a lower one. A max-min goal is linear by itself and takes one round.
@@ -219,7 +219,7 @@ class _Cuts:
         return self._outcome(Termination.COMPLETED)
 
     def _note(self, answer: Answer) -> Floats:
-        """Takes a round's bound, where the solver proved one, and its partition where they are better."""
+        """Take a round's bound, where the solver proved one, and its partition where they are better."""
         slack = slacks_in(self.model)
         if answer.bound is not None:
             self.bound = min(self.bound, answer.bound)
@@ -233,7 +233,7 @@ class _Cuts:
         return slack
 
     def _cut(self, slack: Floats) -> bool:
-        """Adds a tangent wherever the logarithm lies noticeably below those there are; whether any was needed."""
+        """Add a tangent wherever the logarithm lies noticeably below those there are; whether any was needed."""
         unit = self.model.unit
         height = np.array([pyo.value(v) for v in self.model.height.values()])
         over = self.weight * (height - np.log(slack / unit))

@@ -42,7 +42,7 @@ class Levels:
         self.narrow = len(tails) <= NARROW * (int(self.level.max(initial=0)) + 1)
 
     def longest(self, lengths: Floats) -> Floats:
-        """The longest path from any first event to each event; 0 at the first events."""
+        """Return the longest path from any first event to each event; 0 at the first events."""
         if self.narrow:
             reached = [0.0] * self.events
             order, tails, heads = self._by_head
@@ -95,7 +95,7 @@ class Levels:
         return time
 
     def pushed(self, shares: Floats, entering: Floats) -> tuple[Floats, Floats]:
-        """A flow from the first events to the last: what enters an event leaves it in the given shares.
+        """Return a flow from the first events to the last: what enters an event leaves it in the given shares.
 
         ``shares`` of the arcs out of an event add up to 1; ``entering`` starts at each event. Gives the flow of each
         arc and what passes each event.
@@ -133,7 +133,7 @@ class Levels:
         return self._grouped(self.tails)
 
     def _listed(self, ends: Ints) -> tuple[Ints, list[int], list[int]]:
-        """The arcs by the level of their events ``ends``, then by these, with their tails and heads."""
+        """Return the arcs by the level of their events ``ends``, then by these, with their tails and heads."""
         order = np.lexsort((ends, self.level[ends]))
         return order, self.tails[order].tolist(), self.heads[order].tolist()
 
@@ -165,7 +165,7 @@ def distinct(numbers: Ints) -> Ints:
 
 
 def _levels(events: int, tails: Ints, heads: Ints) -> Ints:
-    """The level of each event, by Kahn's algorithm."""
+    """Return the level of each event, by Kahn's algorithm."""
     order = np.argsort(tails, kind="stable")
     starts = np.searchsorted(tails[order], np.arange(events + 1)).tolist()
     ends = heads[order].tolist()
@@ -227,11 +227,11 @@ class Network:
         return Levels(self.events, *self.arcs)
 
     def order_lengths(self, lengths: Floats) -> Floats:
-        """The lengths of all arcs where the tasks have the given ones: the others have none."""
+        """Return the lengths of all arcs where the tasks have the given ones: the others have none."""
         return np.concatenate([lengths, np.zeros(len(self.before))])
 
     def earliest(self, lengths: Floats) -> Floats:
-        """The longest path from the submission to each event where task i takes ``lengths[i]``."""
+        """Return the longest path from the submission to each event where task i takes ``lengths[i]``."""
         return self.levels.longest(self.order_lengths(lengths))
 
     def longest_with(self, lengths: Floats, carried: Floats) -> tuple[Floats, Floats]:
@@ -240,14 +240,14 @@ class Network:
         return time[1 : self.fixed], sums[1 : self.fixed]
 
     def latest(self, lengths: Floats, ends: Floats | None = None) -> Floats:
-        """The latest time of each event from which every task after it still keeps its deadline, or ``ends``."""
+        """Return the latest time of each event from which every task after it still keeps its deadline, or ``ends``."""
         start = np.full(self.events, np.inf)
         start[1 : self.fixed] = self.deadlines if ends is None else ends
         return self.levels.latest(self.order_lengths(lengths), start)
 
 
 def network_of(tasks: Tasks) -> Network:
-    """The plain network: two events per task, one per group that others wait for. It is kept on the tasks."""
+    """Return the plain network: two events per task, one per group that others wait for. It is kept on the tasks."""
     return kept(tasks, "_network", lambda: _network_of(tasks))
 
 
@@ -287,7 +287,7 @@ def _network_of(tasks: Tasks) -> Network:
 
 
 def critical_path(tasks: Tasks, network: Network, dag: int) -> tuple[list[int], float]:
-    """The numbers of the tasks on a longest path of a DAG, and its length in seconds."""
+    """Return the numbers of the tasks on a longest path of a DAG, and its length in seconds."""
     earliest = network.earliest(network.duration)
     tails, heads = network.arcs
     order = np.argsort(heads, kind="stable")
@@ -307,12 +307,12 @@ PRODUCT, RATIO, LEAST = "slack", "slack_ratio", "min_slack"
 
 
 def goal_of(spec: Spec) -> str:
-    """The quantity that the spec maximizes; the product of slacks where it names none."""
+    """Return the quantity that the spec maximizes; the product of slacks where it names none."""
     return PRODUCT if spec.goal is None else spec.goal.quantity
 
 
 def shares(goal: str, tasks: Tasks) -> Floats:
-    """The slack that one unit of a max-min goal gives each task: its weight, times its duration for a ratio.
+    """Return the slack that one unit of a max-min goal gives each task: its weight, times its duration for a ratio.
 
     A task of no duration has no ratio and gets a share of 0.
     """
@@ -321,7 +321,7 @@ def shares(goal: str, tasks: Tasks) -> Floats:
 
 
 def value_of(goal: str, tasks: Tasks, network: Network, slack: Floats) -> float:
-    """The goal's value: the sum of weight * ln(slack / 1 s) over all tasks, or the least slack per share."""
+    """Return the goal's value: the sum of weight * ln(slack / 1 s) over all tasks, or the least slack per share."""
     if goal == PRODUCT:
         with np.errstate(divide="ignore"):
             return float(network.weight @ np.log(slack))

@@ -54,7 +54,7 @@ class DeadlinePlan(Plan):
         return outcomes_of(self.observed, self.observed)
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         columns = (
             self.count,
             self.duration.tolist(),
@@ -74,7 +74,7 @@ class DeadlinePlan(Plan):
         return {"tasks": tasks, "dags": dags, "simulation": plain(self.simulated)}
 
     def tables(self) -> tuple[Table, ...]:
-        """The first 40 tasks in the order of the spec."""
+        """Return the first 40 tasks in the order of the spec."""
         rows: list[tuple[Any, ...]] = [
             (
                 name,
@@ -117,7 +117,8 @@ class DeadlinePlan(Plan):
         return tuple(bars)
 
     def graph(self, title: str) -> Graph | None:
-        """The tasks in layers with their durations and slacks; a box is filled by the duration's share of the delay.
+        """Return the tasks in layers with their durations and slacks; a box is filled by the duration's share of the
+        delay.
 
         The task of the least slack has a strong border. Plans of more than 400 tasks are not drawn.
         """
@@ -139,7 +140,7 @@ class DeadlinePlan(Plan):
 
 
 def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
-    """The plan that allows each task its duration and ``slack``, which must keep every deadline."""
+    """Return the plan that allows each task its duration and ``slack``, which must keep every deadline."""
     delay = network.duration + slack
     finish = network.earliest(delay)[network.tail] + delay
     return DeadlinePlan(
@@ -168,7 +169,8 @@ KEPT_ROUNDS = 8
 
 
 def kept(network: Network, slack: Floats) -> Floats:
-    """The slack, lowered on the paths of delays that exceed their deadline by a solver's tolerance or a rounding.
+    """Return the slack, lowered on the paths of delays that exceed their deadline by a solver's tolerance or a
+    rounding.
 
     A task on such a path, and no other, gives up as much as its longest path is over, or, where that takes more, the
     share that would suffice if all did. Either is enough: along a path that is over, one task that gives up the whole
@@ -195,7 +197,9 @@ def kept(network: Network, slack: Floats) -> Floats:
 
 
 def plan_from(spec: Spec, slack: Floats) -> DeadlinePlan:
-    """The plan of a spec in which each task has the given slack, lowered where that breaks a deadline by a rounding."""
+    """Return the plan of a spec in which each task has the given slack, lowered where that breaks a deadline by a
+    rounding.
+    """
     tasks = tasks_of(spec)
     network = network_of(tasks)
     return plan_of(tasks, network, kept(network, slack))

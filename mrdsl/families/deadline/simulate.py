@@ -19,7 +19,7 @@ from mrdsl.spec.spec import Spec
 
 
 def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[DeadlinePlan, tuple[Diagnostic, ...]]:
-    """The plan with what independent runs showed: how long each DAG takes, and which tasks keep their delays.
+    """Return the plan with what independent runs showed: how long each DAG takes, and which tasks keep their delays.
 
     A task starts when all before it have ended and a machine is there for it; a group of alike tasks takes as long as
     the longest of them. The allowable delay of a DAG is a promise. Without a spread every DAG takes its critical path.
@@ -73,6 +73,6 @@ class _Lengths:
             self.order[self.first[number] :][: len(mine)] = begins[number] + mine
 
     def run(self, run: int) -> Floats:
-        """One run."""
+        """Return one run."""
         drawn = np.concatenate([self.factors.of(run, members, name) for name, members in self.dags])
         return np.asarray(self.duration * np.maximum.reduceat(drawn[self.order], self.first))

@@ -52,7 +52,7 @@ def written_in(spec: Spec) -> Written:
 
 
 def ends_of(tasks: Written, delay: Sequence[float]) -> list[float]:
-    """Compute when each task ends if it starts once all that it waits for has ended, and takes its delay.
+    """Compute when each task ends if it starts once all that it waits for has ended, and take its delay.
 
     Args:
         tasks: The tasks in the order of their DAGs.

@@ -46,7 +46,7 @@ class Tasks:
 
 
 def read_tasks(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
-    """All tasks of a spec and what is wrong with them; task names bear their DAG's name where there are several.
+    """Return all tasks of a spec and what is wrong with them; task names bear their DAG's name where there are several.
 
     They are read once and kept on the spec, which is frozen: nobody writes to them.
     """
@@ -66,7 +66,7 @@ def _read(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
 
 
 def tasks_of(spec: Spec) -> Tasks:
-    """The tasks of a spec that has been checked."""
+    """Return the tasks of a spec that has been checked."""
     return read_tasks(spec)[0]
 
 

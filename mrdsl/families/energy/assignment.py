@@ -55,7 +55,7 @@ class Share:
 
 
 def waves(tasks: Floats | Ints, slots: Ints, relaxed: bool = False) -> Floats:
-    """Rounds in which ``slots`` run ``tasks``; not rounded up in a relaxed plan."""
+    """Return rounds in which ``slots`` run ``tasks``; not rounded up in a relaxed plan."""
     rounds = np.asarray(tasks / slots, dtype=np.float64)
     return rounds if relaxed else np.ceil(rounds)
 
@@ -74,12 +74,12 @@ def phase_times(machines: Machines, job: JobData, share: Share) -> tuple[Floats,
 
 
 def _busy(rounds: Floats, time: Floats) -> Floats:
-    """Rounds times their length, 0 where there are none (also where the task cannot run)."""
+    """Round times their length, 0 where there are none (also where the task cannot run)."""
     return np.where(rounds > 0, rounds * np.where(rounds > 0, time, 0.0), 0.0)
 
 
 def task_energy(job: JobData, share: Share) -> float:
-    """The first two sums of (1), J."""
+    """Return the first two sums of (1), J."""
     maps, reduces = share.maps > 0, share.reduces > 0
     return float(
         share.maps[maps] @ job.map_energy[share.types[maps]]
@@ -88,7 +88,7 @@ def task_energy(job: JobData, share: Share) -> float:
 
 
 def phases_of(machines: Machines, job: JobData, share: Share) -> Phases:
-    """The four phases of (4): each ends when its last VM does."""
+    """Return the four phases of (4): each ends when its last VM does."""
     if share.part is not None:
         return share.part.clock
     return Phases(*(float(times.max(initial=0.0)) for times in phase_times(machines, job, share)))
@@ -102,7 +102,7 @@ def cost_of(machines: Machines, share: Share, uptime: float) -> float:
 
 
 def job_use(machines: Machines, job: JobData, share: Share) -> JobUse:
-    """One job's energy, phases, uptime and cost under an assignment."""
+    """Return one job's energy, phases, uptime and cost under an assignment."""
     share = share.used()
     phases = phases_of(machines, job, share)
     tasks = task_energy(job, share)
@@ -114,7 +114,7 @@ def job_use(machines: Machines, job: JobData, share: Share) -> JobUse:
 
 
 def plan_of(spec: Spec, shares: Sequence[Share], last_end: float | None = None) -> EnergyPlan:
-    """The plan in which job ``j`` takes ``shares[j]``; VMs are numbered within their type, job by job.
+    """Return the plan in which job ``j`` takes ``shares[j]``; VMs are numbered within their type, job by job.
 
     ``last_end`` is the uptime of a relaxed plan where that is not the longest of its jobs'.
     """
@@ -204,7 +204,7 @@ class DealtJob:
     kept: Attempt | None = None
 
     def share(self, attempt: Attempt) -> Share:
-        """The attempt's tasks per VM."""
+        """Return the attempt's tasks per VM."""
         assert attempt.maps is not None
         assert attempt.reduces is not None
         return Share(self.types, attempt.maps, attempt.reduces)
@@ -219,13 +219,13 @@ class Dealt:
 
 
 def each_job(draft: Draft, change: Callable[[Machines, DealtJob], DealtJob]) -> Draft:
-    """The draft with every job's work changed."""
+    """Return the draft with every job's work changed."""
     dealt: Dealt = draft.state
     return replace(draft, state=replace(dealt, jobs=tuple(change(dealt.machines, own) for own in dealt.jobs)))
 
 
 def each_attempt(draft: Draft, change: Callable[[Machines, DealtJob, Attempt], Iterable[Attempt]]) -> Draft:
-    """The draft with every attempt replaced by those that ``change`` makes of it.
+    """Return the draft with every attempt replaced by those that ``change`` makes of it.
 
     Once the time limit has passed, one attempt of a job is changed, the others are left out: it ends as TIME_LIMIT.
     """
@@ -246,5 +246,5 @@ def each_attempt(draft: Draft, change: Callable[[Machines, DealtJob, Attempt], I
 
 
 def per_vm(values: Floats, own: DealtJob) -> Floats:
-    """A figure of VM types as one of VMs."""
+    """Return a figure of VM types as one of VMs."""
     return values[own.types]

@@ -11,7 +11,7 @@ from mrdsl.spec.spec import Spec
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
-    """Names that are not there, tasks that no VM can run, VM types that no job has times for."""
+    """Yield names that are not there, tasks that no VM can run, VM types that no job has times for."""
     facts: EnergyFacts = spec.facts
     if not facts.vms:
         yield error("missing-block", "an energy problem needs at least one vm", spec.span)

@@ -70,7 +70,7 @@ class JobData:
 
 
 def machines_of(facts: EnergyFacts) -> Machines:
-    """The VM types as arrays; slots of a VM beyond all tasks of the spec never run one and are left out."""
+    """Return the VM types as arrays; slots of a VM beyond all tasks of the spec never run one and are left out."""
     tasks = max(1, sum(job.map.tasks + job.reduce_tasks for job in facts.jobs))
     return Machines(
         names=tuple(names_of(facts.vms)),
@@ -82,7 +82,7 @@ def machines_of(facts: EnergyFacts) -> Machines:
 
 
 def jobs_of(facts: EnergyFacts) -> tuple[JobData, ...]:
-    """The jobs as arrays, in spec order."""
+    """Return the jobs as arrays, in spec order."""
     names = list(names_of(facts.vms))
     return tuple(_job_data(job, names, facts.network.speed, facts.network.io_power) for job in facts.jobs)
 
@@ -133,7 +133,7 @@ class JobLimits:
 
 
 def limits_of(machines: Machines, job: JobData) -> JobLimits:
-    """The limits of one job."""
+    """Return the limits of one job."""
     some = machines.available > 0
     can_map = some & np.isfinite(job.map_time)
     can_reduce = some & np.isfinite(job.reduce_time) & (job.reduce_tasks > 0)
@@ -186,7 +186,7 @@ def shortest_phases(
 
 
 def _serial(job: JobData, can_map: NDArray[np.bool_], can_reduce: NDArray[np.bool_]) -> float:
-    """An uptime that no sensible plan exceeds: everything one after another on the slowest slot."""
+    """Return an uptime that no sensible plan exceeds: everything one after another on the slowest slot."""
     port = (job.place + job.send) * job.map_tasks + job.fetch * job.reduce_tasks
     slowest_map = float(job.map_time[can_map].max(initial=0.0))
     slowest_reduce = float(job.reduce_time[can_reduce].max(initial=0.0))

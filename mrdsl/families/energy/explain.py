@@ -67,7 +67,7 @@ def _charts(spec: Spec, plan: EnergyPlan) -> list[Chart]:
 
 
 def operated(_: Spec, plan: EnergyPlan) -> Operated:
-    """The settings of a plan."""
+    """Return the settings of a plan."""
     return Operated(tuple(_settings(plan)))
 
 
@@ -92,14 +92,14 @@ class Extreme:
 
 
 def alone(spec: Spec, job: Job, *, deadline: bool, budget: bool, goal: str) -> Spec:
-    """The spec of one job with the whole stock to itself, with the promises that are kept and another goal."""
+    """Return the spec of one job with the whole stock to itself, with the promises that are kept and another goal."""
     job = replace(job, deadline=job.deadline if deadline else None, budget=job.budget if budget else None)
     facts = replace(spec.facts, jobs=(job,))
     return replace(spec, facts=facts, goal=Goal("minimize", goal), constraints=())
 
 
 def extreme(spec: Spec, solve: Solve) -> Extreme | None:
-    """The proven optimum of a spec, None where none was proven in time."""
+    """Return the proven optimum of a spec, None where none was proven in time."""
     from mrdsl.families.energy.models import counted
 
     if shared_time() == 0.0:
@@ -113,7 +113,7 @@ def extreme(spec: Spec, solve: Solve) -> Extreme | None:
 
 
 def exclusions(spec: Spec, solve: Solve) -> Iterator[Diagnostic]:
-    """The jobs whose deadline, budget, or both together no plan can keep even with the whole stock to themselves.
+    """Yield the jobs whose deadline, budget, or both together no plan can keep even with the whole stock to themselves.
 
     ``solve(model, limits)`` gives an :class:`~mrdsl.core.answer.Answer`. Nothing where each job could be planned by
     itself: then the jobs want more VMs than there are, or ``subject to`` asks for too much.
@@ -172,7 +172,7 @@ def _each_other(spec: Spec, job: Job, solve: Solve) -> Iterator[Diagnostic]:
 
 
 def _above(amount: float) -> float:
-    """The amount rounded up to four digits."""
+    """Return the amount rounded up to four digits."""
     from math import floor, log10
 
     digit = 10.0 ** (floor(log10(amount)) - 3)
@@ -180,7 +180,7 @@ def _above(amount: float) -> float:
 
 
 def money(amount: float, spec: Spec) -> str:
-    """An amount as a spec states it: small ones in cent."""
+    """Return an amount as a spec states it: small ones in cent."""
     return f"{amount:.4g} {spec.currency}" if amount >= 1 else f"{100 * amount:.4g} cent"
 
 

@@ -11,7 +11,7 @@ from mrdsl.spec.spec import Spec
 
 
 def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:
-    """A cluster per job. Raises TargetError where the plan has parts of machines."""
+    """Return a cluster per job. Raises TargetError where the plan has parts of machines."""
     if plan.relaxed:
         raise TargetError("the plan takes machines in part, which nobody can rent", "solve it without --relax")
     facts: EnergyFacts = spec.facts

@@ -112,7 +112,7 @@ class EnergyPlan(Plan):
     simulated: Simulated | None = field(default=None, metadata={"document": False})
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         document = super().document()
         if self.simulated is not None:
             document["simulation"] = plain(self.simulated)
@@ -203,7 +203,7 @@ def _per_slot(use: VmUse) -> str:
 
 
 def total_energy(parts: list[EnergyParts]) -> EnergyParts:
-    """The sum of several jobs' energies."""
+    """Return the sum of several jobs' energies."""
     return EnergyParts(
         sum(p.tasks for p in parts),
         sum(p.placement for p in parts),

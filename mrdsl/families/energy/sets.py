@@ -51,7 +51,7 @@ class _Phase:
     room: Ints
 
     def rows(self, vms: Ints, limit: float) -> Ints:
-        """The lengths that make sense for a set: whole waves of a type in it, within the limit, room for all.
+        """Return the lengths that make sense for a set: whole waves of a type in it, within the limit, room for all.
 
         Of very many (short tasks, a far deadline) an even choice: waves are then too short to matter one by one.
         """
@@ -89,14 +89,15 @@ class SetSearch:
         self._reduces = _phase(job.reduce_tasks, machines.reduce_slots, job.reduce_time, job.reduce_energy, limit)
 
     def place(self, vms: Ints) -> Placement:
-        """The best placement found on ``vms[k]`` VMs of every type ``k``."""
+        """Return the best placement found on ``vms[k]`` VMs of every type ``k``."""
         key = vms.tobytes()
         if key not in self.known:
             self.known[key] = self._place(vms)
         return self.known[key]
 
     def share(self, placement: Placement) -> Share:
-        """The placement VM by VM. A type's VMs share its reduce tasks evenly, and its map tasks so that those with a
+        """Return the placement VM by VM. A type's VMs share its reduce tasks evenly, and its map tasks so that those
+        with a
         reduce task more have fewer, where that shortens placement and shuffle and takes no further wave."""
         assert placement.maps is not None
         assert placement.reduces is not None
@@ -131,16 +132,17 @@ class SetSearch:
 
     @property
     def shuffles(self) -> bool:
-        """Whether the shuffle takes time, so that VMs may do well to map or to reduce alone."""
+        """Return True if the shuffle takes time, so that VMs may do well to map or to reduce alone."""
         return self.job.reduce_tasks > 0 and self.job.send > 0
 
     def limit(self, vms: Ints) -> float:
-        """The uptime that deadline and budget leave to a set."""
+        """Return the uptime that deadline and budget leave to a set."""
         price = float(self.machines.price @ vms)
         return min(self.job.deadline, self.job.budget / price if price > 0 else 0.0)
 
     def _place(self, vms: Ints) -> Placement:
-        """The search adds the longest sending to the longest fetching, although rarely one VM does both: so it is asked
+        """Return the search adds the longest sending to the longest fetching, although rarely one VM does both: so it
+        is asked
         again with as much more time as the placements found leave over, or some of a shuffle's where none is found."""
         limit = self.limit(vms)
         best, allowed = Placement(vms, inf), limit
@@ -220,11 +222,12 @@ class SetSearch:
         return max(shortest / limit - 1.0, FEASIBILITY)
 
     def _shortest(self, vms: Ints) -> float:
-        """The shortest uptime on a set, at most."""
+        """Return the shortest uptime on a set, at most."""
         return float(self._lengths(vms)[0].min(initial=inf))
 
     def _lengths(self, vms: Ints) -> tuple[Floats, Ints, Ints, Ints, Ints]:
-        """An uptime for every pair of phase lengths, those lengths (rows), and the tasks on the fullest VM for each.
+        """Return an uptime for every pair of phase lengths, those lengths (rows), and the tasks on the fullest VM for
+        each.
 
         The shuffle is as long as on a VM that sends and fetches most, or, where none does both, the longer of the two.
         """
@@ -247,7 +250,7 @@ class SetSearch:
         )
 
     def shortest(self, vms: Ints) -> Placement | None:
-        """A short placement on a set, whatever the limits; None where the set cannot run all tasks."""
+        """Return a short placement on a set, whatever the limits; None where the set cannot run all tasks."""
         uptimes, rows, most, reduce_rows, reduce_most = self._lengths(vms)
         if uptimes.size == 0:
             return None
@@ -279,7 +282,9 @@ def _first_ends(phase: _Phase, sets: Ints) -> Floats:
 
 
 def _shortest(phase: _Phase, vms: Ints) -> tuple[Ints, Ints]:
-    """The shortest lengths (rows) of a phase on a set, and for each the tasks on the fullest VM, as few as can be."""
+    """Return the shortest lengths (rows) of a phase on a set, and for each the tasks on the fullest VM, as few as can
+    be.
+    """
     rows = phase.rows(vms, inf)[:64]
     low = np.full(len(rows), -(-phase.tasks // max(int(vms.sum()), 1)), dtype=np.int64)
     high = np.full(len(rows), phase.tasks, dtype=np.int64)

@@ -28,7 +28,7 @@ class Ran:
 
 
 def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[EnergyPlan, tuple[Diagnostic, ...]]:
-    """The plan with what independent runs showed of each job: uptime, energy, and what its VMs cost.
+    """Return the plan with what independent runs showed of each job: uptime, energy, and what its VMs cost.
 
     A slot runs its tasks one after another; a phase ends with its last slot, on whatever VM. Placement and shuffle take
     what the plan says. A task that takes longer takes more energy in proportion. Deadlines and budgets are promises.
@@ -92,14 +92,14 @@ class _Phase:
 
     @classmethod
     def of(cls, job: Job, own: Sequence[VmUse], kind: str) -> _Phase:
-        """The ``kind``, map or reduce, of a job on its VMs."""
+        """Return the ``kind``, map or reduce, of a job on its VMs."""
         profiles = {profile.name: getattr(profile, kind) for profile in job.on}
         whole = np.array([round(getattr(slot, f"{kind}_tasks")) for use in own for slot in use.slots], dtype=np.int64)
         on = [profiles[use.type] for use in own for _ in use.slots]
         return cls((job.name, kind), whole, np.cumsum(whole), _of(on, "time"), _of(on, "energy"))
 
     def run(self, factors: Factors, run: int) -> Ran:
-        """One run: each slot runs its tasks one after another."""
+        """Return one run: each slot runs its tasks one after another."""
         tasks = int(self.ends[-1]) if len(self.ends) else 0
         drawn = np.concatenate([[0.0], np.cumsum(factors.of(run, tasks, *self.place))])
         sums = drawn[self.ends] - drawn[self.ends - self.whole]

@@ -54,7 +54,7 @@ def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnosti
 
 
 def measure(spec: Spec, plan: EnergyPlan) -> float:
-    """The goal's value of a plan, from the facts."""
+    """Return the goal's value of a plan, from the facts."""
     return quantity(spec, plan, spec.goal.quantity if spec.goal else "energy", "")
 
 
@@ -74,7 +74,7 @@ def quantity(spec: Spec, plan: EnergyPlan, name: str, argument: str) -> float:
 
 
 def measured_job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Measured:
-    """Every figure of one job under the plan, from task counts and facts."""
+    """Return every figure of one job under the plan, from task counts and facts."""
     types = {vm.name: vm for vm in facts.vms}
     profiles = {profile.name: profile for profile in job.on}
     speed, power = facts.network.speed, facts.network.io_power

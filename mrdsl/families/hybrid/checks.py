@@ -13,7 +13,7 @@ from mrdsl.spec.spec import Spec
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
-    """Mistakes and warnings, all of them."""
+    """Yield mistakes and warnings, all of them."""
     found = tuple(_found(spec))
     yield from found
     controlled = spec.method is None or spec.method.name == "controller"

@@ -70,7 +70,7 @@ OWN = "which tasks are admitted or leave, the controller decides as they come; `
 
 
 def operated(spec: Spec, _: Any) -> Operated:
-    """The VMs of the private cloud, and the options of the controller."""
+    """Return the VMs of the private cloud, and the options of the controller."""
     vms = tuple(Setting(RUN, vm.name, vm.available) for vm in spec.facts.vms)
     return Operated((*vms, *settings_of(spec.facts.control or Control(), "control")), OWN)
 
@@ -85,7 +85,7 @@ def size(facts: HybridFacts) -> int:
 
 
 def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan, as_rejected: bool = True) -> float:
-    """The least average cost per slot for the tasks of a run.
+    """Return the least average cost per slot for the tasks of a run.
 
     ``arrivals``: one row per slot, one column per queue. From ``plan`` comes only what a policy may leave undone: how
     many tasks of a queue may wait at the horizon, how far its acceptance may fall short, K_max for the controller, and,
@@ -174,12 +174,12 @@ def _foresight(spec: Spec, facts: HybridFacts, plan: HybridPlan) -> list[str]:
 
 
 def _fell_short(run: QueueRun, asked: float) -> bool:
-    """Whether more tasks were turned away than the acceptance and the policy's own debt allow."""
+    """Return True if more tasks were turned away than the acceptance and the policy's own debt allow."""
     return run.rejected > (1.0 - asked) * run.submitted + (run.debt_bound or 0.0) + FEASIBILITY
 
 
 def slack(plan: HybridPlan) -> Table:
-    """Each guarantee of the policy, (12) to (15), what the run reached, and what is left to it."""
+    """Return each guarantee of the policy, (12) to (15), what the run reached, and what is left to it."""
     rows = [(name, *row) for name, run in plan.queues.items() for row in _guarantees(run)]
     return Table("Slack to the guarantees", ("queue", "guarantee", "reached", "bound", "slack"), rows)
 

@@ -22,7 +22,7 @@ class Guarantee:
 
 
 def control_of(facts: HybridFacts) -> Control:
-    """The controller's weights as the spec has them, and worked out where it says ``auto`` or nothing.
+    """Return the controller's weights as the spec has them, and worked out where it says ``auto`` or nothing.
 
     ``V`` is the least at which sending a task outside, ``V H``, weighs as much as the work of the largest arrivals of
     one slot, ``(alpha + l) S_max``, in every queue. A smaller one sends tasks away as soon as a burst waits; a larger
@@ -48,7 +48,7 @@ def _weight(facts: HybridFacts, given: Control) -> float:
 
 
 def _allowed(queue: Queue, acceptance: float, outsource_limit: int) -> float:
-    """The greatest V at which (15) meets the queue's delay; below 0 where none does."""
+    """Return the greatest V at which (15) meets the queue's delay; below 0 where none does."""
     fixed = (1 + queue.size) * (acceptance + queue.size) * queue.arrivals_max
     return ((queue.delay - 1) * outsource_limit - fixed) / ((2 + queue.size) * queue.outsourcing)
 
@@ -60,7 +60,7 @@ def work(queue: Queue, control: Control) -> float:
 
 
 def guarantee(queue: Queue, control: Control) -> Guarantee:
-    """The queue's constants. Only where ``epsilon <= outsource_limit`` do they hold: see :func:`shortfall`."""
+    """Return the queue's constants. Only where ``epsilon <= outsource_limit`` do they hold: see :func:`shortfall`."""
     penalty = control.V * queue.outsourcing
     epsilon = work(queue, control) / (queue.delay - 1) if queue.delay > 1 else inf
     delay = int(begun(work(queue, control) / epsilon)) + 1 if epsilon < inf else 0

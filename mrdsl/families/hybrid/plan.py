@@ -52,7 +52,7 @@ class QueueRun:
     persistence_bound: float | None = field(default=None, metadata={"document": False})
 
     def floor(self, asked: float) -> float | None:
-        """The least share of tasks that the policy promises to accept of those submitted, (5) over a finite run:
+        """Return the least share of tasks that the policy promises to accept of those submitted, (5) over a finite run:
         ``asked - K_max / submitted``; None where it promises none."""
         if self.debt_bound is None:
             return None

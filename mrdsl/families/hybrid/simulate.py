@@ -50,7 +50,8 @@ class SimulatedHybrid(Plan):
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """All policies over the seeds ``seed``, ``seed + 1``, ...; each run ends once ``jobs`` tasks have come, if given.
+    """Return all policies over the seeds ``seed``, ``seed + 1``, ...; each run ends once ``jobs`` tasks have come, if
+    given.
 
     The value is the controller's mean cost. Raises MrdslError where the controller cannot promise a delay.
     """

@@ -75,7 +75,9 @@ def _bounds(facts: HybridFacts, queue: Queue) -> tuple[float, ...] | None:
 
 
 def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
-    """The acceptance fell short of alpha: what the policy promises over so short a run, and how long one would do."""
+    """Return the acceptance fell short of alpha: what the policy promises over so short a run, and how long one would
+    do.
+    """
     facts: HybridFacts = spec.facts
     span = _written(facts).span_of("acceptance") or queue.span
     floor = run.floor(asked)

@@ -64,7 +64,7 @@ def _in_burst(bursts: Bursts, horizon: int, random: np.random.RandomState) -> ND
 
 
 def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic, ...]]:
-    """The recorded arrivals by queue, over the horizon, and all that is wrong with the table."""
+    """Return the recorded arrivals by queue, over the horizon, and all that is wrong with the table."""
     source = facts.recorded
     if source is None:
         return {}, ()

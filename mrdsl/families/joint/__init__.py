@@ -28,7 +28,7 @@ def _paid_for(spec: Spec) -> float:
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """The greedy, which is exact or reports its bound; a solver for constraints and for formulations."""
+    """Return the greedy, which is exact or reports its bound; a solver for constraints and for formulations."""
     if formulation in ("P0", "P1") or compares_responses(spec):
         return "scip"
     return "greedy" if formulation is None and not spec.constraints else "highs"

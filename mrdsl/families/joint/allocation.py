@@ -81,7 +81,8 @@ def _fill_sorted(worth: Floats, wanted: Floats, left: Floats) -> Floats:
 
 
 def _fill_by_threshold(worth: Floats, room: Floats, left: float, vm_cost: float) -> Floats:
-    """One period without sorting: bisects a sorted sample for the marginal worth, sorts only what lies around it.
+    """Return one period without sorting: bisects a sorted sample for the marginal worth, sorts only what lies around
+    it.
 
     Masks are multiplied rather than indexed: many times faster on long arrays.
     """
@@ -167,7 +168,7 @@ def _of_classes(work: Workload, classes: Ints, period: int, left: float) -> Choi
 
 
 def _of_services(work: Workload, services: Ints, period: int) -> Choices:
-    """The least VMs, all that are used in full, and the last one."""
+    """Return the least VMs, all that are used in full, and the last one."""
     need, per_vm = work.need_high[period, services], work.worth[services]
     least = ceiling(work.need_low[period, services])
     vms = np.stack([least, np.maximum(least, floor(need)), np.maximum(least, ceiling(need))], axis=1)
@@ -179,7 +180,9 @@ def _of_services(work: Workload, services: Ints, period: int) -> Choices:
 
 
 def hull(options: Choices) -> Ints:
-    """The choices on the hulls: those below the line between two others of their unit are left out, again and again."""
+    """Return the choices on the hulls: those below the line between two others of their unit are left out, again and
+    again.
+    """
     at = np.arange(len(options.unit))
     while len(at) > 2:
         vms, avoided, unit = options.vms[at], options.avoided[at], options.unit[at]
@@ -204,7 +207,7 @@ class Rises:
 
 
 def after(options: Choices, ordered: Rises, taken: int) -> Ints:
-    """The choice of every unit once the first ``taken`` of the rises are taken."""
+    """Return the choice of every unit once the first ``taken`` of the rises are taken."""
     at = options.first.copy()
     np.maximum.at(at, options.unit[ordered.to[:taken]], ordered.to[:taken])
     return at
@@ -218,7 +221,7 @@ def wanted(work: Workload, period: int) -> Floats:
 
 
 def rises(options: Choices, vm_cost: float) -> Rises:
-    """The pieces that are worth their VMs."""
+    """Return the pieces that are worth their VMs."""
     at = hull(options)
     same = np.flatnonzero(options.unit[at[1:]] == options.unit[at[:-1]]) + 1
     end, start = at[same], at[same - 1]

@@ -38,7 +38,7 @@ MOST_WARNED = 5
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
-    """Mistakes and warnings, those of the demand table included."""
+    """Yield mistakes and warnings, those of the demand table included."""
     facts: JointFacts = spec.facts
     diagnostics = [
         *_anything(spec),
@@ -158,7 +158,7 @@ def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _shifts(facts: JointFacts) -> Iterator[Diagnostic]:
-    """A shift moves a typical day at will, and a table by whole rows."""
+    """Yield a shift moves a typical day at will, and a table by whole rows."""
     period = facts.cluster.period
     for nodes in (facts.classes, facts.services):
         shift = column(nodes, "shift")
@@ -193,7 +193,7 @@ def _table(spec: Spec) -> Iterable[Diagnostic]:
 
 
 def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
-    """A budget for what a plan holds: seconds and memory grow with periods times classes and services."""
+    """Yield a budget for what a plan holds: seconds and memory grow with periods times classes and services."""
     demand = facts.demand
     if demand is None:
         return
@@ -329,7 +329,7 @@ def _responses(spec: Spec) -> Iterator[tuple[int, Diagnostic]]:
 
 
 def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
-    """The least demand of some period is more than the cluster, or than its part, holds: by how much, per period.
+    """Yield the least demand of some period is more than the cluster, or than its part, holds: by how much, per period.
 
     A plan with fractional VMs may exist where one with whole VMs does not: what it needs is told beside.
     """

@@ -103,7 +103,7 @@ def _assumptions(spec: Spec) -> tuple[str, ...]:
 
 
 def operated(_: Spec, plan: JointPlan) -> Operated:
-    """The settings of a plan."""
+    """Return the settings of a plan."""
     return Operated(tuple(_settings(plan)))
 
 
@@ -128,7 +128,7 @@ RELAXED = "nothing: VMs and jobs in fractions"
 
 
 def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
-    """The costs of plans in fractions of everything, of whole VMs and jobs at once, and of whole slots on them.
+    """Return the costs of plans in fractions of everything, of whole VMs and jobs at once, and of whole slots on them.
 
     A class's VMs are its own in each, so that there is no cost of machines beside these. None where the costs are
     many, where jobs at once are fractions by the spec, and where a model compares response times. The plan's own cost
@@ -154,7 +154,7 @@ def _figures(plan: JointPlan) -> tuple[float, float, float]:
 
 
 def _in_fractions(plan: JointPlan) -> bool:
-    """Whether VMs or jobs at once are fractions, which only a relaxed plan has here."""
+    """Return True if VMs or jobs at once are fractions, which only a relaxed plan has here."""
     held = (plan.classes.vms, plan.services.vms, plan.classes.at_once)
     return not all(np.allclose(each, np.rint(each), rtol=0.0, atol=ROUNDING) for each in held)
 
@@ -176,7 +176,7 @@ MOST_PERIODS = 48
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """Sizes of the cluster that matter; the marginal unit and the worth of one VM more; every class's reason."""
+    """Return sizes of the cluster that matter; the marginal unit and the worth of one VM more; every class's reason."""
     if isinstance(result.plan, JointPlan):
         spec = as_planned(spec, result.plan.whole)
     work = workload(spec)
@@ -196,12 +196,14 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 
 def smallest_feasible(work: Workload) -> int:
-    """The smallest cluster, in whole VMs, that holds the least demand of every period."""
+    """Return the smallest cluster, in whole VMs, that holds the least demand of every period."""
     return _smallest(work, work.whole_vms(work.low))
 
 
 def smallest_without_rejections(work: Workload) -> int:
-    """The smallest cluster that serves, in whole VMs, whatever is worth its VMs; the rest stays at its least demand."""
+    """Return the smallest cluster that serves, in whole VMs, whatever is worth its VMs; the rest stays at its least
+    demand.
+    """
     return _smallest(work, _wanted(work))
 
 
@@ -216,7 +218,9 @@ def _wanted(work: Workload) -> Floats:
 
 
 def _smallest(work: Workload, vms: Floats) -> int:
-    """The smallest size whose parts hold ``vms`` (periods, units); parts of a split cluster grow with its size."""
+    """Return the smallest size whose parts hold ``vms`` (periods, units); parts of a split cluster grow with
+    its size.
+    """
     from dataclasses import replace
 
     size = int(vms.sum(axis=1).max())
@@ -278,7 +282,9 @@ def _name_of(work: Workload, part: slice) -> str:
 
 
 def _marginal(work: Workload, plan: JointPlan, part: slice, t: int) -> str:
-    """The unit that the next VM of the part would serve: of those short of VMs the one whose next VM avoids most."""
+    """Return the unit that the next VM of the part would serve: of those short of VMs the one whose next VM avoids
+    most.
+    """
     vms = np.concatenate([plan.classes.vms[t], plan.services.vms[t]])[part]
     if work.whole:
         return _marginal_jobs(work, part, t, vms)
@@ -304,7 +310,7 @@ def _marginal_jobs(work: Workload, part: slice, t: int, vms: Floats) -> str:
 
 
 def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
-    """Every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
+    """Return every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
     served = np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
     full = (served >= work.high * (1 - FEASIBILITY)) & ~work.never

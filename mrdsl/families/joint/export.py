@@ -17,7 +17,9 @@ VM = "vm"
 
 
 def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
-    """One cluster per period: the classes with their weights (47). Raises ValueError where the spec has no class."""
+    """Return one cluster per period: the classes with their weights (47). Raises ValueError where the spec has no
+    class.
+    """
     if not len(plan.class_names):
         raise ValueError("there is no class, and so no queue")
     periods = range(len(plan.vms))

@@ -139,7 +139,7 @@ class JointPlan(Plan):
         return classes
 
     def graph(self, title: str) -> Graph | None:
-        """The stages of the classes that consist of some, with tasks and times."""
+        """Return the stages of the classes that consist of some, with tasks and times."""
         from mrdsl.reporting.report import stage_graph
 
         return stage_graph(self.dags, title)
@@ -158,7 +158,7 @@ class JointPlan(Plan):
         return classes
 
     def tables(self) -> tuple[Table, ...]:
-        """Costs and VMs of every period, then what each class and service gets over all of them."""
+        """Return costs and VMs of every period, then what each class and service gets over all of them."""
         periods = Table(
             "Periods",
             ("period", "VMs", "utilization [%]", *(f"{part} {MONEY}" for part in ("operation", "penalties", "total"))),
@@ -224,7 +224,7 @@ class JointPlan(Plan):
 
 
 def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointPlan:
-    """The plan of an allocation: Remark 4, (62)-(65).
+    """Return the plan of an allocation: Remark 4, (62)-(65).
 
     ``vms`` and ``demand`` (periods, units): VMs held, and the jobs and rates that are admitted. (63), (64) as printed
     give the slots of all jobs of a period; one round of them is held at once.
@@ -273,13 +273,13 @@ def _column(of_all: Columns, place: int) -> Columns:
 
 
 def columns_of(plan: JointPlan) -> tuple[Floats, Floats]:
-    """The VMs, and the jobs and rates that are admitted, of all units; both (periods, units)."""
+    """Return the VMs, and the jobs and rates that are admitted, of all units; both (periods, units)."""
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
     return vms, np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
 
 
 def cost_of(work: Workload, plan: JointPlan) -> float:
-    """The cost of a plan for a spec that is at hand as arrays, from its VMs and what it admits."""
+    """Return the cost of a plan for a spec that is at hand as arrays, from its VMs and what it admits."""
     vms, served = columns_of(plan)
     return float(work.vm_cost * vms.sum() + ((work.expected - served) @ work.penalty).sum())
 

@@ -30,7 +30,9 @@ BEYOND = "is more than this cluster keeps"
 
 
 def upper_times(spec: Spec, plan: JointPlan) -> Floats:
-    """The upper estimate of a job of each class in its worst period [s]; NaN where it is not known or none runs."""
+    """Return the upper estimate of a job of each class in its worst period [s]; NaN where it is not known or
+    none runs.
+    """
     got = plan.classes
     upper = estimates_of(spec.facts.classes)["upper"]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:
-    """The limits that comparisons like ``response(checkout) <= 1 s`` put on single services.
+    """Return the limits that comparisons like ``response(checkout) <= 1 s`` put on single services.
 
     Such a limit is the same as a smaller ``response`` of the service.
     """
@@ -32,7 +32,7 @@ def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:
 
 
 def compares_responses(spec: Spec) -> bool:
-    """Whether a response time is compared in a way that is no plain limit, so that a model has to compute it."""
+    """Return True if a response time is compared in a way that is no plain limit, so that a model has to compute it."""
     return any(
         one.name == "response"
         for constraint in spec.constraints
@@ -43,14 +43,14 @@ def compares_responses(spec: Spec) -> bool:
 
 
 def compares_worst_period(spec: Spec) -> bool:
-    """Whether a quantity that is a maximum over several periods is compared: then a model picks the period."""
+    """Return True if a quantity that is a maximum over several periods is compared: then a model picks the period."""
     demand = spec.facts.demand
     several = demand is not None and demand.periods > 1
     return several and (compares_responses(spec) or "vms" in mentioned(spec))
 
 
 def mentioned(spec: Spec) -> set[str]:
-    """The names of the quantities that the spec compares."""
+    """Return the names of the quantities that the spec compares."""
     return {one.name for c in spec.constraints for side in (c.left, c.right) for one in quantities_in(side)}
 
 
@@ -68,7 +68,7 @@ def _limit(constraint: Constraint) -> tuple[str, float] | None:
 def offer(
     spec: Spec, model: Any, work: Workload, vms: Callable[[int, int], Any], demand: Callable[[int, int], Any]
 ) -> None:
-    """Sets ``model.plan_quantities``, where the spec compares any.
+    """Set ``model.plan_quantities``, where the spec compares any.
 
     ``vms(t, u)`` and ``demand(t, u)`` are expressions of unit u in period t, 0 where it has no demand.
     """
@@ -92,7 +92,7 @@ def offer(
 
 
 def _response(model: Any, work: Workload, k: int, held: Sequence[tuple[Any, Any]]) -> Any:
-    """The worst response of service k over the periods, (2) without its division: (R - L) (mu v - x) = v."""
+    """Return the worst response of service k over the periods, (2) without its division: (R - L) (mu v - x) = v."""
     import pyomo.environ as pyo
 
     mu, delay, most = (float(a[k]) for a in (work.queues.service_rate, work.queues.delay, work.queues.response))
@@ -106,7 +106,7 @@ def _response(model: Any, work: Workload, k: int, held: Sequence[tuple[Any, Any]
 
 
 def _limited(model: Any, k: int, spec: Spec) -> Any:
-    """A stand-in for a response that the model keeps below its limit anyhow."""
+    """Return a stand-in for a response that the model keeps below its limit anyhow."""
     import pyomo.environ as pyo
 
     service = spec.facts.services[k]
@@ -117,7 +117,7 @@ def _limited(model: Any, k: int, spec: Spec) -> Any:
 
 
 def _largest(model: Any, name: str, expressions: Sequence[Any], most: float) -> Any:
-    """The largest of the expressions: a variable that is at least each of them, and equal to the one picked."""
+    """Return the largest of the expressions: a variable that is at least each of them, and equal to the one picked."""
     import pyomo.environ as pyo
 
     if len(expressions) == 1:

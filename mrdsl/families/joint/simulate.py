@@ -27,7 +27,7 @@ from mrdsl.spec.spec import Spec
 
 
 def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[JointPlan, tuple[Diagnostic, ...]]:
-    """The plan with what independent runs showed of every class, in each period and over all of them.
+    """Return the plan with what independent runs showed of every class, in each period and over all of them.
 
     A period is run for itself, as long as its jobs need: as many users as jobs run at once submit job after job. What
     is said over all periods takes the runs of all of them, which have no job in common. Raises MrdslError where jobs
@@ -61,7 +61,7 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
 
 
 def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
-    """The classes in a period: jobs at once and slots, rounded up."""
+    """Return the classes in a period: jobs at once and slots, rounded up."""
     got = plan.classes
     return [
         Held(
@@ -85,5 +85,5 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
 
 
 def _ever(periods: Iterator[list[Held]]) -> list[Held]:
-    """Every class once, with the most jobs that it has at once in any period."""
+    """Return every class once, with the most jobs that it has at once in any period."""
     return [max(of_class, key=lambda held: held.users) for of_class in zip(*periods, strict=True)]

@@ -36,7 +36,7 @@ class Sweep:
         return self.operation + self.penalties
 
     def __add__(self, other: Sweep) -> Sweep:
-        """The totals of two parts of one cluster."""
+        """Return the totals of two parts of one cluster."""
         return Sweep(
             self.operation + other.operation,
             self.penalties + other.penalties,
@@ -46,7 +46,7 @@ class Sweep:
 
 
 def sweep(work: Workload, sizes: Floats, relax: bool, part: slice | None = None) -> Sweep:
-    """The optimum for every one of ``sizes`` (VMs, shape (sizes,)), for the units of ``part`` or for all.
+    """Return the optimum for every one of ``sizes`` (VMs, shape (sizes,)), for the units of ``part`` or for all.
 
     The part has each size to itself; ``work.size`` and ``work.partitioned`` play no role. The same as
     :func:`mrdsl.families.joint.allocation.fill` size by size, without the allocation to single units. Raises
@@ -99,7 +99,7 @@ class _Curves:
 
 
 def _without_noise(all_penalties: Floats, avoided: Floats) -> Floats:
-    """The penalties that are left, 0 where all are avoided but for rounding."""
+    """Return the penalties that are left, 0 where all are avoided but for rounding."""
     left = all_penalties - avoided
     return np.where(left < SAME_SUM * all_penalties, 0.0, left)
 
@@ -154,7 +154,9 @@ def _best_split(work: Workload, part: slice, split: int, period: int, left: Floa
 
 
 def _by_class_vms(work: Workload, part: slice, period: int, left: int) -> Floats:
-    """The most penalty that the classes of ``part`` avoid on exactly 0, 1, ... VMs beyond their least, or -inf."""
+    """Return the most penalty that the classes of ``part`` avoid on exactly 0, 1, ... VMs beyond their least,
+    or -inf.
+    """
     options = choices(work, part, period, float(left))
     more = (options.vms - options.vms[options.first][options.unit]).astype(int)
     room = int(np.minimum(left, np.bincount(options.unit, more).sum() if len(more) else 0))

@@ -127,7 +127,7 @@ class Facts:
         return (slice(0, self.classes), held), (slice(self.classes, units), cluster.size - held)
 
     def _needs(self) -> tuple[Floats, Floats]:
-        """The VMs for all expected demand, of classes and of services, (periods, classes or services).
+        """Return the VMs for all expected demand, of classes and of services, (periods, classes or services).
 
         None for those whose promises no VMs keep: all of it is rejected.
         """
@@ -160,7 +160,7 @@ class Facts:
 
 
 def _turns_of(period: float, deadline: float) -> float:
-    """The jobs that one place takes in a period, played through."""
+    """Return the jobs that one place takes in a period, played through."""
     if deadline <= period * (1 + FEASIBILITY):
         starts, now = 0, 0.0
         while now + deadline <= period * (1 + FEASIBILITY) and starts < MOST_TURNS:
@@ -236,7 +236,7 @@ def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
 
 
 def _units_of(plan: JointPlan) -> tuple[Floats, Floats]:
-    """The VMs of every unit, and its jobs or rate, (periods, units)."""
+    """Return the VMs of every unit, and its jobs or rate, (periods, units)."""
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
     return vms, np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
 
@@ -278,7 +278,7 @@ def _deadlines(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
 
 
 def _hosting(known: Facts, plan: JointPlan) -> Floats:
-    """The VMs that the slots of each class add up to; slots of a kind that no VM hosts take infinitely many."""
+    """Return the VMs that the slots of each class add up to; slots of a kind that no VM hosts take infinitely many."""
     total = np.zeros_like(plan.classes.vms)
     for slots, hosted in zip((plan.classes.map_slots, plan.classes.reduce_slots), known.hosted, strict=True):
         total = total + np.where(slots > 0.0, slots / np.where(np.isnan(hosted), np.nan, hosted), 0.0)

@@ -50,7 +50,7 @@ Flags = NDArray[np.bool_]
 
 
 def expected_demand(spec: Spec) -> tuple[Floats, Floats]:
-    """The least and the expected demand of a checked spec, each of the shape (periods, classes + services).
+    """Return the least and the expected demand of a checked spec, each of the shape (periods, classes + services).
 
     ``floor`` of the demand block says which part of the expected demand is the least one; without it, that is the
     ratio of the ends of ``jobs`` and ``rate`` (all of it where they are left out).
@@ -81,7 +81,7 @@ def _expected_demand(spec: Spec) -> tuple[Floats, Floats]:
 
 
 def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
-    """The demand table as (periods, classes + services), and what is wrong with it."""
+    """Return the demand table as (periods, classes + services), and what is wrong with it."""
     from mrdsl.exchange.demand import Wanted, read_demand
 
     facts: JointFacts = spec.facts
@@ -99,12 +99,12 @@ def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
 
 
 def _beside(spec_file: str, written: str) -> str:
-    """A file's name as messages show it: as seen from where the spec's own name is."""
+    """Return a file's name as messages show it: as seen from where the spec's own name is."""
     return str(Path(spec_file).parent / written)
 
 
 def _shifted(table: Floats, steps: NDArray[np.int_]) -> Floats:
-    """Every column moved cyclically: what is ``steps`` periods ahead happens as much earlier."""
+    """Return every column moved cyclically: what is ``steps`` periods ahead happens as much earlier."""
     rows = (np.arange(len(table))[:, None] + steps) % len(table)
     return np.take_along_axis(table, rows, axis=0)
 
@@ -251,12 +251,12 @@ class Workload:
         return self.high * self.vms_per_demand
 
     def jobs_at_once(self, jobs: Floats, relax: bool) -> Floats:
-        """Jobs of every class that run at the same time, for ``jobs`` (..., classes) in a period."""
+        """Return jobs of every class that run at the same time, for ``jobs`` (..., classes) in a period."""
         share = jobs / self.execution.reuse
         return ceiling(share) if self.whole and not relax else share
 
     def whole_vms(self, demand: Floats) -> Floats:
-        """The least whole VMs that serve ``demand`` (periods, units)."""
+        """Return the least whole VMs that serve ``demand`` (periods, units)."""
         if not self.whole:
             return ceiling(demand * self.vms_per_demand)
         split = self.classes
@@ -264,7 +264,7 @@ class Workload:
         return ceiling(np.concatenate([by_class, demand[:, split:] * self.vms_per_demand[split:]], axis=1))
 
     def served_by(self, vms: Floats, relax: bool) -> Floats:
-        """The demand that ``vms`` (periods, units) VMs serve, at most the expected one."""
+        """Return the demand that ``vms`` (periods, units) VMs serve, at most the expected one."""
         served = np.minimum(vms / self.vms_per_demand, self.high)
         full = vms >= self.need_high
         if self.whole and not relax:
@@ -286,7 +286,7 @@ class Workload:
 
     @property
     def partitioned(self) -> bool:
-        """Whether classes and services have a part of the cluster each."""
+        """Return True if classes and services have a part of the cluster each."""
         return self.share is not None
 
     def period(self, t: int) -> Workload:
@@ -295,7 +295,7 @@ class Workload:
 
 
 def parts(work: Workload) -> tuple[tuple[slice, float], ...]:
-    """The parts of the cluster, each a slice of the units with its whole VMs, rounded to the nearest."""
+    """Return the parts of the cluster, each a slice of the units with its whole VMs, rounded to the nearest."""
     units = len(work.worth)
     if work.share is None:
         return ((slice(0, units), float(work.size)),)
@@ -304,13 +304,13 @@ def parts(work: Workload) -> tuple[tuple[slice, float], ...]:
 
 
 def vm_bounds(spec: Spec, work: Workload, relax: bool) -> tuple[Floats, Floats]:
-    """The VMs of every unit, for its least demand and for all of it; ``subject to`` may ask for idle ones."""
+    """Return the VMs of every unit, for its least demand and for all of it; ``subject to`` may ask for idle ones."""
     least, most = (work.need_low, work.need_high) if relax else (work.whole_vms(work.low), work.whole_vms(work.high))
     return least, np.maximum(least, np.full_like(least, work.size) if spec.constraints else most)
 
 
 def _share_by_peaks(need: Floats, classes: int) -> float | None:
-    """The classes' part of a cluster that is split in proportion to the daily peaks (4.1.2).
+    """Return the classes' part of a cluster that is split in proportion to the daily peaks (4.1.2).
 
     None where there are classes only or services only: then the whole cluster is theirs.
     """
@@ -321,7 +321,7 @@ def _share_by_peaks(need: Floats, classes: int) -> float | None:
 
 
 def workload(spec: Spec) -> Workload:
-    """The arrays of a checked spec."""
+    """Return the arrays of a checked spec."""
     facts: JointFacts = spec.facts
     cluster = facts.cluster
     low, expected = expected_demand(spec)

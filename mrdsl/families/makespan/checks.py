@@ -15,7 +15,7 @@ from mrdsl.spec.spec import Spec
 
 
 def check(spec: Spec) -> Iterable[Diagnostic]:
-    """Every mistake, in the order of the facts."""
+    """Yield every mistake, in the order of the facts."""
     facts: MakespanFacts = spec.facts
     if not len(facts.jobs) and not len(facts.classes):
         yield error(
@@ -34,7 +34,7 @@ def check(spec: Spec) -> Iterable[Diagnostic]:
 
 
 def _too_many_waves(facts: MakespanFacts) -> Iterator[Diagnostic]:
-    """A budget for what every evaluation of an order runs through: jobs, and waves of their tasks."""
+    """Yield a budget for what every evaluation of an order runs through: jobs, and waves of their tasks."""
     most = 0.0
     place = None
     total = 0.0
@@ -75,7 +75,7 @@ def _waves(jobs: Sequence[Job], slots: MapReduceSlots) -> list[float]:
 
 
 def _suspects(jobs: Sequence[Job]) -> Iterator[Job]:
-    """The jobs that may hold a mistake: all, or of a long table only those that are not plainly in order."""
+    """Yield the jobs that may hold a mistake: all, or of a long table only those that are not plainly in order."""
     if not isinstance(jobs, Columns):
         yield from jobs
         return
@@ -163,7 +163,7 @@ def _check_phase(job: Job, phase: str, tasks: MapTasks | ReduceTasks) -> Iterato
 
 
 def _clashes(facts: MakespanFacts) -> Iterator[Diagnostic]:
-    """Two jobs of one name, of which one comes from a class."""
+    """Yield two jobs of one name, of which one comes from a class."""
     jobs = {job.name: job for job in facts.jobs} if len(facts.classes) else {}
     for cls in facts.classes:
         names = [cls.name] if cls.jobs == 1 else [f"{cls.name}-{i}" for i in range(1, cls.jobs + 1)]

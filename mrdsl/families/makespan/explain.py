@@ -43,7 +43,7 @@ _ASSUMPTIONS = (
 
 
 def operated(_: Spec, plan: MakespanPlan) -> Operated:
-    """The settings of a plan."""
+    """Return the settings of a plan."""
     return Operated(tuple(_settings(plan)))
 
 

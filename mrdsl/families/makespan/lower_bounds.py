@@ -40,7 +40,7 @@ class _Machine:
     slots: int
 
     def refutes(self, makespan: float) -> bool:
-        """Whether some window of time has too much to do."""
+        """Return True if some window of time has too much to do."""
         latest = makespan - self.tail - self.time
         if (latest < self.release).any():
             return True
@@ -56,7 +56,7 @@ class _Machine:
         return False
 
     def _some(self, moments: Floats) -> Floats:
-        """Sorts moments; keeps about the root of ``MOST_CELLS / jobs`` of them, the first and the last among them."""
+        """Sort moments; keeps about the root of ``MOST_CELLS / jobs`` of them, the first and the last among them."""
         moments = np.unique(moments)
         most = max(2, int((MOST_CELLS / max(len(self.tasks), 1)) ** 0.5))
         if len(moments) <= most:
@@ -66,7 +66,7 @@ class _Machine:
 
 
 def energetic_bound(batch: Batch, known: float) -> float:
-    """The energetic bound in ticks, at least ``known``, a valid bound."""
+    """Return the energetic bound in ticks, at least ``known``, a valid bound."""
     if not len(batch):
         return known
     heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)
@@ -81,7 +81,8 @@ def energetic_bound(batch: Batch, known: float) -> float:
 
 
 def least_not_refuted(refutes: Refutation, known: float) -> float:
-    """The least whole number from ``known`` on that is not refuted, where smaller ones are whenever greater ones are.
+    """Return the least whole number from ``known`` on that is not refuted, where smaller ones are whenever greater ones
+    are.
 
     Only a number whose predecessor was refuted, or ``known`` itself, is returned, so the bound holds in any case.
     """
@@ -121,7 +122,7 @@ class LowerBounds:
 
 
 def lower_bounds(batch: Batch) -> LowerBounds:
-    """All bounds of a batch, in ticks."""
+    """Return all bounds of a batch, in ticks."""
     if not len(batch):
         return LowerBounds(0.0, 0.0, 0.0, 0.0)
     heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)

@@ -47,16 +47,16 @@ class Grid:
         return 3 * len(self.jobs) * ceiling
 
     def steps(self, ticks: float) -> int:
-        """Ticks in steps, rounded up."""
+        """Return ticks in steps, rounded up."""
         return ceil(ticks / self.unit)
 
     def whole_steps(self, ticks: float) -> int:
-        """Ticks in steps, rounded down."""
+        """Return ticks in steps, rounded down."""
         return int(ticks // self.unit)
 
 
 def grid_of(batch: Batch, unit: float | None = None) -> Grid:
-    """The batch in steps of ``unit`` ticks, by default its own, which is exact.
+    """Return the batch in steps of ``unit`` ticks, by default its own, which is exact.
 
     A coarser unit rounds every task time down: starts rounded down then keep every schedule feasible, so what the
     grid refutes is impossible. A makespan of C ticks takes ``floor(C / unit)`` steps at most.
@@ -84,7 +84,7 @@ def grid_of(batch: Batch, unit: float | None = None) -> Grid:
 
 
 def time_indexed(grid: Grid, floor: int, ceiling: int) -> pyo.ConcreteModel:
-    """The model for makespans from ``floor`` to ``ceiling`` steps; infeasible where none of them can be reached.
+    """Return the model for makespans from ``floor`` to ``ceiling`` steps; infeasible where none of them can be reached.
 
     The objective is the makespan in steps.
     """
@@ -163,7 +163,7 @@ def _share_slots(model: pyo.ConcreteModel, grid: Grid, floor: int, ceiling: int)
 
 
 def waves_of(batch: Batch, model: Any) -> list[Wave]:
-    """The waves that a solved model's counts stand for, on the batch's own grid."""
+    """Return the waves that a solved model's counts stand for, on the batch's own grid."""
 
     def waves(phase: Phase, counts: Any, times: Floats) -> list[Wave]:
         counted = ((j, t, round(variable.value or 0.0)) for (j, t), variable in counts.items())
@@ -178,7 +178,7 @@ MOST_TERMS = 10_000_000
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
-    """The model of a spec, its objective in seconds. Raises MrdslError ``too-large`` and ``unable-solver``."""
+    """Return the model of a spec, its objective in seconds. Raises MrdslError ``too-large`` and ``unable-solver``."""
     if relax:
         raise MrdslError(
             [
@@ -215,7 +215,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> MakespanPlan:
-    """The plan in a solved model, every task where the model has it."""
+    """Return the plan in a solved model, every task where the model has it."""
     batch = batch_of(spec)
     return plan_of(batch, in_order_of_start(batch, waves_of(batch, model)), lower_bounds(batch).best)
 
@@ -251,7 +251,7 @@ def _refuse_waiting(spec: Spec) -> None:
 
 
 def _is_kept_by_haste(comparison: Constraint) -> bool:
-    """Whether a comparison only bounds finishing from above, so that no plan has to wait for it."""
+    """Return True if a comparison only bounds finishing from above, so that no plan has to wait for it."""
     low, high = comparison.left, comparison.right
     if comparison.comparison == ">=":
         low, high = high, low
@@ -259,7 +259,7 @@ def _is_kept_by_haste(comparison: Constraint) -> bool:
 
 
 def _grows(expression: Expression) -> bool:
-    """Whether an expression is larger where its quantities are, as far as its form says."""
+    """Return True if an expression is larger where its quantities are, as far as its form says."""
     match expression:
         case Operation("+" | "min" | "max", operands):
             return all(map(_grows, operands))
@@ -270,7 +270,7 @@ def _grows(expression: Expression) -> bool:
 
 
 def _largest(expression: Expression) -> float:
-    """The largest constant in an expression: a plan may have to wait for that long."""
+    """Return the largest constant in an expression: a plan may have to wait for that long."""
     match expression:
         case Constant(value):
             return abs(value)

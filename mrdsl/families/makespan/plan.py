@@ -69,7 +69,7 @@ class MakespanPlan(Plan):
         return max((times.finish for times in self.jobs.values()), default=0.0)
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         document = super().document()
         if self.whole is not None:
             document["makespan"] = self.whole.beside()
@@ -85,7 +85,7 @@ class MakespanPlan(Plan):
         return outcomes_of(seen, (name for name, each in seen.items() if each.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
-        """Pools with their orders, jobs with their times, and what was seen of the first 20 of them in runs."""
+        """Return pools with their orders, jobs with their times, and what was seen of the first 20 of them in runs."""
         pools = Table(
             "Pools",
             ("pool", "map slots", "reduce slots", "order"),
@@ -102,7 +102,7 @@ class MakespanPlan(Plan):
         return pools, jobs, table_of(seen[: 1 + SHOWN], "what ends")
 
     def bars(self) -> tuple[Bar, ...]:
-        """A bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""
+        """Return a bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""
         from mrdsl.core.charts import Bar
 
         waves = self.waves if 0 < len(self.waves) <= BARS else self._phases()

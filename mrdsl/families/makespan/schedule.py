@@ -69,12 +69,12 @@ class Batch:
         )
 
     def seconds(self, ticks: float) -> float:
-        """Ticks in seconds."""
+        """Return ticks in seconds."""
         return float(ticks) * self.tick
 
 
 def batch_of(spec: Spec) -> Batch:
-    """The batch that a spec states, jobs in spec order, then those of classes."""
+    """Return the batch that a spec states, jobs in spec order, then those of classes."""
     facts: MakespanFacts = spec.facts
     parts = [_columns(facts.jobs, facts), _columns(facts.classes, facts)]
     repeat = np.concatenate([np.ones(len(facts.jobs)), column(facts.classes, "jobs", 1.0)]).astype(int)
@@ -94,7 +94,9 @@ def batch_of(spec: Spec) -> Batch:
 
 
 def job_names(facts: MakespanFacts) -> tuple[str, ...]:
-    """The names of all jobs: those of ``job`` blocks, then NAME-1 to NAME-k for a class of k jobs (NAME for one)."""
+    """Return the names of all jobs: those of ``job`` blocks, then NAME-1 to NAME-k for a class of k jobs (NAME for
+    one).
+    """
     names = [str(name) for name in names_of(facts.jobs)]
     counts = column(facts.classes, "jobs", 1.0)
     for name, count in zip(names_of(facts.classes), counts, strict=True):
@@ -103,7 +105,7 @@ def job_names(facts: MakespanFacts) -> tuple[str, ...]:
 
 
 def _tick(stacked: Sequence[Floats]) -> float:
-    """A microsecond, or ten times as long until the whole batch on one slot stays exact."""
+    """Return a microsecond, or ten times as long until the whole batch on one slot stays exact."""
     map_tasks, map_time, reduce_tasks, reduce_time = stacked
     total = float(np.sum(map_tasks * map_time) + np.sum(reduce_tasks * reduce_time))
     tick = TICK
@@ -113,7 +115,7 @@ def _tick(stacked: Sequence[Floats]) -> float:
 
 
 def _columns(jobs: Sequence[Job], facts: MakespanFacts) -> tuple[Floats, Floats, Floats, Floats]:
-    """Tasks and seconds per task of both phases of each job.
+    """Return tasks and seconds per task of both phases of each job.
 
     A profile's phase takes what the wave-based model says of it on the whole cluster (003, eq. 3.1-3.10), evenly
     spread over its waves: a map task (min + max)/2, a reduce task the same of its own time plus the typical shuffle,
@@ -171,13 +173,13 @@ class Schedule:
 
 
 def simulate(batch: Batch, pools: Iterable[PoolOrder]) -> Schedule:
-    """Runs every pool by itself, at task and slot level."""
+    """Run every pool by itself, at task and slot level."""
     kept = tuple(pools)
     return Schedule(kept, tuple(wave for i, pool in enumerate(kept) for wave in simulate_pool(batch, pool, i)))
 
 
 def simulate_pool(batch: Batch, pool: PoolOrder, index: int = 0) -> list[Wave]:
-    """The waves of one pool: maps in order; reduce phases as the map phases end, ties in order."""
+    """Return the waves of one pool: maps in order; reduce phases as the map phases end, ties in order."""
     maps = run(
         (Tasks(j, int(batch.map_tasks[j]), float(batch.map_time[j])) for j in pool.order),
         pool.map_slots,
@@ -188,7 +190,7 @@ def simulate_pool(batch: Batch, pool: PoolOrder, index: int = 0) -> list[Wave]:
 
 
 def reduce_sequence(batch: Batch, order: Sequence[int], map_end: dict[int, float]) -> list[Tasks]:
-    """The reduce phases of the jobs in the order in which their map phases end, ties in the given order."""
+    """Return the reduce phases of the jobs in the order in which their map phases end, ties in the given order."""
     turn = sorted(order, key=lambda j: map_end[j])
     return [
         Tasks(j, int(batch.reduce_tasks[j]), float(batch.reduce_time[j]), map_end[j])
@@ -206,12 +208,12 @@ def ends(waves: Iterable[Wave]) -> dict[int, float]:
 
 
 def whole_cluster(batch: Batch, order: Sequence[int]) -> tuple[PoolOrder, ...]:
-    """One pool of all slots."""
+    """Return one pool of all slots."""
     return (PoolOrder(batch.map_slots, batch.reduce_slots, tuple(int(j) for j in order)),)
 
 
 def earlier(batch: Batch, waves: Sequence[Wave]) -> Schedule:
-    """The same tasks in the same sequence on one pool, none later than before, without needless idle time."""
+    """Return the same tasks in the same sequence on one pool, none later than before, without needless idle time."""
     ordered = sorted(waves, key=lambda w: (w.start, w.job))
     maps = run((Tasks(w.job, w.count, w.length) for w in ordered if w.phase == "map"), batch.map_slots, "map")
     mapped = ends(maps)
@@ -220,7 +222,7 @@ def earlier(batch: Batch, waves: Sequence[Wave]) -> Schedule:
 
 
 def in_order_of_start(batch: Batch, waves: Sequence[Wave]) -> Schedule:
-    """A schedule on one pool whose waves were placed freely; its order is that of the jobs' first starts."""
+    """Return a schedule on one pool whose waves were placed freely; its order is that of the jobs' first starts."""
     first: dict[int, float] = {}
     for wave in waves:
         if wave.phase == "map":
@@ -230,7 +232,7 @@ def in_order_of_start(batch: Batch, waves: Sequence[Wave]) -> Schedule:
 
 
 def plan_of(batch: Batch, schedule: Schedule, lower_bound: float) -> MakespanPlan:
-    """The plan of a schedule; ``lower_bound`` in ticks."""
+    """Return the plan of a schedule; ``lower_bound`` in ticks."""
     names, tick = batch.names, batch.tick
     start: dict[int, float] = {}
     map_end: dict[int, float] = {}

@@ -29,7 +29,7 @@ class Ran:
 
 
 def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[MakespanPlan, tuple[Diagnostic, ...]]:
-    """The plan with what independent runs of the batch showed: when each job and the last one ends.
+    """Return the plan with what independent runs of the batch showed: when each job and the last one ends.
 
     Slots that fall free take tasks as the plan says: by its pools' orders, or, where its tasks start otherwise, in the
     sequence of their starts. Without a spread every run is the plan, to the last tick. Limits of ``subject to`` on the
@@ -81,7 +81,7 @@ class _Sequence:
             self.waves = _as_planned(plan, number)
 
     def _by_rule(self, plan: MakespanPlan) -> bool:
-        """Whether the plan's times are those that its orders make."""
+        """Return True if the plan's times are those that its orders make."""
         pools = zip(plan.pools, self.orders, strict=True)
         made = simulate(self.batch, (PoolOrder(p.map_slots, p.reduce_slots, order) for p, order in pools)).waves
         tick = self.batch.tick
@@ -89,7 +89,7 @@ class _Sequence:
         return wanted == sorted((w.job, w.phase, w.count, round(w.start / tick)) for w in plan.waves)
 
     def run(self, factors: Factors, run: int) -> Ran:
-        """One run."""
+        """Return one run."""
         batch = self.batch
         maps = [self._times(factors, run, j, "map") for j in range(len(batch))]
         reduces = [self._times(factors, run, j, "reduce") for j in range(len(batch))]
@@ -118,7 +118,7 @@ class _Sequence:
 
 
 def _as_planned(plan: MakespanPlan, number: Mapping[str, int]) -> dict[tuple[int, str], list[tuple[int, slice]]]:
-    """The waves of a plan by their starts, those that start together by the order of their pool."""
+    """Return the waves of a plan by their starts, those that start together by the order of their pool."""
     places = [{name: place for place, name in enumerate(pool.order)} for pool in plan.pools]
     waves: dict[tuple[int, str], list[tuple[int, slice]]] = defaultdict(list)
     begun: dict[tuple[str, str], int] = defaultdict(int)

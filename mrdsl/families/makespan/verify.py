@@ -129,7 +129,7 @@ def _phases(
 
 
 def _peak(waves: Sequence[TaskWave], slack: float) -> int:
-    """The most tasks at once; a task that starts as another ends does not meet it."""
+    """Return the most tasks at once; a task that starts as another ends does not meet it."""
     events = sorted(
         [(wave.start + slack / 2, wave.count) for wave in waves]
         + [(wave.end - slack / 2, -wave.count) for wave in waves],

@@ -32,7 +32,7 @@ def check(spec: Spec) -> Iterable[Diagnostic]:
 
 
 def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
-    """Deadlines that are shorter than one wave of map and one of reduce tasks: no cluster meets them.
+    """Yield deadlines that are shorter than one wave of map and one of reduce tasks: no cluster meets them.
 
     No plan keeps them where more jobs are so than may be late; a warning says it where they are fewer.
     """
@@ -264,7 +264,7 @@ def _last_arrival(facts: ScheduleFacts) -> float:
 
 
 def _least(factor: Distribution) -> float:
-    """The least value where the distribution has one, else -infinity."""
+    """Return the least value where the distribution has one, else -infinity."""
     match factor.name:
         case "uniform" | "uniform_int":
             return float(factor.parameters[0])

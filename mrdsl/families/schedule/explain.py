@@ -61,7 +61,7 @@ OWN = "which VMs are rented when, the policy decides as jobs come; `mrdsl compar
 
 
 def operated(spec: Spec, _: SchedulePlan) -> Operated:
-    """The policy's options."""
+    """Return the policy's options."""
     return Operated(settings_of(spec.facts.policy, "policy"), OWN)
 
 
@@ -78,7 +78,9 @@ ON_PURPOSE = "late on purpose, where it saves most"
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """Causes of lateness, the jobs that VMs were rented for, and what ``frugal`` would do with as many late jobs."""
+    """Return causes of lateness, the jobs that VMs were rented for, and what ``frugal`` would do with as many late
+    jobs.
+    """
     plan = result.plan
     if plan is None:
         return ()
@@ -159,7 +161,7 @@ def _stories(entries: Sequence[Entry]) -> dict[str, _Story]:
 
 
 def _cause(job: Job, story: _Story, boot: float, policy: Policy) -> str:
-    """The first reason without which the job would have been in time; (3.15) only where whole waves show it."""
+    """Return the first reason without which the job would have been in time; (3.15) only where whole waves show it."""
     least = sum(job.durations)
     if job.submit + least > job.punctual_until:
         return NEVER
@@ -190,7 +192,7 @@ def _ends(job: Job, story: _Story, boot: float, every_idle: bool) -> float:
 
 
 def _renters(spec: Spec, entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
-    """The job whose tasks are placed first on rented VMs is the one that they were rented for."""
+    """Return the job whose tasks are placed first on rented VMs is the one that they were rented for."""
     open_: dict[int, Mapping[str, Any]] = {}
     rented: Counter[str] = Counter()
     phases: dict[str, str] = {}

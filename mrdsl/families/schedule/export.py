@@ -14,7 +14,7 @@ from mrdsl.spec.spec import Spec
 
 
 def deployments(spec: Spec, plan: SchedulePlan) -> tuple[Deployment, ...]:
-    """The one cluster of a run. Raises TargetError where the run is not known, as in a saved plan."""
+    """Return the one cluster of a run. Raises TargetError where the run is not known, as in a saved plan."""
     facts: ScheduleFacts = spec.facts
     if plan.log is None:
         raise TargetError(

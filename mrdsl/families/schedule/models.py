@@ -59,7 +59,7 @@ class Instance:
     broken_free: bool = True
 
     def steps(self, time: float) -> int:
-        """A time of the instance in steps."""
+        """Return a time of the instance in steps."""
         return round(time / self.step)
 
     @cached_property
@@ -94,7 +94,8 @@ class Instance:
         return (lease[1] - lease[0]) // self.period
 
     def _taken(self, start: int) -> Iterator[int]:
-        """The steps at which the market can take a VM that starts at a step: where the price is higher than ever since.
+        """Yield the steps at which the market can take a VM that starts at a step: where the price is higher than ever
+        since.
 
         Up to the horizon, and only where the period that is broken off is free.
         """
@@ -108,7 +109,7 @@ class Instance:
                 yield move
 
     def starts(self, job: Job, phase: int) -> range:
-        """The steps at which a task of a job may start."""
+        """Return the steps at which a task of a job may start."""
         map_steps = self.steps(job.map_time)
         first = self.steps(job.submit) + (map_steps if phase else 0)
         return range(first, self.horizon - self.steps(job.durations[phase]) + 1)
@@ -123,7 +124,7 @@ class Instance:
 
 
 def instance_of(spec: Spec) -> Instance:
-    """The instance of a spec; raises ``too-large``, ``off-grid`` or ``empty-trace`` where it is none."""
+    """Return the instance of a spec; raises ``too-large``, ``off-grid`` or ``empty-trace`` where it is none."""
     facts: ScheduleFacts = spec.facts
     machine = machine_type(facts.vms[0])
     offline_jobs = []
@@ -202,7 +203,7 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> SchedulePlan:
-    """The plan of an optimal schedule; lateness from the starts."""
+    """Return the plan of an optimal schedule; lateness from the starts."""
     one = instance_of(spec)
     ends: dict[int, int] = {}
     work = 0.0
@@ -288,7 +289,7 @@ def _add_slots(model: Any, one: Instance) -> None:
 
 
 def _step(times: list[float], spec: Spec) -> float:
-    """The greatest step that divides all times, in whole milliseconds."""
+    """Return the greatest step that divides all times, in whole milliseconds."""
     ticks = [round(time / TICK) for time in times]
     if any(abs(tick * TICK - time) > OFF_TICK for tick, time in zip(ticks, times, strict=True)):
         raise MrdslError(

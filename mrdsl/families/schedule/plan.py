@@ -92,7 +92,7 @@ class SchedulePlan(Plan):
     )
 
     def tables(self) -> tuple[Table, ...]:
-        """Jobs and lateness, then machines and money."""
+        """Return jobs and lateness, then machines and money."""
         late = Table(
             "Jobs",
             ("jobs", "late", "late [%]", "late by, mean [s]", "median [s]", "95% [s]", "most [s]"),
@@ -126,7 +126,7 @@ class SchedulePlan(Plan):
         return late, machines, run
 
     def trace(self) -> Trace:
-        """Every decision of the run (of several: of the first), which is run again for it."""
+        """Return every decision of the run (of several: of the first), which is run again for it."""
         entries = self.log() if self.log is not None else ()
         return Trace(
             ("time [s]", "what", *DETAILS),
@@ -157,7 +157,7 @@ def _bar(placed: Mapping[str, Any], rented: Mapping[int, Mapping[str, Any]], tak
 
 
 def plan_of(seen: Observed, slots_per_vm: int, log: Callable[[], Sequence[Entry]] | None = None) -> SchedulePlan:
-    """The plan of a finished simulation; ``slots_per_vm`` counts map and reduce slots; ``log`` runs it again."""
+    """Return the plan of a finished simulation; ``slots_per_vm`` counts map and reduce slots; ``log`` runs it again."""
     bill, late = seen.bill, seen.lateness
     there = (bill.on_demand_seconds + bill.spot_seconds + bill.broken_seconds) * slots_per_vm
     return SchedulePlan(

@@ -53,7 +53,7 @@ class SimulatedSchedule(SchedulePlan):
     observed: Mapping[str, Interval] = field(default_factory=dict)
 
     def tables(self) -> tuple[Table, ...]:
-        """The mean run, and how far the runs lie apart."""
+        """Return the mean run, and how far the runs lie apart."""
         rows = [
             (f"cost {MONEY}" if name == "cost" else name, each.mean, each.half_width)
             for name, each in self.observed.items()
@@ -62,13 +62,14 @@ class SimulatedSchedule(SchedulePlan):
 
 
 def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
-    """One run of the spec's policy from a seed, with the first ``jobs`` jobs or all of them."""
+    """Return one run of the spec's policy from a seed, with the first ``jobs`` jobs or all of them."""
     run = simulation(spec.facts, seed, jobs=islice(jobs_of(spec.facts, seed), jobs))
     return plan_of(run.run(), sum(run.machine.slots), partial(decisions, spec.facts, seed, jobs))
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew.
+    """Return the policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn
+    anew.
 
     What `solve with` names decides, with its options and within its limits, which are those of each run. Raises
     MrdslError where a run of it shows nothing.
@@ -80,7 +81,8 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Resul
 
 
 def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], SchedulePlan] | None:
-    """One run by the pipeline that ``solve with`` names, by its seed; None where it names none, or asks for a model.
+    """Return one run by the pipeline that ``solve with`` names, by its seed; None where it names none, or asks for a
+    model.
 
     Raises MrdslError where an option is none of the method's, and where only the first jobs are asked for, of which no
     method but the spec's own policy is told.
@@ -111,7 +113,7 @@ def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], ScheduleP
 
 
 def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:
-    """The mean plan of several runs, with intervals."""
+    """Return the mean plan of several runs, with intervals."""
     quantities = {
         "tardy_share": [plan.jobs.tardy_share for plan in plans],
         "cost": [plan.cost.total for plan in plans],
@@ -190,7 +192,7 @@ class Recorder:
 
 
 def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
-    """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness.
+    """Return one run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness.
 
     Raises MrdslError where what `solve with` names keeps no log of a run.
     """
@@ -225,7 +227,7 @@ def _log_of_method(spec: Spec, seed: int) -> Sequence[Entry] | None:
 
 
 def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: str) -> tuple[Path, ...]:
-    """The plots of a run."""
+    """Return the plots of a run."""
     lines = {
         name: _sampled(name.replace("_", " "), steps, start, end) for name, steps in recorder.steps.items() if steps
     }
@@ -252,7 +254,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
 
 
 def _sampled(name: str, steps: Sequence[tuple[float, float]], start: float, end: float) -> Series:
-    """A step function at evenly spaced moments, the highest value of each stretch where it moves more often."""
+    """Return a step function at evenly spaced moments, the highest value of each stretch where it moves more often."""
     times = [time for time, _ in steps]
     edges = np.linspace(start, end, POINTS)
     values = []

@@ -24,7 +24,7 @@ EMPTY_INPUT_SECONDS = 1.0
 
 
 def jobs(facts: ScheduleFacts, seed: int) -> Iterator[Job]:
-    """All jobs by submit time, deadlines drawn from the seed; the same sequence on every machine."""
+    """Yield all jobs by submit time, deadlines drawn from the seed; the same sequence on every machine."""
     streams = [_from_class(each, facts.horizon or 0.0, seed) for each in facts.classes]
     if facts.arrivals is not None:
         streams.append(_from_file(facts.arrivals, seed))
@@ -54,7 +54,7 @@ def shortest(map_time: float, shuffle_time: float, reduce_time: float) -> float:
 
 
 def lines(source: Source, mistakes: list[Diagnostic]) -> Iterator[SwimJob] | Iterator[TableJob]:
-    """The jobs of a file in its order; broken lines are told in ``mistakes``. Raises FormatError."""
+    """Yield the jobs of a file in its order; broken lines are told in ``mistakes``. Raises FormatError."""
     reader = named(JOBS, source.reader)
     assert reader is not None, source.reader
     return reader.read(source.path, mistakes)
@@ -127,7 +127,7 @@ def _factors(factor: float | Distribution, seed: int, place: str) -> Iterator[fl
 
 
 def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> PriceSteps | None:
-    """The step function of the vm's zone, instance type and product; ``until`` is when the last job arrives.
+    """Return the step function of the vm's zone, instance type and product; ``until`` is when the last job arrives.
 
     The vm's name is the instance type where the file has prices of that type and the spec names none.
     """
@@ -167,7 +167,7 @@ def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> P
 
 
 def machine_type(vm: Vm) -> MachineType:
-    """The VM type as the simulation takes it."""
+    """Return the VM type as the simulation takes it."""
     return MachineType(
         vm.slots.map,
         vm.slots.reduce,
@@ -179,7 +179,7 @@ def machine_type(vm: Vm) -> MachineType:
 
 
 def price_process(vm: Vm, seed: int) -> PriceProcess | None:
-    """The spot market of a run; None without one."""
+    """Return the spot market of a run; None without one."""
     from mrdsl.simulation.sampling import ConstantPrice, DrawnPrice, RecordedPrice, stream
 
     spot = vm.spot

@@ -133,7 +133,8 @@ class Asked:
 
 
 def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterator[Diagnostic]:
-    """Every job has ended, late ones are counted, the bill adds up, and the slots hold all the work that there was.
+    """Yield every job has ended, late ones are counted, the bill adds up, and the slots hold all the work that there
+    was.
 
     Which slot ran what, and so which jobs are late, is not in a plan: the event-by-event rules (no slot runs two tasks,
     no task outside a paid hour) are checked on a run's log by :mod:`mrdsl.simulation.audit`. Of a mean of several runs,
@@ -159,7 +160,7 @@ def measure(spec: Spec, plan: SchedulePlan) -> float:
 
 
 def quantity(spec: Spec, plan: SchedulePlan, name: str, argument: str) -> float:
-    """The schedule family offers no quantity to ``subject to``."""
+    """Return the schedule family offers no quantity to ``subject to``."""
     raise KeyError(name)
 
 
@@ -178,7 +179,7 @@ def _asked(facts: ScheduleFacts, seed: int) -> Asked:
 
 
 def _there(plan: SchedulePlan) -> float:
-    """Seconds of VMs, paid or broken off."""
+    """Return seconds of VMs, paid or broken off."""
     return (plan.vm_hours.on_demand + plan.vm_hours.spot + plan.vm_hours.broken) * HOUR
 
 
@@ -256,7 +257,7 @@ def _spot(vm: Vm, plan: SchedulePlan, seed: int) -> Iterator[str]:
 
 
 def _periods(vm: Vm, plan: SchedulePlan) -> Iterator[str]:
-    """Every started billing period is paid in full."""
+    """Yield every started billing period is paid in full."""
     period = vm.billing.period if vm.billing is not None else HOUR
     for kind, hours in (("on-demand", plan.vm_hours.on_demand), ("spot", plan.vm_hours.spot)):
         periods = hours * HOUR / period

@@ -34,7 +34,7 @@ class Windows:
 
 
 def windows_of(night: Night, slots: int) -> Windows | None:
-    """The windows of all stages on so many slots; None if a stage does not fit into its own."""
+    """Return the windows of all stages on so many slots; None if a stage does not fit into its own."""
     heads: dict[int, tuple[list[int], list[int], list[int], list[int]]] = {}
     for index, job in enumerate(night.jobs):
         ends = job.ends(slots)
@@ -61,7 +61,7 @@ def fits(night: Night, slots: int) -> bool:
 
 
 def _flows(windows: Windows, slots: int) -> bool:
-    """Whether a flow brings all work into its windows."""
+    """Return True if a flow brings all work into its windows."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -88,7 +88,7 @@ def _flows(windows: Windows, slots: int) -> bool:
 
 
 def _points(windows: Windows) -> Ints:
-    """Ends of windows, all of them or some, so that stages and intervals make a flow of moderate size."""
+    """Return ends of windows, all of them or some, so that stages and intervals make a flow of moderate size."""
     every: Ints = np.unique(np.concatenate([windows.begin, windows.end]))
     step = -(-len(every) // POINTS)
     while True:
@@ -100,7 +100,7 @@ def _points(windows: Windows) -> Ints:
 
 
 def fewest_machines(night: Night) -> int:
-    """A proven lower bound on the machines of a constant cluster that keeps every deadline."""
+    """Return a proven lower bound on the machines of a constant cluster that keeps every deadline."""
     each = night.machine.slots
     low, high = 0, 1
     while not fits(night, high * each):
@@ -112,7 +112,7 @@ def fewest_machines(night: Night) -> int:
 
 
 def earliest_end(night: Night, slots: int) -> int:
-    """A proven lower bound on when the last run ends on so many slots."""
+    """Return a proven lower bound on when the last run ends on so many slots."""
     paths = [job.path(slots) for job in night.jobs]
     alone = max(run.ready + paths[run.job] for run in night.runs)
     ready = np.array([run.ready for run in night.runs], dtype=np.int64)
@@ -126,7 +126,8 @@ def _work(job: Job) -> int:
 
 
 def least_cost(night: Night, fewest: int, most: float) -> float:
-    """A proven lower bound on the cost of a constant cluster of at least ``fewest`` machines; sizes above ``most`` cost
+    """Return a proven lower bound on the cost of a constant cluster of at least ``fewest`` machines; sizes above
+    ``most`` cost
     more than a plan that is known."""
     machine, begin = night.machine, night.first - night.machine.boot
     least = float("inf")
@@ -140,5 +141,5 @@ def least_cost(night: Night, fewest: int, most: float) -> float:
 
 
 def seconds(ticks: int) -> float:
-    """Ticks in seconds."""
+    """Return ticks in seconds."""
     return ticks / TICK

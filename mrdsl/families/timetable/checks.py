@@ -37,7 +37,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Runs that take longer than their window with a slot for each task."""
+    """Yield runs that take longer than their window with a slot for each task."""
     from mrdsl.families.timetable.night import TICK, night_of
 
     facts: TimetableFacts = spec.facts
@@ -96,7 +96,7 @@ def _described(facts: TimetableFacts) -> Iterator[Diagnostic]:
 
 
 def _times(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Runs that are not described, deadlines that are missing, and times of two kinds."""
+    """Yield runs that are not described, deadlines that are missing, and times of two kinds."""
     total = 0
     for node in facts.classes:
         yield from _one_form(node, node.runs)
@@ -176,7 +176,7 @@ def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
 
 
 def _hosted(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Classes that do not fit on the VM type, or take other parts of it than the first class."""
+    """Yield classes that do not fit on the VM type, or take other parts of it than the first class."""
     from mrdsl.families.timetable.night import slots_on
 
     vm: VmType = facts.vms[0]
@@ -215,7 +215,7 @@ def _each_kind(vm: VmType, node: JobClass) -> list[int]:
 
 
 def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Runs that are due before their release, or behind the horizon."""
+    """Yield runs that are due before their release, or behind the horizon."""
     calendar = calendar_of(facts)
     releases = [(node, releases_of(node, calendar)) for node in facts.classes]
     horizon = horizon_of(facts, calendar, max(each for _, times in releases for each in times))

@@ -39,12 +39,12 @@ class Job:
     tail: tuple[int, ...]
 
     def path(self, slots: int) -> int:
-        """The least ticks from the first task to the last on so many slots."""
+        """Return the least ticks from the first task to the last on so many slots."""
         ends = self.ends(slots)
         return max(ends)
 
     def ends(self, slots: int) -> list[int]:
-        """The least ticks until each stage ends, if no other run takes slots."""
+        """Return the least ticks until each stage ends, if no other run takes slots."""
         ends = [0] * len(self.stages)
         for index in self.order:
             stage = self.stages[index]
@@ -53,7 +53,7 @@ class Job:
         return ends
 
     def tails(self, slots: int) -> list[int]:
-        """The least ticks from the end of each stage to the end of the run."""
+        """Return the least ticks from the end of each stage to the end of the run."""
         tails = [0] * len(self.stages)
         for index in reversed(self.order):
             stage = self.stages[index]
@@ -97,7 +97,7 @@ class Machine:
     masters: int
 
     def billed(self, ticks: int) -> int:
-        """The ticks that a rental is paid for."""
+        """Return the ticks that a rental is paid for."""
         return max(-(-ticks // self.period) * self.period, self.minimum)
 
     def cost(self, machines: int, ticks: int) -> float:
@@ -121,7 +121,7 @@ class Night:
 
 
 def night_of(facts: TimetableFacts) -> Night:
-    """The night of a spec; kept with it."""
+    """Return the night of a spec; kept with it."""
     return kept(facts, "night", lambda: _night(facts))
 
 
@@ -141,7 +141,7 @@ def _night(facts: TimetableFacts) -> Night:
 
 
 def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
-    """The VM type as what is rented."""
+    """Return the VM type as what is rented."""
     paid = vm.billing or facts.billing or Billing()
     return Machine(
         name=vm.name,
@@ -156,7 +156,7 @@ def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
 
 
 def ticks_of(seconds: float) -> int:
-    """A time in whole ticks; what lies between two is rounded down."""
+    """Return a time in whole ticks; what lies between two is rounded down."""
     return floor(seconds * TICK + 0.01)
 
 
@@ -206,7 +206,7 @@ def shuffle_of(node: JobClass, time: str) -> float:
 
 
 def _ordered(name: str, stages: Sequence[Stage]) -> Job:
-    """The job with its stages in order: each behind those before it, the longest path first."""
+    """Return the job with its stages in order: each behind those before it, the longest path first."""
     children: list[list[int]] = [[] for _ in stages]
     for index, stage in enumerate(stages):
         for before in stage.after:

@@ -78,7 +78,7 @@ class TimetablePlan(Plan):
     tasks: Tasks | None = field(default=None, repr=False)
 
     def document(self) -> dict[str, Any]:
-        """The object under ``plan`` in the JSON result."""
+        """Return the object under ``plan`` in the JSON result."""
         return {
             "rent": self.rent,
             "machines": self.machines,
@@ -110,7 +110,7 @@ class TimetablePlan(Plan):
         return self.busy / rented if rented else 0.0
 
     def time(self, seconds: float) -> Any:
-        """A time as the spec writes it."""
+        """Return a time as the spec writes it."""
         return clock_text(seconds, self.day) if self.clock else seconds
 
     def tables(self) -> tuple[Table, ...]:

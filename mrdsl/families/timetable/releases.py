@@ -21,7 +21,9 @@ class Calendar:
     first_day: int | None = None
 
     def seconds(self, written: Moment, after: float = -inf) -> float:
-        """The seconds of a time; a clock time without a date is the first one later than `after`, on day 0 without."""
+        """Return the seconds of a time; a clock time without a date is the first one later than `after`, on day 0
+        without.
+        """
         if not isinstance(written, str):
             return float(written)
         time = parse_clock(written)
@@ -36,7 +38,7 @@ class Calendar:
 
 
 def moments_of(facts: TimetableFacts) -> Iterator[tuple[JobClass | None, str, Moment]]:
-    """Every point in time that is written: its class or None, its item, its value."""
+    """Yield every point in time that is written: its class or None, its item, its value."""
     for node in facts.classes:
         if node.runs.from_ is not None:
             yield node, "from", node.runs.from_
@@ -49,7 +51,7 @@ def moments_of(facts: TimetableFacts) -> Iterator[tuple[JobClass | None, str, Mo
 
 
 def calendar_of(facts: TimetableFacts) -> Calendar:
-    """The calendar of a spec."""
+    """Return the calendar of a spec."""
     clocks = [parse_clock(each) for _, _, each in moments_of(facts) if isinstance(each, str)]
     days = [clock.day for clock in clocks if isinstance(clock, Clock) and clock.day is not None]
     return Calendar(bool(clocks), min(days) if days else None)

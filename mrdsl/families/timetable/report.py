@@ -32,7 +32,7 @@ def report(spec: Spec, result: Result) -> Shown:
 
 
 def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
-    """Slots that are rented and slots at work over time."""
+    """Return slots that are rented and slots at work over time."""
     night = night_of(spec.facts)
     tasks = plan.tasks
     series = [_steps("rented", [(each.begin, each.end, plan.slots) for each in plan.rentals])]

@@ -65,7 +65,7 @@ def _stated_runs(facts: TimetableFacts) -> list[Stated]:
 
 
 def _releases(node: JobClass, base: int) -> Iterator[float]:
-    """The release of each run: listed times, or one every so often."""
+    """Yield the release of each run: listed times, or one every so often."""
     if not node.runs.at:
         first = _second(node.runs.from_, None, base)
         yield from (first + (node.runs.every or 0.0) * number for number in range(node.runs.times or 1))
@@ -77,7 +77,7 @@ def _releases(node: JobClass, base: int) -> Iterator[float]:
 
 
 def _second(written: float | str | None, after: float | None, base: int) -> float:
-    """A time in seconds; of a clock time without a date the first one after another."""
+    """Return a time in seconds; of a clock time without a date the first one after another."""
     assert written is not None
     if not isinstance(written, str):
         return float(written)
@@ -114,7 +114,7 @@ def _durations(node: JobClass) -> list[tuple[int, float, tuple[int, ...]]]:
 
 
 def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
-    """Runs that are missing, or whose window is not that of the spec or is not kept."""
+    """Yield runs that are missing, or whose window is not that of the spec or is not kept."""
     if len(plan.runs) != len(runs):
         yield _wrong(f"the plan has {len(plan.runs)} runs, the spec {len(runs)}")
         return
@@ -141,7 +141,9 @@ def _tasks(
     tasks: Tasks,
     durations: Sequence[Sequence[tuple[int, float, tuple[int, ...]]]],
 ) -> Iterator[Diagnostic]:
-    """Tasks that are missing or too many, that start before others have ended, and runs that do not end with theirs."""
+    """Yield tasks that are missing or too many, that start before others have ended, and runs that do not end with
+    theirs.
+    """
     offsets = np.cumsum([0, *(len(durations[run.job]) for run in runs)])
     if not _within(tasks, runs, durations):
         yield _wrong("the plan has tasks of runs or stages that the spec does not have")
@@ -187,7 +189,7 @@ def _within(
 
 
 def _rentals(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
-    """Rentals that are not paid as they should be, too many of them, and a cost that is not theirs."""
+    """Yield rentals that are not paid as they should be, too many of them, and a cost that is not theirs."""
     vm = facts.vms[0]
     for rental in plan.rentals:
         if rental.vm != vm.name:
@@ -251,7 +253,7 @@ def _slots(
 
 
 def _peak(lane: NDArray[np.int64], starts: Floats, ends: Floats, counts: NDArray[np.int64]) -> int:
-    """The most tasks at once in one lane; a task that starts as another ends does not meet it."""
+    """Return the most tasks at once in one lane; a task that starts as another ends does not meet it."""
     times = np.concatenate([starts + SLACK / 2, ends - SLACK / 2])
     lanes, changes = np.concatenate([lane, lane]), np.concatenate([counts, -counts])
     order = np.lexsort((changes, times, lanes))
@@ -279,7 +281,7 @@ def _slots_of(vm: VmType, node: JobClass) -> int:
 
 
 def _billed(facts: TimetableFacts, seconds: float) -> float:
-    """The time that a rental is paid for: whole periods, at least the minimum [s]."""
+    """Return the time that a rental is paid for: whole periods, at least the minimum [s]."""
     paid = facts.vms[0].billing or facts.billing or Billing()
     return max(ceil(seconds / paid.period - SLACK) * paid.period, paid.minimum)
 

@@ -25,7 +25,7 @@ _LEVEL = "\u2060"
 
 
 def levels(bars: Sequence[Bar]) -> list[tuple[Bar, int]]:
-    """Each bar with its level in its lane: the first one that is free at its start, so that none hides another.
+    """Return each bar with its level in its lane: the first one that is free at its start, so that none hides another.
 
     Lanes keep their order of appearance.
     """
@@ -44,7 +44,7 @@ def levels(bars: Sequence[Bar]) -> list[tuple[Bar, int]]:
 
 
 def draw_gantt(chart: GanttChart) -> Any:
-    """Lanes in order of appearance; bars of one lane that overlap stand below each other within it."""
+    """Return lanes in order of appearance; bars of one lane that overlap stand below each other within it."""
     unit, unit_name = time_unit(max((bar.end for bar in chart.bars), default=1.0))
     rows = [_row(bar, level, unit) for bar, level in levels(chart.bars)]
     lanes = {lane: place for place, lane in enumerate(dict.fromkeys(row["lane"] for row in rows))}
@@ -87,7 +87,7 @@ def _row(bar: Bar, level: int, unit: float) -> dict[str, Any]:
 
 
 def _labels(base: Any) -> Any:
-    """Each bar's label in its middle, as far as there is room, anew after each zoom."""
+    """Return each bar's label in its middle, as far as there is room, anew after each zoom."""
     room = "max(0, scale('x', datum.to) - scale('x', datum.from) - 6)"
     return (
         base.mark_text(
@@ -107,7 +107,7 @@ _SWEEPS = 8
 
 
 def layers(graph: Graph) -> list[list[str]]:
-    """The keys in layers, each ordered by the average place of its neighbours, swept to and fro (barycentres).
+    """Return the keys in layers, each ordered by the average place of its neighbours, swept to and fro (barycentres).
 
     Raises ValueError where the edges form a cycle and KeyError where one names an unknown node.
     """
@@ -136,7 +136,9 @@ def _known(net: Any, key: str) -> str:
 
 
 def draw_graph(graph: Graph) -> Any:
-    """The boxes with their names and numbers, filled by their share; marked ones and the arrows between them strong."""
+    """Return the boxes with their names and numbers, filled by their share; marked ones and the arrows between them
+    strong.
+    """
     by_key = {node.key: node for node in graph.nodes}
     found = layers(graph)
     wide = min(max((_width(node) for node in graph.nodes), default=60.0), 220.0)
@@ -228,5 +230,5 @@ def _width(node: GraphNode) -> float:
 
 
 def _shortened(text: str, room: int) -> str:
-    """The text, cut with an ellipsis where it would not fit."""
+    """Return the text, cut with an ellipsis where it would not fit."""
     return text if len(text) <= room else f"{text[: max(1, room - 1)]}…"

@@ -24,7 +24,7 @@ _TIME_UNITS = tuple((UNITS[name].factor, name) for name in ("s", "min", "h", "d"
 
 
 def chart_of(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """A chart over rows of plain values; what is no finite number is left out of its row."""
+    """Return a chart over rows of plain values; what is no finite number is left out of its row."""
     return alt.Chart(alt.Data(values=[{key: _plain(value) for key, value in row.items()} for row in rows]))
 
 
@@ -45,7 +45,7 @@ def shown(names: Iterable[str]) -> list[str]:
 
 
 def coloured(names: Iterable[str], field: str = "series", *, legend: bool = True) -> Any:
-    """A colour per name, in order of appearance, with a legend unless there is but one."""
+    """Return a colour per name, in order of appearance, with a legend unless there is but one."""
     known = shown(names)
     colours = [PALETTE[i % len(PALETTE)] for i in range(len(known))]
     told = alt.Legend(title=None) if legend and len(known) > 1 else None
@@ -53,7 +53,7 @@ def coloured(names: Iterable[str], field: str = "series", *, legend: bool = True
 
 
 def chosen(field: str = "series") -> Any:
-    """The names that were clicked in the legend; all of them before."""
+    """Return the names that were clicked in the legend; all of them before."""
     return alt.selection_point(name="chosen", fields=[field], bind="legend")
 
 
@@ -63,7 +63,7 @@ def zoom(*encodings: str) -> Any:
 
 
 def titled(text: str) -> str | None:
-    """The title of an axis or of a tooltip's line.
+    """Return the title of an axis or of a tooltip's line.
 
     Vega-Lite writes it into expressions, where a quote or a backslash could end the text or stand for a sign that must
     not be shown: signs that look like them stand in their place.
@@ -72,17 +72,17 @@ def titled(text: str) -> str | None:
 
 
 def told(**fields: str) -> list[Any]:
-    """The tooltip: by the field its type and its title."""
+    """Return the tooltip: by the field its type and its title."""
     return [alt.Tooltip(f"{field}:{kind[:1]}", title=titled(kind[2:])) for field, kind in fields.items()]
 
 
 def finite(values: Iterable[float | None]) -> list[float]:
-    """Those that are numbers."""
+    """Return those that are numbers."""
     return [float(value) for value in values if value is not None and isfinite(value)]
 
 
 def starts_at_zero(values: Sequence[float]) -> bool:
-    """Whether an axis of these values should show the origin: where it is near."""
+    """Return True if an axis of these values should show the origin: where it is near."""
     return not values or ((min(values) > 0) and (min(values) < 0.3 * max(values)))
 
 
@@ -92,12 +92,12 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 def touching(one: float, other: float) -> bool:
-    """Whether two moments are the same but for rounding."""
+    """Return True if two moments are the same but for rounding."""
     return abs(one - other) <= ROUNDING * max(1.0, abs(one))
 
 
 def draw_bars(chart: BarChart) -> Any:
-    """Bars from zero, in the order that was given; a missing value leaves a hole."""
+    """Return bars from zero, in the order that was given; a missing value leaves a hole."""
     names = list(chart.series)
     rows = [
         {"group": group, "series": name, "value": value}
@@ -162,7 +162,7 @@ _BAR = "M-0.2,-1.6H0.2V1.6H-0.2Z"
 
 
 def draw_intervals(chart: IntervalChart) -> Any:
-    """A thin line from the least to the greatest value of each row, its values on it, and a bar at its limit."""
+    """Return a thin line from the least to the greatest value of each row, its values on it, and a bar at its limit."""
     kinds = shown(kind for row in chart.rows for kind in row.values)
     rows = [
         {"name": row.name, "kind": kind, "value": value, "order": place}

@@ -17,7 +17,7 @@ from mrdsl.reporting.charts.theme import GROUNDS, configuration
 
 
 def require() -> None:
-    """Raises MrdslError ``missing-extra`` (exit code 3) where the libraries of the extra `report` lack."""
+    """Raise MrdslError ``missing-extra`` (exit code 3) where the libraries of the extra `report` lack."""
     try:
         import altair  # noqa: F401
         import jinja2  # noqa: F401
@@ -29,7 +29,7 @@ def require() -> None:
 
 
 def specification(chart: Chart, titled: bool = True) -> dict[str, Any]:
-    """The chart as Vega-Lite, plain JSON values without a look of its own; without a title unless ``titled``."""
+    """Return the chart as Vega-Lite, plain JSON values without a look of its own; without a title unless ``titled``."""
     require()
     from mrdsl.reporting.charts import diagrams, drawing
 
@@ -53,13 +53,13 @@ def specification(chart: Chart, titled: bool = True) -> dict[str, Any]:
 
 
 def svg(chart: Chart) -> str:
-    """The chart as an SVG document on white paper."""
+    """Return the chart as an SVG document on white paper."""
     text: str = _converter().vegalite_to_svg(_standing(chart), vl_version=vega_lite(), allowed_base_urls=[])
     return _numbered(text) + "\n"
 
 
 def png(chart: Chart) -> bytes:
-    """The chart as a PNG image on white paper, two pixels a point."""
+    """Return the chart as a PNG image on white paper, two pixels a point."""
     image: bytes = _converter().vegalite_to_png(_standing(chart), vl_version=vega_lite(), scale=2, allowed_base_urls=[])
     return image
 
@@ -74,7 +74,7 @@ def bundle() -> str:
 
 @cache
 def vega_lite() -> str:
-    """The version of Vega-Lite that Altair writes for, as vl-convert names it: ``6.4``."""
+    """Return the version of Vega-Lite that Altair writes for, as vl-convert names it: ``6.4``."""
     import altair
 
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
@@ -91,7 +91,7 @@ _CLIP = re.compile(r'(clip-path="url\(#|<clipPath id=")clip(\d+)')
 
 
 def _named(value: Any, names: dict[str, str]) -> Any:
-    """The names that Altair makes up, numbered in order of appearance."""
+    """Return the names that Altair makes up, numbered in order of appearance."""
     if isinstance(value, dict):
         return {key: value[key] if key == "data" else _named(value[key], names) for key in value}
     if isinstance(value, list):
@@ -102,7 +102,7 @@ def _named(value: Any, names: dict[str, str]) -> Any:
 
 
 def _numbered(markup: str) -> str:
-    """The ids of clip paths, which Vega counts on from one drawing to the next, numbered within this one."""
+    """Return the ids of clip paths, which Vega counts on from one drawing to the next, numbered within this one."""
     names: dict[str, str] = {}
     return _CLIP.sub(lambda match: match[1] + names.setdefault(match[2], f"clip{len(names) + 1}"), markup)
 

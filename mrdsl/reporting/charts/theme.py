@@ -39,7 +39,7 @@ GROUNDS: Mapping[str, Ground] = MappingProxyType(
 
 
 def configuration(ground: Ground) -> dict[str, Any]:
-    """The look of a chart as Vega-Lite's ``config``."""
+    """Return the look of a chart as Vega-Lite's ``config``."""
     words = {"labelColor": ground.soft, "titleColor": ground.soft, "labelFontSize": 11, "titleFontSize": 11}
     return {
         "background": ground.paper,

@@ -37,13 +37,13 @@ class AlonePool:
         self.waiting: list[tuple[int, int, Part]] = []
 
     def put(self, part: Part) -> None:
-        """Notes a job that waits; one entry for each of its ranks."""
+        """Note a job that waits; one entry for each of its ranks."""
         if part.rank not in part.noted:
             part.noted.add(part.rank)
             heappush(self.waiting, (part.rank, part.number, part))
 
     def first(self) -> Part | None:
-        """The job that gets the next slot."""
+        """Return the job that gets the next slot."""
         waiting = self.waiting
         while waiting:
             rank, _, part = waiting[0]
@@ -67,7 +67,7 @@ class AlonePool:
                 heappop(self.waiting)
 
     def forget(self) -> None:
-        """Drops entries that hold no more, where many may: of ended jobs none might ever come to the top."""
+        """Drop entries that hold no more, where many may: of ended jobs none might ever come to the top."""
         if len(self.waiting) > self.most:
             kept = []
             for entry in self.waiting:
@@ -114,7 +114,7 @@ class AloneStage:
         self.later: Sequence[float] = ()
 
     def next_time(self) -> float:
-        """The time of the task that starts now."""
+        """Return the time of the task that starts now."""
         begun = self.begun
         self.begun = begun + 1
         if self.begun == self.tasks:
@@ -163,7 +163,7 @@ class AloneEngine:
         return [self.work]
 
     def run(self) -> None:
-        """Runs until nothing is left to do."""
+        """Run until nothing is left to do."""
         events = self.events
         self._expect(next(self.arrivals, None), awaited=True)
         while events:
@@ -184,7 +184,7 @@ class AloneEngine:
                 self._deal()
 
     def stop(self) -> None:
-        """Ends the run after the present event; what runs counts as work until now."""
+        """End the run after the present event; what runs counts as work until now."""
         self.work -= sum(time - self.now for time, _, thing in self.events if thing.__class__ is AloneStage)
         self.events.clear()
         self.arrivals = iter(())
@@ -192,7 +192,7 @@ class AloneEngine:
         self.changed = False
 
     def _hand_on(self, now: float, stage: AloneStage) -> bool:
-        """The usual case: a task has ended, and its slot goes to the next one, of whatever job, or is idle.
+        """Return the usual case: a task has ended, and its slot goes to the next one, of whatever job, or is idle.
 
         False, and nothing is changed, at the end of a stage, and where something else happens at the same moment.
         """
@@ -254,7 +254,7 @@ class AloneEngine:
             self._expect(self.completed(job.told, self.now), awaited=False)
 
     def _deal(self) -> None:
-        """Gives idle slots to jobs that wait."""
+        """Give idle slots to jobs that wait."""
         self.changed = False
         for pool in self.pools:
             while pool.idle:
@@ -272,7 +272,7 @@ class AloneEngine:
                     heappush(self.events, (self.now + duration, self.sequence, stage))
 
     def _expect(self, what: Submission | None, awaited: bool) -> None:
-        """Notes a job that is to arrive; ``awaited``: after it the next of ``arrivals`` is."""
+        """Note a job that is to arrive; ``awaited``: after it the next of ``arrivals`` is."""
         if what is not None:
             self.sequence += 1
             heappush(self.events, (max(what.time, self.now), self.sequence, (what, awaited)))
@@ -285,7 +285,7 @@ class AloneEngine:
                 self._open(stage)
 
     def _open(self, stage: AloneStage) -> None:
-        """Lets the tasks of a stage start."""
+        """Let the tasks of a stage start."""
         block = self.draws.block(stage.job.told.kind, stage.job.told.nth, stage.index)
         work = block.work if self.speed == 1.0 else [each / self.speed for each in block.work]
         stage.first = work if block.first is None else list(map(add, work, block.first))

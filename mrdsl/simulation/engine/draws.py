@@ -53,7 +53,7 @@ class Draws(Protocol):
     """The times of tasks; :class:`StreamDraws` draws them."""
 
     def block(self, kind: int, number: int, stage: int) -> Block:
-        """Those of the first attempts of a stage of the ``number``-th job of a class; asked for once."""
+        """Return those of the first attempts of a stage of the ``number``-th job of a class; asked for once."""
 
     def again(self, kind: int, stage: int) -> tuple[float, float, float]:
         """Work, shuffle and luck of one more attempt or copy."""
@@ -250,7 +250,7 @@ class Straggling:
 
 
 def sampler(distribution: str, least: float, avg: float, longest: float, tasks: int) -> Sampler:
-    """The sampler of a word of the language, from a profile's shortest, average and longest time."""
+    """Return the sampler of a word of the language, from a profile's shortest, average and longest time."""
     if avg <= 0.0 or distribution == "fixed":
         return Spread(avg, avg, avg)
     if distribution == "exponential":
@@ -261,7 +261,7 @@ def sampler(distribution: str, least: float, avg: float, longest: float, tasks: 
 
 
 def mean_of(times: Sampler) -> float:
-    """The mean of what a sampler of this module draws."""
+    """Return the mean of what a sampler of this module draws."""
     return float(getattr(times, "mean"))  # noqa: B009
 
 
@@ -286,7 +286,9 @@ def slowdown(share: float, factor: float) -> Sampler:
 
 
 def spreads(times: Sampler) -> bool:
-    """Whether two tasks hardly ever take the same time; not so of recorded times, nor of those without a spread."""
+    """Return True if two tasks hardly ever take the same time; not so of recorded times, nor of those without a
+    spread.
+    """
     inner = getattr(times, "times", times)
     return not isinstance(inner, Samples) and not (
         isinstance(inner, Spread) and not inner.least < inner.avg < inner.longest

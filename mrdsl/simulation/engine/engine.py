@@ -30,7 +30,7 @@ class Engine(Flow):
     """
 
     def run(self, until: float = inf) -> None:
-        """Runs until nothing is left to do or the next event lies beyond ``until``; may be called again."""
+        """Run until nothing is left to do or the next event lies beyond ``until``; may be called again."""
         if not self.begun:
             self.begun = True
             self._begin()
@@ -58,7 +58,7 @@ class Engine(Flow):
                 self._dispatch_all()
 
     def stop(self) -> None:
-        """Ends the run after the present event; ``busy`` then counts what was done until now."""
+        """End the run after the present event; ``busy`` then counts what was done until now."""
         for time, _, code, thing in self.events:
             if code == TASK and not thing.dead:
                 self.busy[thing.run.job.kind] -= thing.count * (time - self.now)
@@ -73,7 +73,7 @@ class Engine(Flow):
         self._expect(next(self.arrivals, None), ARRIVAL)
 
     def _hand_on(self, now: float, task: Running) -> bool:
-        """The usual case at small cost: a task has ended, and its slot goes to the next one, of whatever job.
+        """Return the usual case at small cost: a task has ended, and its slot goes to the next one, of whatever job.
 
         Where slots are idle, or nobody waits, it stays idle. False, and nothing is changed, where anything is unusual:
         something else at the same moment, the end of a stage, or a job that waits at its own limit.
@@ -156,7 +156,7 @@ class Engine(Flow):
         return Running(task.run, task.group, [task.slots.pop()], task.task, task.start)
 
     def _hand_to_early(self, now: float, task: Running) -> bool:
-        """The next task holds the slot until the stages before its own have ended."""
+        """Return the next task holds the slot until the stages before its own have ended."""
         run = task.run
         heappop(self.events)
         run.early.append(Running(run, task.group, task.slots, run.begun, now))
@@ -169,7 +169,7 @@ class Engine(Flow):
     # Slots
 
     def _dispatch_all(self) -> None:
-        """Gives out slots once everything that happens at one moment has happened."""
+        """Give out slots once everything that happens at one moment has happened."""
         self.together.clear()
         while self.changed:
             pool = self.pools[min(self.changed)]
@@ -199,7 +199,7 @@ class Engine(Flow):
                     self._hand_out(taker, group, count)
 
     def _hand_out(self, presence: Presence, group: int, count: int) -> None:
-        """Starts so many tasks of a job's first stage that has some."""
+        """Start so many tasks of a job's first stage that has some."""
         run = presence.ready[0]
         assert run.block is not None
         if run.block.equal:
@@ -239,7 +239,7 @@ class Engine(Flow):
         task.later = later
 
     def _durations(self, run: StageRun, group: int, count: int) -> list[float]:
-        """Those of the next tasks of a stage."""
+        """Return those of the next tasks of a stage."""
         block, speed, tasks = run.block, self.speed[group], slice(run.begun, run.begun + count)
         assert block is not None
         shuffle = block.shuffle if run.ended else block.first
@@ -289,7 +289,7 @@ class Engine(Flow):
                     break
 
     def _start(self, presence: Presence, run: StageRun, group: int) -> None:
-        """Starts the next task of a stage; it joins what has started at this moment where they are equal."""
+        """Start the next task of a stage; it joins what has started at this moment where they are equal."""
         block = run.block
         assert block is not None
         task = self.together.get((id(run), group)) if block.equal else None

@@ -79,7 +79,7 @@ class FaultyEngine(Engine):
         self._expect_loss()
 
     def stop(self) -> None:
-        """Ends the run after the present event."""
+        """End the run after the present event."""
         super().stop()
         self.losses = iter(())
 
@@ -108,7 +108,7 @@ class FaultyEngine(Engine):
     # Attempts
 
     def _start(self, presence: Presence, run: StageRun, group: int) -> None:
-        """Starts one task: first those that ran before, then new ones, then copies."""
+        """Start one task: first those that ran before, then new ones, then copies."""
         slot, redo, index = self.free[group].pop(), None, run.begun
         if run.again:
             redo = run.again.pop()
@@ -173,7 +173,7 @@ class FaultyEngine(Engine):
             self._look_at_slow(run)
 
     def _off(self, task: Running, outcome: str) -> None:
-        """Takes an attempt off its slot."""
+        """Take an attempt off its slot."""
         self._vacate(task)
         del self.held[task.slots[0]]
         del task.run.attempts[task]
@@ -181,7 +181,7 @@ class FaultyEngine(Engine):
             self._note(task, outcome)
 
     def _kill(self, task: Running, outcome: str) -> None:
-        """Stops an attempt before its end; what it did is lost."""
+        """Stop an attempt before its end; what it did is lost."""
         task.dead = True
         busy, kind = self.busy, task.run.job.kind
         if task.duration < inf:
@@ -247,7 +247,7 @@ class FaultyEngine(Engine):
     # Copies
 
     def _look_at_slow(self, run: StageRun) -> None:
-        """Copies tasks that have run for long, or asks to be called when the first of them will have."""
+        """Copy tasks that have run for long, or asks to be called when the first of them will have."""
         rule, times = self.faults.speculation, run.ended_times
         if rule is None or not times or run.left == 0 or run.job.failed or not run.open:
             return
@@ -284,7 +284,9 @@ class FaultyEngine(Engine):
                     run.presence.ready.remove(run)
 
     def _other_goes_on(self, task: Running) -> bool:
-        """Whether the other of two copies still runs, where one is stopped; a copy that only waits is dropped."""
+        """Return True if the other of two copies still runs, where one is stopped; a copy that only waits is
+        dropped.
+        """
         self._drop_waiting(task)
         if task.twin is None:
             return False
@@ -329,7 +331,7 @@ class FaultyEngine(Engine):
             self.changed.add(pool.index)
 
     def _by_group(self, slots: Sequence[int]) -> dict[int, list[int]]:
-        """Slots by their entry of machines."""
+        """Return slots by their entry of machines."""
         found: dict[int, list[int]] = {}
         for slot in slots:
             found.setdefault(bisect_right(self.first, slot) - 1, []).append(slot)

@@ -89,7 +89,7 @@ class Flow:
         pool.slots += count
 
     def call_at(self, time: float, code: int, thing: Any) -> None:
-        """Notes what is to happen at a time: with the code OTHER, a call of ``thing``."""
+        """Note what is to happen at a time: with the code OTHER, a call of ``thing``."""
         self.sequence += 1
         heappush(self.events, (time, self.sequence, code, thing))
 
@@ -123,7 +123,7 @@ class Flow:
                 self._look_at_children(run)
 
     def _open(self, run: StageRun) -> None:
-        """Lets the tasks of a stage start."""
+        """Let the tasks of a stage start."""
         job, presence, stage = run.job, run.presence, run.stage
         run.open = True
         if run.block is None:
@@ -140,7 +140,7 @@ class Flow:
             self.changed.add(stage.pool)
 
     def _look_at_children(self, run: StageRun) -> None:
-        """Opens stages that may start before all tasks of their parents have ended, where it is their time."""
+        """Open stages that may start before all tasks of their parents have ended, where it is their time."""
         runs, watched = run.job.runs, False
         for index in run.job.what.children[run.index]:
             child = runs[index]
@@ -204,12 +204,14 @@ class Flow:
 
 
 def place(run: StageRun) -> int:
-    """Stages of one job in their order."""
+    """Return stages of one job in their order."""
     return run.index
 
 
 def _far_enough(parent: StageRun, child: StageRun) -> bool:
-    """Whether a parent lets a stage start early: enough of it has ended, and it does not itself wait for such slots."""
+    """Return True if a parent lets a stage start early: enough of it has ended, and it does not itself wait for such
+    slots.
+    """
     tasks = parent.stage.tasks
     if tasks - parent.left < child.stage.slowstart * tasks - SAME_SUM * tasks:
         return False

@@ -103,18 +103,20 @@ class Scenario:
     masters: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError where machines go that may hold jobs' masters: that is not modelled."""
+        """Raise ValueError where machines go that may hold jobs' masters: that is not modelled."""
         if self.masters and self.machines_go:
             raise ValueError("machines with masters on them do not go")
 
     @property
     def machines_go(self) -> bool:
-        """Whether any machine may go."""
+        """Return True if any machine may go."""
         return self.losses is not None or any(each.interruptions > 0.0 for each in self.machines)
 
     @property
     def alone(self) -> bool:
-        """Whether one class has alike slots to itself, and its tasks have times that hardly ever are the same."""
+        """Return True if one class has alike slots to itself, and its tasks have times that hardly ever are the
+        same.
+        """
         return (
             len(self.classes) == 1
             and not self.masters
@@ -142,7 +144,7 @@ class Seen:
 
 
 def run_once(scenario: Scenario, seed: int, run: int, record: Record | None = None) -> Seen:
-    """One run: until every class has seen its jobs end (those of recorded arrivals, all there are)."""
+    """Return one run: until every class has seen its jobs end (those of recorded arrivals, all there are)."""
     return _Run(scenario, seed, run, record).seen()
 
 
@@ -166,7 +168,9 @@ def load_of(scenario: Scenario) -> list[float]:
 
 
 def attempts_of(scenario: Scenario, seed: int, run: int) -> Iterator[Attempt]:
-    """Every attempt of one run in the order of ends, as the run goes: only those of one stretch of time are held."""
+    """Yield every attempt of one run in the order of ends, as the run goes: only those of one stretch of time
+    are held.
+    """
     held: list[Attempt] = []
     engine = _Run(scenario, seed, run, held.append).engine
     assert isinstance(engine, Engine)
@@ -266,7 +270,9 @@ class _Run:
         return Submission(now + self._think(kind, who), kind, job.user) if isinstance(who, Users) else None
 
     def _losses(self) -> Iterator[Loss]:
-        """Every machine at its rate; there is one that goes, the next time after the last, as the rates weigh them."""
+        """Yield every machine at its rate; there is one that goes, the next time after the last, as the rates weigh
+        them.
+        """
         s = self.scenario
         rule = s.losses or LossRule()
         rates = [(each.vms, rule.rate + each.interruptions) for each in s.machines if not each.beside]
@@ -296,5 +302,5 @@ def enough_of(each: JobClass) -> int:
 
 
 def queue_of(rule: QueueRule) -> Queue[Any]:
-    """A queue that keeps a rule, empty."""
+    """Return a queue that keeps a rule, empty."""
     return Queue(FewestRunning() if rule.fair else OldestFirst(), rule.weight, rule.minimum, rule.limit)

@@ -47,7 +47,7 @@ class JobKind:
     watched: tuple[bool, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a stage has no tasks or does not come after its parents."""
+        """Raise ValueError where a stage has no tasks or does not come after its parents."""
         for index, stage in enumerate(self.stages):
             if stage.tasks < 1 or any(not 0 <= parent < index for parent in stage.after):
                 raise ValueError(f"stage {stage.name} of {self.name} has no tasks or comes before its parents")
@@ -77,7 +77,7 @@ class Machines:
 
 
 def count_vms(machines: Sequence[Machines]) -> int:
-    """Machines of all entries, those with several of them counted once."""
+    """Return machines of all entries, those with several of them counted once."""
     return sum(each.vms for each in machines if not each.beside)
 
 

@@ -36,7 +36,7 @@ _PRIMAL = 4
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
-    """Solves ``request.program``, then those beside it; limits and options come in HiGHS's own names."""
+    """Solve ``request.program``, then those beside it; limits and options come in HiGHS's own names."""
     assert request.program is not None
     ends = monotonic() + request.options.get("time_limit", inf)
     reply = _solve(request, request.program, report)
@@ -68,7 +68,7 @@ def _solve(request: Request, program: LinearProgram, report: Callable[[Array, fl
 
 
 def model_of(program: LinearProgram) -> Any:
-    """The program as HiGHS holds it."""
+    """Return the program as HiGHS holds it."""
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(program.costs), len(program.row_lower)
     lp.sense_ = highspy.ObjSense.kMaximize if program.maximize else highspy.ObjSense.kMinimize

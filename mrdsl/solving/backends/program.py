@@ -39,7 +39,7 @@ _UNREADABLE = (ValueError, IndexError, KeyError)
 
 
 def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:
-    """Writes the program (minimized), runs the solver in a process group of its own, reads what it found."""
+    """Write the program (minimized), run the solver in a process group of its own, read what it found."""
     command = solver.command
     assert command is not None
     with scratch_folder() as folder:
@@ -57,7 +57,7 @@ def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limit
 def _write(
     stream: TextIO, command: Command, program: LinearProgram, columns: Sequence[str], rows: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Writes the model file in the format that the program reads; the names in it of each row."""
+    """Write the model file in the format that the program reads; the names in it of each row."""
     if command.writes == "mps":
         write_mps(stream, program, columns, rows)
         return [(row,) for row in rows]
@@ -158,7 +158,7 @@ def _printed(output: IO[bytes]) -> str:
 
 
 def _waited_for(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
-    """Whether it ended by itself before anybody wanted it to stop. Raises TimeoutExpired."""
+    """Return True if it ended by itself before anybody wanted it to stop. Raises TimeoutExpired."""
     if not is_stoppable():
         process.wait(seconds)
         return True
@@ -175,7 +175,7 @@ def _waited_for(process: subprocess.Popen[bytes], seconds: float | None) -> bool
 
 
 def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
-    """Lets a program that minds Ctrl-C write down what it has."""
+    """Let a program that minds Ctrl-C write down what it has."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
         process.send_signal(signal.SIGINT)
         process.wait(GRACE)
@@ -219,7 +219,7 @@ def _reply(
 
 
 def _in_order(reply: Reply, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
-    """The reply by the program's own columns and rows, of which the file may have two for one, or a few more."""
+    """Return the reply by the program's own columns and rows, of which the file may have two for one, or a few more."""
     duals = None
     if reply.duals is not None:
         last = np.asarray(reply.duals)[len(reply.duals) - sum(map(len, rows)) :]

@@ -48,7 +48,7 @@ def factory_named(name: str) -> Any:
 
 
 def is_there(name: str) -> bool:
-    """Whether Pyomo knows the name, and what it stands for is installed and says so."""
+    """Return True if Pyomo knows the name, and what it stands for is installed and says so."""
     try:
         return bool(factory_named(name).available(exception_flag=False))
     except Exception:  # whatever an interface raises, the solver behind it cannot be called
@@ -101,7 +101,7 @@ def solve(request: Request, report: Callable[[Array, float, float | None], None]
 
 
 def _least(variable: Any) -> float:
-    """The value nearest to zero, for a variable that the solver was not shown since nothing mentions it."""
+    """Return the value nearest to zero, for a variable that the solver was not shown since nothing mentions it."""
     low, high = variable.bounds
     return min(max(0.0, -np.inf if low is None else low), np.inf if high is None else high)
 

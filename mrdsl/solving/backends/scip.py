@@ -55,7 +55,7 @@ class _Incumbents(pyscipopt.Eventhdlr):  # type: ignore[misc]
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
-    """Solves ``request.program`` or ``request.nl``; limits and options come in SCIP's own names."""
+    """Solve ``request.program`` or ``request.nl``; limits and options come in SCIP's own names."""
     model = pyscipopt.Model()
     model.hideOutput()
     variables, count = _load(model, request)
@@ -87,7 +87,7 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 def _load(model: Any, request: Request) -> tuple[list[tuple[int, Any]], int]:
-    """Reads the model and pairs its variables with their columns."""
+    """Read the model and pairs its variables with their columns."""
     if request.nl is not None:
         model.readProblem(request.nl)
         names = Path(request.nl).with_suffix(".col").read_text(encoding="utf-8").split()

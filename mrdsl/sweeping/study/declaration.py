@@ -111,7 +111,7 @@ Names = Mapping[tuple[str, Limits], str]
 
 
 def names_of(designs: Iterable[Design]) -> Names:
-    """The name of every label with its limits: the label alone, unless the study has several limits for it."""
+    """Return the name of every label with its limits: the label alone, unless the study has several limits for it."""
     limits: dict[str, dict[Limits, None]] = {}
     for design in designs:
         for method in design.methods:

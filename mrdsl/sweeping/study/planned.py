@@ -29,7 +29,7 @@ from mrdsl.sweeping.study.tables import PARAM, PLAN, Rows, column_of, columns, n
 
 
 def axes_of(designs: Sequence[Design]) -> dict[str, Axis]:
-    """Every param with all its values, whatever runs have them: so that a column has one head."""
+    """Return every param with all its values, whatever runs have them: so that a column has one head."""
     values: dict[str, dict[str, None]] = {}
     for design in designs:
         for axis in design.params:
@@ -38,7 +38,7 @@ def axes_of(designs: Sequence[Design]) -> dict[str, Axis]:
 
 
 def asked_mistakes(parts: Sequence[Pivot | Profile], designs: Sequence[Design], text: TomlText) -> list[Diagnostic]:
-    """Columns and methods that no run of a part will have. What plans say is known when there are some."""
+    """Return columns and methods that no run of a part will have. What plans say is known when there are some."""
     axes, names = axes_of(designs), names_of(designs)
     found: list[Diagnostic] = []
     for part in parts:
@@ -55,7 +55,7 @@ def asked_mistakes(parts: Sequence[Pivot | Profile], designs: Sequence[Design], 
 
 
 def plan_mistakes(parts: Sequence[Pivot | Profile], rows: Rows, text: TomlText) -> list[Diagnostic]:
-    """Columns of plans that no plan has; where there is no plan at all, nothing is a mistake."""
+    """Return columns of plans that no plan has; where there is no plan at all, nothing is a mistake."""
     known = columns(rows)
     if not any(number(row.get(name)) is not None for name in known if name.startswith(PLAN) for row in rows):
         return []
@@ -72,7 +72,7 @@ def _unknown_columns(part: Pivot | Profile, known: Sequence[str], text: TomlText
 
 
 def _keys(part: Pivot | Profile) -> tuple[str, ...]:
-    """The keys that name columns."""
+    """Return the keys that name columns."""
     return ("measure",) if isinstance(part, Profile) else ("rows", "columns", "value", "share_of")
 
 
@@ -110,7 +110,8 @@ class Planned:
 
 
 def planned(study: Study, folder: Path, outside: bool = False) -> Planned:
-    """The runs of a study whose file lies in ``folder``; nothing outside that is read, unless ``outside`` allows it.
+    """Return the runs of a study whose file lies in ``folder``; nothing outside that is read, unless ``outside`` allows
+    it.
 
     Raises MrdslError with every mistake: of specs that are not there or wrong, of params that a spec does not have, of
     methods that are not there or cannot solve a spec, of more runs than ``budgets.STUDY_RUNS``.
@@ -165,7 +166,9 @@ class _Planner:
             self._end()
 
     def _files(self, design: Design) -> list[tuple[str, Path]]:
-        """The spec files of some runs with their names in the study, those of a folder in the order of their names."""
+        """Return the spec files of some runs with their names in the study, those of a folder in the order of their
+        names.
+        """
         found: dict[Path, str] = {}
         given = self._given(design, "specs")
         for written in design.specs:
@@ -217,13 +220,13 @@ class _Planner:
         return [path for path in paths if self.outside or _is_within(path, root)]
 
     def _name(self, path: Path) -> str:
-        """A spec in the study's folder by its way from there, however that was written; any other as it was."""
+        """Return a spec in the study's folder by its way from there, however that was written; any other as it was."""
         path = path.parent.resolve() / path.name if ".." in path.parts or path.is_absolute() else path
         inside = next((each for each in (self.folder, self.folder.resolve()) if path.is_relative_to(each)), None)
         return path.as_posix() if inside is None else path.relative_to(inside).as_posix()
 
     def _checked(self, design: Design, file: Path) -> dict[Method, str]:
-        """A digest for each method of the runs of a spec, but for what tells those apart; mistakes are noted.
+        """Return a digest for each method of the runs of a spec, but for what tells those apart; mistakes are noted.
 
         Every value of a param that is more than a number is tried, with the first of the others.
         """
@@ -254,7 +257,7 @@ class _Planner:
         return loaded
 
     def _placed(self, mistake: Diagnostic, design: Design) -> Diagnostic:
-        """A mistake of a param that was given, with its place in the study."""
+        """Return a mistake of a param that was given, with its place in the study."""
         name = next((each.name for each in design.params if mistake.path == f"parameters[{each.name!r}]"), None)
         if mistake.span is not None or name is None:
             return mistake
@@ -324,7 +327,7 @@ class _Planner:
 
 
 def _is_within(path: Path, root: Path) -> bool:
-    """Whether a file lies below a folder; a link to itself leads nowhere else, and is told when it is read."""
+    """Return True if a file lies below a folder; a link to itself leads nowhere else, and is told when it is read."""
     try:
         return path.resolve().is_relative_to(root)
     except (OSError, RuntimeError):

@@ -38,7 +38,9 @@ Read = Callable[[Path, Any], Any]
 
 
 def read_study(file: File) -> Study:
-    """The study in a file. Raises MrdslError ``unreadable-file``, or ``bad-study-file`` with all of its mistakes."""
+    """Return the study in a file. Raises MrdslError ``unreadable-file``, or ``bad-study-file`` with all of its
+    mistakes.
+    """
     shown = str(file)
     try:
         text, problem = decode(read_bytes(file, budgets.STUDY_BYTES, own_descriptors=True))
@@ -50,7 +52,9 @@ def read_study(file: File) -> Study:
 
 
 def study_of(text: str, name: str) -> Study:
-    """The study in a text; ``name`` is its file's. Raises MrdslError ``bad-study-file`` with all of its mistakes."""
+    """Return the study in a text; ``name`` is its file's. Raises MrdslError ``bad-study-file`` with all of its
+    mistakes.
+    """
     try:
         toml = read_toml(text, name)
     except TomlError as mistake:
@@ -117,7 +121,7 @@ class _Reader:
         self.mistakes.append(error("bad-study-file", message, place, hint))
 
     def _table(self, path: Path, value: Any, known: Mapping[str, Read]) -> dict[str, Any]:
-        """The values of a table by its keys; those that are wrong are left out, and told."""
+        """Return the values of a table by its keys; those that are wrong are left out, and told."""
         if not isinstance(value, Mapping):
             keys = ", ".join(f"`{key}`" for key in known)
             self._wrong(path, f"`{_name(path)}` must be a table", f"write a table with some of {keys}")

@@ -90,7 +90,7 @@ class StudyRun:
         return (self.spec, *sorted(self.params.items()), self.seed)
 
     def told(self) -> dict[str, Any]:
-        """The columns of what it is told."""
+        """Return the columns of what it is told."""
         return {
             "run": self.number,
             **({"runs": self.runs} if self.runs else {}),
@@ -131,7 +131,7 @@ class StudyRun:
         return {"key": self.key, **found, **_versions()}
 
     def lost(self, message: str) -> dict[str, Any]:
-        """The row of a run that came to nothing, and why."""
+        """Return the row of a run that came to nothing, and why."""
         return {"key": self.key, **nothing(message), **_versions()}
 
 
@@ -159,7 +159,8 @@ def _warm_up(problem: str, method: Method) -> None:
 
 
 def _measured(spec: Spec, run: StudyRun) -> tuple[Result, float, float | None]:
-    """The result, and what it took in seconds: by the clock, and of processors, those of solvers' processes among them.
+    """Return the result, and what it took in seconds: by the clock, and of processors, those of solvers' processes
+    among them.
 
     Each run begins with solver processes of its own, which end with it: none finds what another has left warm.
     """

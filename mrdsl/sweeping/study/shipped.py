@@ -13,17 +13,19 @@ from mrdsl.sweeping.study.reader import read_study
 
 
 def study_files() -> Mapping[str, Path]:
-    """The study files that come with mrdsl by name, family by family, beside the models that they run."""
+    """Return the study files that come with mrdsl by name, family by family, beside the models that they run."""
     return {path.stem: path for path in sorted(resource("models").glob("*/*.toml"))}
 
 
 def shipped_studies() -> Mapping[str, Study]:
-    """The shipped studies by name."""
+    """Return the shipped studies by name."""
     return {name: read_study(path) for name, path in study_files().items()}
 
 
 def study_file(given: str) -> Path:
-    """The file that a user names: itself, or the shipped one of that name. Raises MrdslError ``missing-file``."""
+    """Return the file that a user names: itself, or the shipped one of that name. Raises MrdslError
+    ``missing-file``.
+    """
     known = study_files()
     if METHOD_NAME.fullmatch(given) and not Path(given).is_file():
         if given in known:
@@ -34,5 +36,7 @@ def study_file(given: str) -> Path:
 
 
 def filled_folder(given: str) -> Path | None:
-    """The folder whose tables are wanted, None for a study to be run: a shipped one goes on in a folder of its name."""
+    """Return the folder whose tables are wanted, None for a study to be run: a shipped one goes on in a folder of its
+    name.
+    """
     return Path(given) if Path(given).is_dir() and given not in study_files() else None

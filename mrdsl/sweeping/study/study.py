@@ -69,7 +69,7 @@ class Studied:
     left_out_tables: tuple[str, ...] = ()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
         heads = columns(self.table)
         return frame_of(heads, [[row.get(name) for name in heads] for row in self.table])
 
@@ -94,7 +94,7 @@ class Way:
 def run_study_file(
     file: Path, folder: Path, way: Way | None = None, progress: Progress = lambda done, total: None
 ) -> Studied:
-    """Runs what is missing of a study, and writes ``runs.csv``, its tables and charts, and ``manifest.json``.
+    """Run what is missing of a study, and writes ``runs.csv``, its tables and charts, and ``manifest.json``.
 
     A run that has no plan is a row like any other. Raises MrdslError where the file, a spec or a method is wrong, the
     folder holds anything else and ``force`` is not given, another run fills it, or the executor is lost; the rows of
@@ -131,7 +131,7 @@ def run_study(
 
 
 def _refused_outputs(way: Way, inputs: Sequence[Path], own: Sequence[Path]) -> list[Diagnostic]:
-    """Outputs that the runs read, that are the study's own files, or that are there already."""
+    """Return outputs that the runs read, that are the study's own files, or that are there already."""
     taken = [
         error("wrong-option", f"`{path}` is in the study's folder", None, "choose another file name")
         for path in way.outputs
@@ -153,7 +153,7 @@ def _run(
     known: dict[Any, dict[str, Any]],
     progress: Progress,
 ) -> bool:
-    """Runs what is missing; each row is on the disk before the next is waited for. Whether it was interrupted."""
+    """Run what is missing; each row is on the disk before the next is waited for. Whether it was interrupted."""
     from mrdsl.sweeping.executors import run_all
 
     total = resumed + len(missing)

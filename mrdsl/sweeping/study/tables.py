@@ -34,7 +34,7 @@ PLAN = "plan."
 
 
 def number(value: Any) -> float | None:
-    """A finite number as one, None for anything else."""
+    """Return a finite number as one, None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -45,12 +45,12 @@ def number(value: Any) -> float | None:
 
 
 def columns(rows: Rows) -> tuple[str, ...]:
-    """All columns that rows have."""
+    """Return all columns that rows have."""
     return tuple(dict.fromkeys(name for row in rows for name in row if name != INSTANCE))
 
 
 def column_of(name: str, known: Sequence[str]) -> str | None:
-    """The column that a name means: itself, or that of the param of this name."""
+    """Return the column that a name means: itself, or that of the param of this name."""
     if name in known:
         return name
     of_param = f"{PARAM}{name}"
@@ -58,12 +58,12 @@ def column_of(name: str, known: Sequence[str]) -> str | None:
 
 
 def selected(runs: str, rows: Rows) -> Rows:
-    """The rows of the runs of one name, all without."""
+    """Return the rows of the runs of one name, all without."""
     return [row for row in rows if row.get("runs") == runs] if runs else rows
 
 
 def relaxed(row: Row) -> bool:
-    """Whether a run took fractions for whole numbers: its goal is then another one."""
+    """Return True if a run took fractions for whole numbers: its goal is then another one."""
     return bool(row.get("relax"))
 
 
@@ -97,7 +97,7 @@ STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def methods_table(rows: Rows) -> Table:
-    """A line per method: how its runs ended, and what they took."""
+    """Return a line per method: how its runs ended, and what they took."""
     heads = ("method", "runs", "with a plan", "proven", "failed", "largest gap [%]", "mean [s]", "mean, processor [s]")
     cells = []
     for method in dict.fromkeys(row["method"] for row in rows):
@@ -117,13 +117,13 @@ def methods_table(rows: Rows) -> Table:
 
 
 def is_above_nobody(pivot: Pivot, rows: Rows) -> bool:
-    """Whether a table is above a method that has no run: one that is not installed."""
+    """Return True if a table is above a method that has no run: one that is not installed."""
     words = ("", BEST, BOUND)
     return pivot.above not in words and all(row["method"] != pivot.above for row in selected(pivot.runs, rows))
 
 
 def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
-    """The table that was asked for, and its chart: lines over numbers, bars over names.
+    """Return the table that was asked for, and its chart: lines over numbers, bars over names.
 
     Runs without the param that rows or columns are of are left out.
     """
@@ -153,7 +153,7 @@ def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
 
 
 def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
-    """The value of every row, and what these values are: ``value [USD]``, ``energy above highs [%]``."""
+    """Return the value of every row, and what these values are: ``value [USD]``, ``energy above highs [%]``."""
     known = columns(rows)
     column, whole = column_of(pivot.value, known) or pivot.value, column_of(pivot.share_of, known)
     values = [number(row.get(column)) for row in rows]
@@ -194,7 +194,8 @@ def _bases(above: str, column: str, rows: Rows, values: Sequence[float | None]) 
 
 
 def _percent(value: float | None, base: float | None, less: float) -> float | None:
-    """A value in percent of a base, less that many times the base; None where either is unknown, or the base is not
+    """Return a value in percent of a base, less that many times the base; None where either is unknown, or the base is
+    not
     above 0: nothing is a share of it; nor where it is more than a number can be."""
     if value is None or base is None or base <= 0.0:
         return None
@@ -228,12 +229,13 @@ def _mean(values: Any) -> float | None:
 
 
 def _cell(value: Any) -> Any:
-    """A cell that rows are told apart by."""
+    """Return a cell that rows are told apart by."""
     return value if isinstance(value, str | int | float) or value is None else str(value)
 
 
 def contradictions(rows: Rows) -> list[tuple[Row, Row]]:
-    """Pairs of runs of one instance of which the one's value is better than what the other proved to be possible.
+    """Return pairs of runs of one instance of which the one's value is better than what the other proved to be
+    possible.
 
     A bound of a relaxation holds for whole numbers too, not the other way round. Where neither run knows the size of
     the goal's terms, they are taken for 1 at least.
@@ -288,7 +290,7 @@ def _ratios(profile: Profile, rows: Rows) -> dict[str, Sequence[float]]:
 
 
 def _profile_chart(title: str, ratios: Mapping[str, Sequence[float]]) -> LineChart:
-    """The axis is log2 of the factor, as in the paper's figures."""
+    """Return the axis is log2 of the factor, as in the paper's figures."""
     last = max((ratio for own in ratios.values() for ratio in own if ratio < inf), default=1.0)
     lines = []
     for method, own in ratios.items():
@@ -317,7 +319,9 @@ def _measures(profile: Profile, rows: Rows) -> dict[str, list[float | None]]:
 
 
 def _measure(row: Mapping[str, Any], column: str) -> float | None:
-    """The measure of a run that solved its instance, None of one that did not; a goal that is maximized is inverted."""
+    """Return the measure of a run that solved its instance, None of one that did not; a goal that is maximized is
+    inverted.
+    """
     value = number(row.get(column))
     if column != GOAL:
         return value if row.get("termination") in ENDED else None
@@ -331,7 +335,7 @@ def _goal_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _best_values(rows: Rows) -> dict[Any, float]:
-    """The best value that any method found, by instance and relaxation."""
+    """Return the best value that any method found, by instance and relaxation."""
     best: dict[Any, float] = {}
     for row in rows:
         value = number(row.get(GOAL))

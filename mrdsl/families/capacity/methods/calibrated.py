@@ -66,7 +66,7 @@ MORE = 4
 
 
 def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0) -> Draft:
-    """The plan of the upper estimate, or of the next one that has a plan: where the search begins."""
+    """Return the plan of the upper estimate, or of the next one that has a plan: where the search begins."""
     spec = in_fractions(draft.spec, "calibrated finds whole slots of classes, which their jobs share")
     refuse_types(spec, "calibrated", ONE_TYPE, ALONE)
     search = Search(spec, draft.seed, confidence, looks)
@@ -121,14 +121,16 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0)
 
 
 def _rejecting(draft: Draft, refused: Sequence[Refused]) -> Draft:
-    """The draft of a search whose plans reject all jobs of classes that no cluster is shown to serve in time."""
+    """Return the draft of a search whose plans reject all jobs of classes that no cluster is shown to serve in time."""
     told = (never_admitted(each, "jobs", f"class {want.name}") for want, each in refused)
     spec = without_jobs(draft.spec, {want.index for want, _ in refused})
     return replace(draft, spec=spec, state=None, diagnostics=(*draft.diagnostics, *told))
 
 
 def probe(draft: Draft, tries: int = 8, probings: int = 2) -> Draft:
-    """The fewest VMs of every promised class around the fitted plan; then P2 again, which may admit other jobs."""
+    """Return the fewest VMs of every promised class around the fitted plan; then P2 again, which may admit
+    other jobs.
+    """
     if not isinstance(draft.state, tuple):
         return draft
     search, placement = draft.state
@@ -164,14 +166,14 @@ def _probed(search: Search, placement: Placement, want: Wanted, tries: int) -> P
 
 
 def _placed(search: Search, placement: Placement, want: Wanted, cell: Cell) -> Placement:
-    """The placement with a class on other slots, which its coefficients follow."""
+    """Return the placement with a class on other slots, which its coefficients follow."""
     before = search.fits.get(want.index, search.priors[want.index])
     search.fits[want.index] = choosing(cell, want.per_vm, want.limit, before.c)
     return (*placement[: want.index], cell, *placement[want.index + 1 :])
 
 
 def settle(draft: Draft, evaluations: int = 24, tasks: int = 50_000_000) -> Draft:
-    """The cheapest neighbour of the plan that runs accept, with its paid slots used.
+    """Return the cheapest neighbour of the plan that runs accept, with its paid slots used.
 
     The runs of as many full ``evaluations`` are spent, and of so many ``tasks``; half of the time that is left at most.
     """
@@ -187,7 +189,9 @@ def settle(draft: Draft, evaluations: int = 24, tasks: int = 50_000_000) -> Draf
 
 
 def _chosen(search: Search, placement: Placement, before: Placement) -> Placement:
-    """The placement, whose slots the coefficients follow of each class that is fitted or was moved from ``before``."""
+    """Return the placement, whose slots the coefficients follow of each class that is fitted or was moved from
+    ``before``.
+    """
     for want in search.wanted:
         cell = placement[want.index]
         if cell.jobs and (not before or want.index in search.fits or cell != before[want.index]):
@@ -196,7 +200,8 @@ def _chosen(search: Search, placement: Placement, before: Placement) -> Placemen
 
 
 def confirm(draft: Draft) -> Draft:
-    """The plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at last.
+    """Return the plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at
+    last.
 
     One of the looks is the safe plan's own: what estimates bound is less than runs may show.
     """
@@ -236,7 +241,7 @@ def confirm(draft: Draft) -> Draft:
 
 
 def _by_a_formula(draft: Draft, search: Search, settling: Settling) -> Draft | None:
-    """The cheapest plan of an estimate that a full evaluation shows to keep the promises, if one is left."""
+    """Return the cheapest plan of an estimate that a full evaluation shows to keep the promises, if one is left."""
     plans = [_plan_by(draft, search, word) for word in GUARANTEES]
     with suppress(OutOfTimeError):
         for plan in sorted(filter(None, plans), key=lambda each: each.total):
@@ -251,7 +256,7 @@ def _by_a_formula(draft: Draft, search: Search, settling: Settling) -> Draft | N
 
 
 def _plan_by(draft: Draft, search: Search, word: str) -> CapacityPlan | None:
-    """The plan by which every promised class keeps its deadline by one estimate; None if there is none."""
+    """Return the plan by which every promised class keeps its deadline by one estimate; None if there is none."""
     words = {want.index: word for want in search.wanted if not want.beside}
     return planned(with_guarantees(search.spec, words), {}, {}, False, draft.limits)
 
@@ -275,18 +280,22 @@ def _with_undecided(draft: Draft, plan: CapacityPlan, settling: Settling | None)
 
 
 def _keeps_one(search: Search) -> bool:
-    """Whether one look is kept for the plan that the search began at: one by the upper estimate, of several looks."""
+    """Return True if one look is kept for the plan that the search began at: one by the upper estimate, of several
+    looks.
+    """
     return search.formula == "upper" and search.looks > 1
 
 
 def _is_dear(search: Search, plan: CapacityPlan) -> bool:
-    """Whether a plan costs no less than the one that the search began at, which is planned by the upper estimate."""
+    """Return True if a plan costs no less than the one that the search began at, which is planned by the upper
+    estimate.
+    """
     assert search.safe is not None
     return search.formula == "upper" and plan.total >= search.safe.total * (1.0 - ROUNDING)
 
 
 def _look_at_safe(search: Search) -> None:
-    """Runs the plan that the search began at, if a look is kept for it and it was not run yet."""
+    """Run the plan that the search began at, if a look is kept for it and it was not run yet."""
     if not _keeps_one(search) or search.shown is not None:
         return
     assert search.safe is not None
@@ -308,7 +317,9 @@ def _candidate(draft: Draft, search: Search, placement: Placement) -> CapacityPl
 
 
 def _is_safe(search: Search) -> bool:
-    """Whether the plan that the search began at keeps its promises by bounds, and no run shows that it breaks them."""
+    """Return True if the plan that the search began at keeps its promises by bounds, and no run shows that it breaks
+    them.
+    """
     assert search.safe is not None
     safe = search.safe
     kept = (by_estimate(search.spec, safe, p) for p in promises_of(search.spec) if safe.admitted[p.index] > 0.0)
@@ -382,7 +393,7 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
 
 
 def _undecided(draft: Draft, search: Search) -> Draft:
-    """The safe plan, where there is one, and why the search came to none."""
+    """Return the safe plan, where there is one, and why the search came to none."""
     safe = search.safe if search.shown or _is_safe(search) else None
     made = f"{search.looked} full evaluation{'' if search.looked == 1 else 's'} of {search.looks}"
     why = "the time was over" if search.stopped else f"the search was over, after {made},"

@@ -45,7 +45,7 @@ class Cell:
     reduce: int
 
     def vms(self, per_vm: tuple[int, int]) -> float:
-        """The VMs that the slots take, as a fraction."""
+        """Return the VMs that the slots take, as a fraction."""
         return self.map / max(1, per_vm[0]) + self.reduce / max(1, per_vm[1])
 
 
@@ -54,7 +54,7 @@ Placement = tuple[Cell, ...]
 
 
 def seed_of(seed: int, *place: object) -> int:
-    """A seed of its own for one purpose of a search."""
+    """Return a seed of its own for one purpose of a search."""
     return int(stream(seed, "calibrated", *place).randint(0, 2**31 - 1))
 
 
@@ -84,7 +84,7 @@ class Trials:
         return [self._run(key, scenario, run).times[place] for run in range(runs)]
 
     def overload(self, placement: Placement, index: int) -> float:
-        """The work that random arrivals bring over what the slots of a class can do; see :func:`load_of`."""
+        """Return the work that random arrivals bring over what the slots of a class can do; see :func:`load_of`."""
         return max(load_of(scenario_of(self._group(placement, index), self.rules, Settings())))
 
     def _run(self, key: tuple[object, ...], scenario: Scenario, run: int) -> Seen:
@@ -110,7 +110,7 @@ class Trials:
 
 
 def quantile(times: Times, level: float) -> float:
-    """The time within which the share ``level`` of all jobs ends: the least of which no fewer are seen."""
+    """Return the time within which the share ``level`` of all jobs ends: the least of which no fewer are seen."""
     values = np.sort(np.concatenate([np.asarray(run, dtype=np.float64) for run in times]))
     rank = int(ceiling(level * len(values)))
     return float(values[min(max(rank, 1), len(values)) - 1])
@@ -149,7 +149,9 @@ class Point:
 
 
 def fitted(prior: Fit, points: Sequence[Point], limit: float) -> Fit:
-    """The fit near the last of the points that have a finite time, which is scaled to begin with; else the prior."""
+    """Return the fit near the last of the points that have a finite time, which is scaled to begin with; else the
+    prior.
+    """
     known = [point for point in points if point.time < inf]
     if not known:
         return prior
@@ -177,7 +179,7 @@ def fitted(prior: Fit, points: Sequence[Point], limit: float) -> Fit:
 
 
 def _leaving(fit: Fit, centre: Point, limit: float) -> Fit:
-    """The fit through the centre, with a C that leaves time to the phases."""
+    """Return the fit through the centre, with a C that leaves time to the phases."""
     most = (1.0 - LEAST_LEFT) * limit
     if fit.c <= most:
         return fit
@@ -194,7 +196,7 @@ def _distance(one: Cell, other: Cell) -> float:
 
 
 def choosing(cell: Cell, per_vm: tuple[int, int], limit: float, constant: float) -> Fit:
-    """The A and B with which Theorem 4.1 takes exactly the slots of a cell, for the C that is given.
+    """Return the A and B with which Theorem 4.1 takes exactly the slots of a cell, for the C that is given.
 
     With x and y slots of one job and E the deadline less C, the theorem's slots solve A/x + B/y = E and
     A c_M/x^2 = B c_R/y^2, which two equations give A and B.
@@ -209,7 +211,9 @@ def choosing(cell: Cell, per_vm: tuple[int, int], limit: float, constant: float)
 def planned(
     spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int], relax: bool, limits: Limits
 ) -> CapacityPlan | None:
-    """The plan by P2 in which some classes have these coefficients, and some admit so many jobs; None without one."""
+    """Return the plan by P2 in which some classes have these coefficients, and some admit so many jobs; None without
+    one.
+    """
     changed = _with_fits(spec, fits, pinned)
     if serves(changed):
         result = direct(changed, relax)
@@ -223,7 +227,9 @@ def planned(
 
 
 def at_plan(spec: Spec, plan: CapacityPlan) -> Spec:
-    """The spec for which a plan is one of P2: with its coefficients, and by the upper estimate where it has none."""
+    """Return the spec for which a plan is one of P2: with its coefficients, and by the upper estimate where it has
+    none.
+    """
     known = {} if plan.calibration is None else plan.calibration.coefficients
     fits = {
         index: Fit(known[name].A, known[name].B, known[name].C)
@@ -252,7 +258,7 @@ def _with_fits(spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int]) -
 
 
 def _given_by(node: JobClass, fit: Fit) -> JobClass:
-    """A class whose jobs take what a fit says; tasks of stages are those of its map slots."""
+    """Return a class whose jobs take what a fit says; tasks of stages are those of its map slots."""
     slots = node.slots
     if slots is not None and slots.task is not None:
         slots = Slots(map=slots.task, reduce=slots.task)

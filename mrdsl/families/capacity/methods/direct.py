@@ -57,7 +57,7 @@ class Admission:
 
 
 def prepare(draft: Draft) -> Draft:
-    """Reads the spec as arrays and the comparisons of ``subject to`` as bounds on the jobs of single classes.
+    """Read the spec as arrays and the comparisons of ``subject to`` as bounds on the jobs of single classes.
 
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver, and where a relaxation is to
     have whole slots.
@@ -89,7 +89,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
 
 
 def fill(draft: Draft) -> Draft:
-    """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    """Return the relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
     if isinstance(draft.state, Task):
         return direct_types.fill(draft, draft.state)
     admission: Admission = draft.state
@@ -104,7 +104,7 @@ def fill(draft: Draft) -> Draft:
 
 
 def relaxed_optimum(admission: Admission) -> tuple[Floats, float]:
-    """The jobs of the relaxed P2 and the dual price of one VM (Theorem 4.3: between rho and delta).
+    """Return the jobs of the relaxed P2 and the dual price of one VM (Theorem 4.3: between rho and delta).
 
     At the price nu a class is admitted in full where ``p > nu gamma`` and at its least where ``p < nu gamma``. At
     the on-demand price no more than that is ever worth its VMs; where it leaves reserved VMs idle, classes follow by
@@ -172,7 +172,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
 
 
 def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | None:
-    """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
+    """Return the outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
     if not serves(spec):
         return None
     draft = Draft(spec, relax, limits=limits or Limits(), started=time.monotonic())
@@ -180,7 +180,7 @@ def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | No
 
 
 def packed(draft: Draft) -> Draft:
-    """The plan with its whole slots packed on VMs; more of them where they take more."""
+    """Return the plan with its whole slots packed on VMs; more of them where they take more."""
     if draft.plan is None or draft.relax:
         return draft
     found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound, fixed=draft.fixed)

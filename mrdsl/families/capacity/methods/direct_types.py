@@ -45,7 +45,7 @@ CLASSES = 64
 
 
 def weighed(task: Task) -> tuple[Task, Task]:
-    """The task to plan with and the task that bounds the cost; both the task itself where there is one resource.
+    """Return the task to plan with and the task that bounds the cost; both the task itself where there is one resource.
 
     Where a part of a class may be on spot VMs, VM time is counted by how many slots a VM hosts: its jobs are planned
     on the slots that take least of that, and the bound leaves its part on spot aside.
@@ -68,7 +68,7 @@ def weighed(task: Task) -> tuple[Task, Task]:
 
 
 def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
-    """The VMs of each lane that the scarcer resource asks for."""
+    """Return the VMs of each lane that the scarcer resource asks for."""
     vms = taken_vms(task.mix, jobs, task.spare.of_all(jobs))
     return vms if relax else np.asarray(ceiling(vms))
 
@@ -85,7 +85,7 @@ def by_scarcer_resource(mix: Mix) -> Mix:
 
 
 def _weights(mix: Mix) -> Floats:
-    """The weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
+    """Return the weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
     some = np.argsort(-mix.expected, kind="stable")[:CLASSES]
     expected = mix.expected[some]
     low, high = np.full(len(mix.gamma), LEAST), np.full(len(mix.gamma), 1.0 - LEAST)
@@ -136,7 +136,7 @@ class Placement:
 
 
 def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
-    """Reads the spec as arrays, ``subject to`` as bounds on jobs of single classes and on VMs of single types.
+    """Read the spec as arrays, ``subject to`` as bounds on jobs of single classes and on VMs of single types.
 
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
     """
@@ -158,7 +158,7 @@ def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
 
 
 def fill(draft: Draft, task: Task) -> Draft:
-    """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    """Return the relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
     until = _until(draft)
     task, below = weighed(task)
     found = relaxed(task, ROUNDING, until)
@@ -273,7 +273,7 @@ def _whole_near(task: Task, relaxed: Relaxed, enough: float, until: float | None
 
 
 def _cheaper(task: Task, *plans: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
-    """The plan that costs less, of those that there are."""
+    """Return the plan that costs less, of those that there are."""
     return min((each for each in plans if each), key=lambda plan: task.mix.cost(plan[1], plan[0]), default=None)
 
 

@@ -47,7 +47,7 @@ LEAST_TIME = 0.01
 
 
 def is_small(task: Task, lanes: Flags) -> bool:
-    """Whether a program of these lanes is looked at."""
+    """Return True if a program of these lanes is looked at."""
     return int(task.mix.possible[lanes].sum()) <= MOST_OF_PROGRAM
 
 
@@ -79,7 +79,9 @@ def improved(
 
 
 def _part(task: Task, jobs: Floats, pairs: Flags, used: NDArray[np.int64]) -> Mix:
-    """The mix on some pairs, with the bounds of the task; classes that stay on one type may run on theirs alone."""
+    """Return the mix on some pairs, with the bounds of the task; classes that stay on one type may run on
+    theirs alone.
+    """
     mix, market = task.mix, task.market
     gamma = np.where(pairs, mix.gamma, np.inf)
     together = mix.together & (task.same_type and bool((pairs == mix.possible).all()))
@@ -92,7 +94,8 @@ def _part(task: Task, jobs: Floats, pairs: Flags, used: NDArray[np.int64]) -> Mi
 
 
 def _solved(program: LinearProgram, until: float | None, nodes: int) -> tuple[Floats | None, float]:
-    """Values of the columns, None where there are none, and a bound. The gap is of the whole goal, its constant part
+    """Return values of the columns, None where there are none, and a bound. The gap is of the whole goal, its constant
+    part
     included."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
@@ -171,7 +174,8 @@ class _Budget:
 
 
 def _first_lanes(task: Task) -> Iterator[NDArray[np.bool_]]:
-    """Those of which limits aside no other is better in all, then lanes whose VMs cost no more than some price, the
+    """Yield those of which limits aside no other is better in all, then lanes whose VMs cost no more than some price,
+    the
     highest first."""
     best = ~dominated_without_limits(task.mix)
     if not best.all():
@@ -183,7 +187,7 @@ def _first_lanes(task: Task) -> Iterator[NDArray[np.bool_]]:
 
 
 def _best_lanes(task: Task, best: _Found, enough: float, budget: _Budget) -> _Found:
-    """The open lanes on which the rounded plan costs least, shut and opened one at a time."""
+    """Return the open lanes on which the rounded plan costs least, shut and opened one at a time."""
     while best.cost > enough:
         better = best
         for open_lanes in _neighbours(best):
@@ -197,7 +201,7 @@ def _best_lanes(task: Task, best: _Found, enough: float, budget: _Budget) -> _Fo
 
 
 def _neighbours(found: _Found) -> Iterator[NDArray[np.bool_]]:
-    """The sets of open lanes that lack one lane in use, or have one besides that is shut."""
+    """Yield the sets of open lanes that lack one lane in use, or have one besides that is shut."""
     used = found.jobs.sum(axis=1) > 0.0
     for lane in np.flatnonzero(used | ~found.open).tolist():
         changed = found.open.copy()
@@ -206,7 +210,8 @@ def _neighbours(found: _Found) -> Iterator[NDArray[np.bool_]]:
 
 
 def _tried(task: Task, open_lanes: NDArray[np.bool_], budget: _Budget) -> _Found | None:
-    """The plan on some lanes; None where a class can run on none of them, they have too few VMs, or it is enough.
+    """Return the plan on some lanes; None where a class can run on none of them, they have too few VMs, or it is
+    enough.
 
     A set that takes more steps than are left ends the search.
     """

@@ -95,7 +95,9 @@ class Relaxed:
 
 
 def closed_form(task: Task) -> Relaxed | None:
-    """The optimum at the prices of VMs that are to be had in any number; None where something cheaper is scarce."""
+    """Return the optimum at the prices of VMs that are to be had in any number; None where something cheaper is
+    scarce.
+    """
     market = task.market
     prices = market.cheapest(np.isinf(market.there))
     ways = cheapest(task, prices)
@@ -111,13 +113,13 @@ def closed_form(task: Task) -> Relaxed | None:
 
 
 def vms_of(mix: Mix, jobs: Floats) -> Floats:
-    """The VMs of each lane that jobs on the fewest slots and masters take."""
+    """Return the VMs of each lane that jobs on the fewest slots and masters take."""
     used = np.where(mix.possible, mix.gamma, 0.0)
     return np.asarray(np.einsum("ln,ln->l", used, jobs) + mix.market.masters_of_lane)
 
 
 def vms_with_spare(mix: Mix, jobs: Floats, spare: SpareSlots) -> Floats:
-    """The same with the slots beyond the fewest that jobs on spot VMs ask for."""
+    """Return the same with the slots beyond the fewest that jobs on spot VMs ask for."""
     vms = vms_of(mix, jobs)
     for index in spare.entries:
         vms += 0.0 if (more := spare.vms(index, jobs[:, index])) is None else more
@@ -132,17 +134,17 @@ def dearest(task: Task) -> float:
 
 
 def by_type(market: Market, bought: Floats) -> Floats:
-    """The VMs of each type, however bought."""
+    """Return the VMs of each type, however bought."""
     return summed(market.vm_of_lane[market.lane_of_offer], bought, len(market.names))
 
 
 def wanted(task: Task, ways: Ways) -> Floats:
-    """The jobs of each class at the cost of its way: all where the penalty is more, else the least."""
+    """Return the jobs of each class at the cost of its way: all where the penalty is more, else the least."""
     return np.where(task.mix.penalty > ways.cost, task.high, task.low)
 
 
 def cheapest(task: Task, prices: Floats) -> Ways:
-    """The cheapest way of one job of each class."""
+    """Return the cheapest way of one job of each class."""
     mix, spot = task.mix, task.market.spot
     with np.errstate(invalid="ignore"):
         cost = np.where(mix.possible, prices[:, None] * mix.gamma, np.inf)
@@ -219,7 +221,8 @@ def _mixed_on_one_type(task: Task, prices: Floats, at: Places, found: Ways) -> N
 
 
 def _two_lanes(task: Task, prices: Floats, at: Places, firm: Places, spot: Places) -> tuple[Floats, Floats]:
-    """The cost of one job of each class with its part in a spot lane, infinite where it cannot run in both; and that
+    """Return the cost of one job of each class with its part in a spot lane, infinite where it cannot run in both; and
+    that
     part of its jobs."""
     mix, share = task.mix, task.mix.spot_share[at]
     possible = mix.possible[firm, at] & mix.possible[spot, at]

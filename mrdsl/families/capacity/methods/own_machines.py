@@ -40,14 +40,14 @@ class Tariff:
     prices: Floats
 
     def cost(self, lanes: Places, vms: Floats) -> Floats:
-        """The cost of so many machines of each of the lanes; ``vms`` has the shape (lanes, ...)."""
+        """Return the cost of so many machines of each of the lanes; ``vms`` has the shape (lanes, ...)."""
         each = (slice(None), slice(None), *(None,) * (vms.ndim - 1))
         starts, widths, prices = (steps[lanes][each] for steps in (self.starts, self.widths, self.prices))
         return np.asarray((prices * np.clip(vms[:, None] - starts, 0.0, widths)).sum(axis=1))
 
 
 def tariff_of(market: Market, lacking: float) -> Tariff:
-    """The offers of each lane, the cheapest first; behind the last, machines at the price ``lacking``."""
+    """Return the offers of each lane, the cheapest first; behind the last, machines at the price ``lacking``."""
     by_lane = [
         sorted((offer.price, offer.available) for offer in market.offers if offer.lane == lane)
         for lane in range(len(market.lanes))
@@ -84,7 +84,7 @@ class Rents:
         return found
 
     def without(self, index: int) -> Rents:
-        """The same with no machines of one class; its jobs are not looked at."""
+        """Return the same with no machines of one class; its jobs are not looked at."""
         found = object.__new__(Rents)
         found.__dict__.update(self.__dict__, total=self.total - self.vms[:, index])
         return found
@@ -102,7 +102,7 @@ class Rents:
         return np.maximum(self.task.available - summed(market.vm_of_lane, self.total, len(market.names)), 0.0)
 
     def _vms(self, index: int, jobs: Floats) -> Floats:
-        """The machines that jobs of a class by lane take, those for slots beyond the fewest among them."""
+        """Return the machines that jobs of a class by lane take, those for slots beyond the fewest among them."""
         spare = self.task.spare.vms(index, jobs) if index in self.task.spare.entries else None
         return np.asarray(ceiling(self.gamma[:, index] * jobs + (0.0 if spare is None else spare)))
 
@@ -121,7 +121,7 @@ class Rents:
         return cost - float(self.task.mix.penalty[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
-        """Gives a class these jobs in place of its own where they cost less."""
+        """Give a class these jobs in place of its own where they cost less."""
         without = self.without(index)
         before, after = without.cost_of(index, self.jobs[:, index]), without.cost_of(index, jobs)
         if not after < before - ROUNDING * max(1.0, abs(after)):
@@ -161,7 +161,7 @@ class Found:
 
 
 def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | None) -> Found:
-    """The cheapest plan found from two beginnings; stops within the ``gap`` of the bound, and at ``until``."""
+    """Return the cheapest plan found from two beginnings; stops within the ``gap`` of the bound, and at ``until``."""
     at_prices, costs = _at_prices(task, relaxed.prices)
     ways = cheapest(task, relaxed.prices)
     count = wanted(task, ways)
@@ -182,12 +182,12 @@ def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | Non
 
 
 def _needed(task: Task, jobs: Floats) -> Floats:
-    """The VMs of each lane: whole ones of each class, and masters."""
+    """Return the VMs of each lane: whole ones of each class, and masters."""
     return np.asarray(Rents(task, jobs).total)
 
 
 def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Floats:
-    """The jobs after each class has taken its cheapest machines beside the others', time after time."""
+    """Return the jobs after each class has taken its cheapest machines beside the others', time after time."""
     rents = Rents(task, jobs)
     cost = rents.cost()
     for _ in range(PASSES):
@@ -203,7 +203,7 @@ def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Fl
 
 
 def _takes_better(task: Task, rents: Rents, index: int) -> None:
-    """Gives a class the cheapest machines beside the others', where they are cheaper than its own."""
+    """Give a class the cheapest machines beside the others', where they are cheaper than its own."""
     without = rents.without(index)
     if _is_limited(task, index):
         rents.give(index, _alone(task, without, index))
@@ -222,7 +222,9 @@ def _takes_better(task: Task, rents: Rents, index: int) -> None:
 
 
 def _is_limited(task: Task, index: int) -> bool:
-    """Whether a class runs on one lane, or on one beside a part on spot, and not on any mix: or has too many jobs."""
+    """Return True if a class runs on one lane, or on one beside a part on spot, and not on any mix: or has too many
+    jobs.
+    """
     mix = task.mix
     possible = mix.possible[:, index]
     on_spot = mix.spot_share[index] < 1.0 and bool((possible & task.market.spot).any())
@@ -230,7 +232,8 @@ def _is_limited(task: Task, index: int) -> bool:
 
 
 def _at_prices(task: Task, prices: Floats) -> tuple[Floats, Floats]:
-    """The cheapest whole jobs at the prices, (lanes, classes); and the least cost of each class without its penalties.
+    """Return the cheapest whole jobs at the prices, (lanes, classes); and the least cost of each class without its
+    penalties.
 
     The cost is NaN where only some machines were looked at.
     """
@@ -246,7 +249,7 @@ def _at_prices(task: Task, prices: Floats) -> tuple[Floats, Floats]:
 
 
 def _parts(task: Task, classes: Places) -> list[Places]:
-    """The classes in parts whose costs fit the memory, those of like numbers of jobs together."""
+    """Return the classes in parts whose costs fit the memory, those of like numbers of jobs together."""
     order = classes[np.argsort(task.high[classes], kind="stable")]
     if not len(order):
         return []
@@ -255,7 +258,7 @@ def _parts(task: Task, classes: Places) -> list[Places]:
 
 
 def _mix(task: Task, prices: Floats, at: Places, jobs: Floats, costs: Floats) -> None:
-    """Writes the jobs and the costs of classes that may run on any mix of lanes."""
+    """Write the jobs and the costs of classes that may run on any mix of lanes."""
     most = int(task.high[at].max(initial=0.0))
     alone = costs_alone(task.mix.gamma[:, at], prices, most)
     lanes = worth_mixing(alone) if most else np.zeros(1, dtype=np.int64)
@@ -270,7 +273,9 @@ def _mix(task: Task, prices: Floats, at: Places, jobs: Floats, costs: Floats) ->
 
 
 def _alone(task: Task, rents: Rents, index: int) -> Floats:
-    """One class on one lane, or on a firm lane and the most beside it that its part on spot allows: the cheapest."""
+    """Return one class on one lane, or on a firm lane and the most beside it that its part on spot allows: the
+    cheapest.
+    """
     mix, market = task.mix, task.market
     possible, share = np.flatnonzero(mix.possible[:, index]), float(mix.spot_share[index])
     alone = market.spot[possible] & (share < 1.0)
@@ -291,21 +296,25 @@ def _alone(task: Task, rents: Rents, index: int) -> Floats:
 
 
 def _cheapest_lanes(task: Task, rents: Rents, index: int, lanes: Places) -> Places:
-    """The lanes, ``AMONG`` at the most, on which all jobs of a class cost least."""
+    """Return the lanes, ``AMONG`` at the most, on which all jobs of a class cost least."""
     vms = ceiling(task.mix.gamma[lanes, index] * task.high[index])
     costs = rents.more(lanes, vms[:, None])[:, 0]
     return lanes[np.argsort(costs, kind="stable")[:AMONG]]
 
 
 def _numbers(task: Task, lane: int, index: int) -> list[float]:
-    """Numbers of jobs that may be the best on one lane: the most, the least, and what fills the VMs of the most."""
+    """Return numbers of jobs that may be the best on one lane: the most, the least, and what fills the VMs of
+    the most.
+    """
     low, high, gamma = float(task.low[index]), float(task.high[index]), float(task.mix.gamma[lane, index])
     full = floor(floor(gamma * high) / gamma) if gamma else high
     return sorted({low, high, min(max(full, low), high)}, reverse=True)
 
 
 def _beside(task: Task, lane: int, spot: Places, index: int, count: float) -> list[tuple[int, float]]:
-    """The lane itself, and each of the ``spot`` lanes with the most jobs of a firm lane that may be there instead."""
+    """Return the lane itself, and each of the ``spot`` lanes with the most jobs of a firm lane that may be there
+    instead.
+    """
     mix, market = task.mix, task.market
     share, wide = float(mix.spot_share[index]), float(mix.gamma[lane, index])
     found = [(lane, 0.0)]

@@ -90,7 +90,7 @@ class Probe:
         return cell
 
     def fewest(self, cell: Cell, tries: int) -> Cell:
-        """The fewest VMs in the cell's proportion on which the promises are kept, by false position.
+        """Return the fewest VMs in the cell's proportion on which the promises are kept, by false position.
 
         The full cell, which no more slots make faster, where none that was tried keeps them.
         """
@@ -178,7 +178,7 @@ def _refit(search: Search, placement: Placement) -> None:
 
 
 def _near(search: Search, before: Placement, after: Placement) -> Placement:
-    """The cells of a plan, those of promised classes within reach of the ones before."""
+    """Return the cells of a plan, those of promised classes within reach of the ones before."""
     cells = list(after)
     for want in search.wanted:
         was, now = before[want.index], after[want.index]
@@ -196,7 +196,7 @@ MOST_RUNS_AT_ONCE = 60
 
 
 def too_few_runs(wanted: Sequence[Wanted], runs: int, confidence: float) -> Iterator[Diagnostic]:
-    """Promises for which a full evaluation of ``runs`` runs, 0 for what is affordable, sees too few jobs."""
+    """Yield promises for which a full evaluation of ``runs`` runs, 0 for what is affordable, sees too few jobs."""
     for want in wanted:
         for promise in want.promises:
             needed = runs_to_show(want, promise.level, confidence)
@@ -217,7 +217,7 @@ Refused = tuple[Wanted, Diagnostic]
 
 
 def never_kept(search: Search) -> Iterator[Refused]:
-    """Promises that are broken with a slot for every task: no cluster keeps them.
+    """Yield promises that are broken with a slot for every task: no cluster keeps them.
 
     An error where jobs arrive faster than even so many slots work. Where the search starts at the upper estimate's plan
     and users submit the jobs, it is asked only where nothing is found: it would hardly ever be so.
@@ -228,7 +228,7 @@ def never_kept(search: Search) -> Iterator[Refused]:
 
 
 def broken_when_full(search: Search) -> Iterator[Refused]:
-    """The same of all promises, and of those that are open with so many slots: where a search came to nothing."""
+    """Yield the same of all promises, and of those that are open with so many slots: where a search came to nothing."""
     yield from _of_those(search, search.wanted, at_the_end=True)
 
 

@@ -188,7 +188,7 @@ class _Program:
 
 
 def _first_pairs(task: Task) -> Flags:
-    """The cheapest lanes of each class, firm and spot, and lanes that hold all classes one after another."""
+    """Return the cheapest lanes of each class, firm and spot, and lanes that hold all classes one after another."""
     mix, spot = task.mix, task.market.spot
     with np.errstate(invalid="ignore"):
         cost = np.where(mix.possible, task.market.cheapest()[:, None] * mix.gamma, np.inf)
@@ -254,7 +254,9 @@ class _Answers:
 
 
 def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
-    """The optimum of the relaxation, to a relative ``gap``; how near it is ``until`` then, on the monotonic clock."""
+    """Return the optimum of the relaxation, to a relative ``gap``; how near it is ``until`` then, on the monotonic
+    clock.
+    """
     simple = closed_form(task)
     if simple is not None:
         return simple
@@ -267,7 +269,7 @@ def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
 
 
 def never_fits(task: Task, until: float | None = None) -> bool:
-    """Whether the least jobs are proven to take more VMs than there are, however they are placed."""
+    """Return True if the least jobs are proven to take more VMs than there are, however they are placed."""
     market = task.market
     free = replace(market, offers=tuple(replace(offer, price=0.0) for offer in market.offers))
     mix = replace(task.mix, market=free, penalty=np.zeros_like(task.mix.penalty))
@@ -275,13 +277,15 @@ def never_fits(task: Task, until: float | None = None) -> bool:
 
 
 def _method(task: Task) -> Callable[[Task, float, float, float | None], Relaxed]:
-    """Prices by pairs of classes and lanes where there are many lanes, else by answers of all classes together."""
+    """Return prices by pairs of classes and lanes where there are many lanes, else by answers of all classes
+    together.
+    """
     lanes, classes = task.mix.gamma.shape
     return by_pairs if lanes > FEW_LANES and classes <= MANY_CLASSES else _by_master
 
 
 def _by_master(task: Task, gap: float, dear: float, until: float | None) -> Relaxed:
-    """Prices from the master problem until its value and the dual bound meet, or the time is over."""
+    """Return prices from the master problem until its value and the dual bound meet, or the time is over."""
     master = _Master(task, dear)
     prices, quotas = master.first_prices()
     best_bound, best_prices, best_quotas = -np.inf, prices, quotas
@@ -321,7 +325,7 @@ class _Master:
         self.limited = np.flatnonzero(np.isfinite(task.available))
 
     def first_prices(self) -> tuple[Floats, Floats]:
-        """Those of the dearest offer of each lane, and nothing for quotas."""
+        """Return those of the dearest offer of each lane, and nothing for quotas."""
         market = self.task.market
         prices = np.zeros(len(market.lanes))
         for offer in market.offers:
@@ -376,7 +380,7 @@ class _Master:
         return value, bought, weights, float(lacks.sum()), np.maximum(duals[:lanes], 0.0), quotas
 
     def mixture(self, weights: Floats) -> Floats:
-        """The jobs by lane that the weights mix."""
+        """Return the jobs by lane that the weights mix."""
         by_round = weights.reshape(len(self.answers.jobs), self.count)[:, self.groups]
         jobs = np.zeros_like(self.task.mix.gamma)
         for weight, answer in zip(by_round, self.answers.jobs, strict=True):

@@ -64,11 +64,11 @@ class Wanted:
 
     @property
     def share_of_reduces(self) -> bool:
-        """Whether it has slots of two kinds."""
+        """Return True if it has slots of two kinds."""
         return self.most[1] > 0
 
     def within(self, cell: Cell) -> Cell:
-        """The cell with at least one slot a job of each kind that it uses, and no more than jobs can use."""
+        """Return the cell with at least one slot a job of each kind that it uses, and no more than jobs can use."""
         slots = [
             min(max(count, cell.jobs), most * cell.jobs)
             for count, most in zip((cell.map, cell.reduce), self.most, strict=True)
@@ -76,7 +76,7 @@ class Wanted:
         return Cell(cell.jobs, slots[0], slots[1])
 
     def full(self, jobs: int) -> Cell:
-        """A slot for every task that can run at once."""
+        """Return a slot for every task that can run at once."""
         return Cell(jobs, self.most[0] * jobs, self.most[1] * jobs)
 
 
@@ -127,13 +127,13 @@ class Search:
         return confidence_of_each(self.confidence, self.looks * sum(len(each.promises) for each in self.wanted))
 
     def placement(self, plan: CapacityPlan) -> Placement:
-        """The cells of a plan."""
+        """Return the cells of a plan."""
         slots = ceiling(plan.map_slots), ceiling(plan.reduce_slots)
         columns = (each.astype(int).tolist() for each in (np.rint(plan.admitted), *slots))
         return tuple(Cell(*cell) for cell in zip(*columns, strict=True))
 
     def new_trials(self, plan: CapacityPlan, *place: object) -> Trials:
-        """Trials with a seed of their own."""
+        """Return trials with a seed of their own."""
         facts: CapacityFacts = self.spec.facts
         rules = facts.simulation or Simulation()
         return Trials(held_of(self.spec, plan), rules, seed_of(self.seed, *place), self.go_on)
@@ -155,13 +155,13 @@ class Search:
         )
 
     def estimate_keeps(self, want: Wanted, cell: Cell) -> bool:
-        """Whether the estimate that a class promises besides keeps its deadline on these slots."""
+        """Return True if the estimate that a class promises besides keeps its deadline on these slots."""
         work = coefficients_at(self.instance.work, want.index)
         columns = (np.array([float(each)]) for each in (cell.jobs, cell.map, cell.reduce))
         return bool(mapreduce.completion(work, *columns)[0] <= want.limit * (1.0 + ROUNDING))
 
     def go_on(self) -> None:
-        """Raises OutOfTimeError where the time has passed."""
+        """Raise OutOfTimeError where the time has passed."""
         if self.until is not None and time.monotonic() > self.until:
             self.stopped = True
             raise OutOfTimeError
@@ -178,11 +178,13 @@ class Search:
             self.until, self.stopped = until, until is not None and time.monotonic() > until
 
     def note(self, want: Wanted, cell: Cell, seen: float) -> None:
-        """Keeps what was seen."""
+        """Keep what was seen."""
         self.points.setdefault(want.index, []).append(Point(cell, seen))
 
     def rebuilt(self, plan: CapacityPlan, placement: Placement) -> CapacityPlan:
-        """The plan of coefficients as one of the spec, with the slots of each class whole, which its jobs share."""
+        """Return the plan of coefficients as one of the spec, with the slots of each class whole, which its
+        jobs share.
+        """
         slots = np.array([ceiling(plan.map_slots), ceiling(plan.reduce_slots)])
         for index in self.fits:
             slots[:, index] = placement[index].map, placement[index].reduce
@@ -232,7 +234,7 @@ def without_jobs(spec: Spec, indices: Iterable[int]) -> Spec:
 
 
 def tasks_of(node: JobClass) -> int:
-    """The tasks of one job."""
+    """Return the tasks of one job."""
     if node.stages:
         return sum(stage.tasks for stage in node.stages)
     return sum(phase.tasks for phase in (node.map, node.reduce) if phase is not None)
@@ -254,7 +256,7 @@ def most_runs_of(wanted: Sequence[Wanted], runs: int) -> int:
 
 
 def runs_to_show(want: Wanted, level: float, confidence: float) -> int:
-    """The fewest runs that can show a share: were all jobs independent, and in time."""
+    """Return the fewest runs that can show a share: were all jobs independent, and in time."""
     return ceil(jobs_to_show(level, confidence) / want.jobs)
 
 
@@ -264,7 +266,9 @@ def affordable_runs(want: Wanted) -> int:
 
 
 def sized(want: Wanted, runs: int, confidence: float) -> Wanted:
-    """The class with what a search aims at, so that a look with so many runs shows its promises nine times in ten."""
+    """Return the class with what a search aims at, so that a look with so many runs shows its promises nine times in
+    ten.
+    """
     from scipy.special import ndtri
 
     errors, independent = float(ndtri(confidence)) + POWER, runs * want.jobs / ALIKE
@@ -277,20 +281,24 @@ def jobs_needed(level: float, confidence: float) -> int:
 
 
 def aim(level: float, jobs: float, errors: float) -> float:
-    """The share t that lies so many of its standard errors above the level: t - level = errors sqrt(t (1 - t) / n)."""
+    """Return the share t that lies so many of its standard errors above the level: t - level = errors sqrt(t (1 - t) /
+    n).
+    """
     scale = errors * errors / jobs
     half = (level + scale / 2.0) / (1.0 + scale)
     return half + sqrt(max(0.0, half * half - level * level / (1.0 + scale)))
 
 
 def coefficients_at(work: Coefficients, index: int) -> Coefficients:
-    """Those of one class, as arrays of one element."""
+    """Return those of one class, as arrays of one element."""
     part = slice(index, index + 1)
     return Coefficients(work.map_work[part], work.reduce_work[part], work.constant[part])
 
 
 def safest(search: Search, want: Wanted) -> str | None:
-    """The estimate by which a class's start is planned: the upper one where some slots keep it, else the next."""
+    """Return the estimate by which a class's start is planned: the upper one where some slots keep it, else the
+    next.
+    """
     instance = search.instance
     for name in reversed(GUARANTEES):
         if bool(estimates.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
@@ -299,7 +307,7 @@ def safest(search: Search, want: Wanted) -> str | None:
 
 
 def with_guarantees(spec: Spec, words: Mapping[int, str]) -> Spec:
-    """The spec in which classes promise estimates in the place of what they do about runs."""
+    """Return the spec in which classes promise estimates in the place of what they do about runs."""
     plain = without_promises(spec)
     facts: CapacityFacts = spec.facts
     nodes = [

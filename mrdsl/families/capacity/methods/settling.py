@@ -47,7 +47,9 @@ class Settling:
     undecided: tuple[Placement, Verdict] | None = None
 
     def settled(self, placement: Placement) -> Placement:
-        """The cheapest placement that is accepted around this one; the one it was given if the runs accept none."""
+        """Return the cheapest placement that is accepted around this one; the one it was given if the runs
+        accept none.
+        """
         with suppress(OutOfTimeError):
             if self.vms(placement) == inf:
                 return placement
@@ -68,13 +70,13 @@ class Settling:
         return self.rented[placement]
 
     def after(self, refused: Placement) -> Placement | None:
-        """The placement of the fewest VMs that runs accept besides one that a full evaluation did not show."""
+        """Return the placement of the fewest VMs that runs accept besides one that a full evaluation did not show."""
         self.known[refused] = Outcome.BROKEN
         kept = [each for each, outcome in self.known.items() if outcome is Outcome.KEPT]
         return min(kept, key=self.vms, default=None)
 
     def left_open(self, vms: float) -> Diagnostic | None:
-        """A note on fewer than so many VMs that the runs neither accept nor reject; None if there are none."""
+        """Return a note on fewer than so many VMs that the runs neither accept nor reject; None if there are none."""
         if self.undecided is None or self.vms(self.undecided[0]) >= vms:
             return None
         placement, verdict = self.undecided
@@ -144,7 +146,9 @@ class Settling:
             runs *= 2
 
     def _needed(self, want: Wanted, times: object, runs: int) -> Iterator[int]:
-        """Runs with which a full evaluation shows each promise nine times in ten, if jobs are as late as these."""
+        """Yield runs with which a full evaluation shows each promise nine times in ten, if jobs are as late as
+        these.
+        """
         from scipy.special import ndtri
 
         errors = float(ndtri(self.search.confidence_each)) + POWER
@@ -162,7 +166,7 @@ class Settling:
             self.undecided = placement, verdict
 
     def _accepted(self, placement: Placement) -> Placement | None:
-        """The placement if runs accept it, else one with more VMs."""
+        """Return the placement if runs accept it, else one with more VMs."""
         step = 1.0
         while self.decide(placement) is not Outcome.KEPT:
             grown = placement
@@ -193,7 +197,7 @@ class Settling:
         return placement
 
     def _best_on_fewer(self, placement: Placement, want: Wanted, vms: int) -> Placement | None:
-        """The quickest split of a class's slots on so many VMs less, by climbing; None if there is no room."""
+        """Return the quickest split of a class's slots on so many VMs less, by climbing; None if there is no room."""
         target, cell = self.vms(placement) - vms, placement[want.index]
         own = cell.vms(want.per_vm)
         reduces = round(cell.reduce * max(0.0, own - vms) / own)
@@ -212,7 +216,9 @@ class Settling:
         return best
 
     def _on(self, placement: Placement, want: Wanted, reduces: int, vms: float, target: float) -> Placement | None:
-        """The placement with so many reduce slots, and as many map slots as VMs in all hold; None without room."""
+        """Return the placement with so many reduce slots, and as many map slots as VMs in all hold; None
+        without room.
+        """
         maps, reduce = want.per_vm[0], max(1, want.per_vm[1])
         jobs = placement[want.index].jobs
         if want.share_of_reduces and reduces < jobs:
@@ -234,7 +240,7 @@ def _with(placement: Placement, want: Wanted, cell: Cell) -> Placement:
 
 
 def _more(placement: Placement, want: Wanted) -> Iterator[Placement]:
-    """A class with more slots, no more than a VM holds: those first that hold the most."""
+    """Yield a class with more slots, no more than a VM holds: those first that hold the most."""
     cell = placement[want.index]
     kinds = [(count, 0) for count in range(want.per_vm[0] - 1, 0, -1)]
     kinds += [(0, count) for count in range(want.per_vm[1] - 1, 0, -1) if want.share_of_reduces]

@@ -60,7 +60,7 @@ def rounded(task: Task, relaxed: Floats) -> Floats:
 
 
 def _rounded_class(task: Task, index: int, relaxed: Floats) -> Floats:
-    """One class: whole parts, then what is left to the largest remainders."""
+    """Return one class: whole parts, then what is left to the largest remainders."""
     mix = task.mix
     total = float(np.clip(np.rint(relaxed.sum()), task.low[index], task.high[index]))
     if mix.together[index]:
@@ -118,7 +118,7 @@ class _Moves:
         ]
 
     def _spare_anew(self, index: int) -> bool:
-        """Gives a class the slots beyond the fewest that its jobs on spot VMs ask for; False where none are enough."""
+        """Give a class the slots beyond the fewest that its jobs on spot VMs ask for; False where none are enough."""
         if index not in self.task.spare.entries:
             return lacking(self.task.mix, index, self.jobs[:, index]) <= 0.0
         found = self.task.spare.vms(index, self.jobs[:, index])
@@ -139,7 +139,7 @@ class _Moves:
                 return
 
     def settle(self, until: float | None) -> bool:
-        """Whether jobs of classes with a part on spot went where they cost less on parts of VMs.
+        """Return True if jobs of classes with a part on spot went where they cost less on parts of VMs.
 
         What one job saves there is less than the VM that whole numbers begin for it, so that no single move shows it.
         """
@@ -161,7 +161,7 @@ class _Moves:
         return settled
 
     def _settle_class(self, index: int) -> bool:
-        """Makes the move of one job that saves most at the prices of the last and the next part of a VM, if it does."""
+        """Make the move of one job that saves most at the prices of the last and the next part of a VM, if it does."""
         mix, spot = self.task.mix, self.task.market.spot
         gamma, jobs = self.gamma[:, index], self.jobs[:, index]
         used = np.flatnonzero(jobs > 0.0)
@@ -192,7 +192,7 @@ class _Moves:
         return np.array(change) + self.lacking * (np.maximum(beyond, 0.0) - there)
 
     def cost(self) -> float:
-        """The cost of the plan, and far more for VMs that there are not."""
+        """Return the cost of the plan, and far more for VMs that there are not."""
         mix = self.task.mix
         whole = np.asarray(ceiling(self.needed))
         vms = sum(float(self._lane_cost(lane, whole[lane])) for lane in range(len(whole)))
@@ -224,7 +224,7 @@ class _Moves:
         return found
 
     def _move(self) -> bool:
-        """Makes the best move; False where none pays."""
+        """Make the best move; False where none pays."""
         task, mix, jobs = self.task, self.task.mix, self.jobs
         total = jobs.sum(axis=0)
         leave = np.where(jobs > 0.0, self._changes(-1.0), np.inf)
@@ -254,7 +254,7 @@ class _Moves:
         return False
 
     def _place_anew(self) -> bool:
-        """Moves all jobs of one class elsewhere, where that is better for the first class for which it is."""
+        """Move all jobs of one class elsewhere, where that is better for the first class for which it is."""
         before = self.cost()
         for index in range(self.jobs.shape[1]):
             was, needed = self.jobs[:, index].copy(), self.needed.copy()
@@ -276,7 +276,7 @@ class _Moves:
         return self._spare_anew(index)
 
     def _placements(self, index: int) -> Iterator[Floats]:
-        """All jobs of a class in one lane, or in a firm one and as many as may be in a spot one beside it."""
+        """Yield all jobs of a class in one lane, or in a firm one and as many as may be in a spot one beside it."""
         mix, spot, lanes = self.task.mix, self.task.market.spot, len(self.jobs)
         there = np.flatnonzero(mix.possible[:, index])
         numbers = np.unique(np.linspace(self.task.low[index], self.task.high[index], 40).round())
@@ -297,7 +297,9 @@ class _Moves:
                     yield jobs
 
     def _may_come(self) -> NDArray[np.bool_]:
-        """The lanes in which a class that stays on one type has jobs, all where it has none or may be anywhere."""
+        """Return the lanes in which a class that stays on one type has jobs, all where it has none or may be
+        anywhere.
+        """
         mix, market = self.task.mix, self.task.market
         if not (self.task.same_type and mix.together.any()):
             return np.ones_like(mix.possible)
@@ -334,7 +336,7 @@ def _cost_of(offers: list[tuple[float, float]], vms: float) -> float:
 
 
 def _least(changes: Floats, named: object) -> list[tuple[float, int, int, int]]:
-    """The few least changes, each with the lanes and the class that it stands for."""
+    """Return the few least changes, each with the lanes and the class that it stands for."""
     flat = changes.ravel()
     few = np.argpartition(flat, min(3, len(flat) - 1))[:3] if len(flat) else np.zeros(0, dtype=np.int64)
     found = []

@@ -24,7 +24,8 @@ from mrdsl.spec.spec import Spec
 
 
 def admitted_again(plan: object, names: Sequence[str], expected: Floats) -> Floats | None:
-    """The whole jobs of each class of ``names`` that the plan admits, at most ``expected``; None where it has none.
+    """Return the whole jobs of each class of ``names`` that the plan admits, at most ``expected``; None where it has
+    none.
 
     A class that the plan does not know has no jobs.
     """
@@ -37,7 +38,7 @@ def admitted_again(plan: object, names: Sequence[str], expected: Floats) -> Floa
 
 
 def placed_again(plan: object, mix: Mix) -> Floats | None:
-    """The same by lane and class, of shape (lanes, classes); jobs whose lane is not there today are left out."""
+    """Return the same by lane and class, of shape (lanes, classes); jobs whose lane is not there today are left out."""
     if not isinstance(plan, CapacityPlan) or not set(mix.names) & set(plan.names):
         return None
     market = mix.market
@@ -113,7 +114,7 @@ def _decoded_plain(instance: Instance, relax: bool, point: Floats) -> CapacityPl
 
 
 def _plain_point(instance: Instance, plan: object) -> Floats | None:
-    """The columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
+    """Return the columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
     jobs = admitted_again(plan, instance.names, instance.most)
     if jobs is None:
         return None
@@ -123,7 +124,8 @@ def _plain_point(instance: Instance, plan: object) -> Floats | None:
 
 
 def plan_at(instance: Instance, vms: tuple[float, float], jobs: Sequence[float], relax: bool) -> CapacityPlan:
-    """The plan with these numbers of VMs, on demand and reserved, and of admitted jobs; the slots are Theorem 4.1's.
+    """Return the plan with these numbers of VMs, on demand and reserved, and of admitted jobs; the slots are Theorem
+    4.1's.
 
     What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
     """
@@ -136,7 +138,7 @@ def plan_at(instance: Instance, vms: tuple[float, float], jobs: Sequence[float],
 
 
 def all_fit_one_vm(instance: Instance, gamma: Floats) -> bool:
-    """Whether one VM hosts all expected jobs, so that P2 has a row for each class beside (25)."""
+    """Return True if one VM hosts all expected jobs, so that P2 has a row for each class beside (25)."""
     return bool(float(gamma @ instance.expected) <= 1.0)
 
 
@@ -219,7 +221,7 @@ class Pairs:
         return self.first_spare + len(self.spare)
 
     def parts_of(self, places: NDArray[np.int64], place: int) -> tuple[NDArray[np.int64], Floats]:
-        """The columns of slots beyond the fewest of one class or lane, and the part of a VM that each takes."""
+        """Return the columns of slots beyond the fewest of one class or lane, and the part of a VM that each takes."""
         mine = np.flatnonzero(places == place)
         return self.first_spare + mine, self.spare.part[mine]
 
@@ -298,7 +300,7 @@ def _spot(pairs: Pairs) -> Iterator[tuple[str, Row]]:
 
 
 def _taken(pairs: Pairs) -> NDArray[np.int64]:
-    """Class and type of every choice that ``types = one`` leaves, one row each."""
+    """Return class and type of every choice that ``types = one`` leaves, one row each."""
     mine = np.flatnonzero(pairs.mix.together[pairs.of_class])
     both = np.column_stack([pairs.of_class[mine], pairs.mix.market.vm_of_lane[pairs.of_lane[mine]]])
     return np.array(list(dict.fromkeys(map(tuple, both.tolist()))), dtype=np.int64)
@@ -332,7 +334,9 @@ def _decoded(pairs: Pairs, relax: bool, point: Array) -> CapacityPlan:
 
 
 def _point(pairs: Pairs, taken: NDArray[np.int64], plan: object) -> Array | None:
-    """The columns where jobs run as in a plan, on as many VMs as they take; None where it has none of the classes."""
+    """Return the columns where jobs run as in a plan, on as many VMs as they take; None where it has none of the
+    classes.
+    """
     mix, jobs = pairs.mix, placed_again(plan, pairs.mix)
     if jobs is None:
         return None

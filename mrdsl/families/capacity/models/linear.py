@@ -87,7 +87,7 @@ def build_lanes(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel
 
 
 def decode_lanes(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """The plan behind a solution."""
+    """Return the plan behind a solution."""
     mix = solved_mix(spec)
     jobs = np.zeros_like(mix.gamma)
     of_class, of_lane = places_of(mix)
@@ -133,7 +133,7 @@ def _finite(limit: float) -> float | None:
 
 
 def _add_jobs(model: pyo.ConcreteModel, mix: Mix, relax: bool) -> JobVariables:
-    """Variables for the jobs of each class in each lane that it can run in."""
+    """Return variables for the jobs of each class in each lane that it can run in."""
     market = mix.market
     of_class, of_lane = places_of(mix)
     places = zip(of_class.tolist(), of_lane.tolist(), strict=True)
@@ -338,7 +338,7 @@ def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """The plan behind a solution of P2; the slots are Theorem 4.1's.
+    """Return the plan behind a solution of P2; the slots are Theorem 4.1's.
 
     What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
     """
@@ -408,7 +408,7 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
 
 
 def fixed_completion(model: pyo.ConcreteModel, spec: Spec, instance: Instance) -> dict[str, Any]:
-    """The times on Theorem 4.1's slots: numbers, as expressions where ``subject to`` mentions them."""
+    """Return the times on Theorem 4.1's slots: numbers, as expressions where ``subject to`` mentions them."""
     times: dict[str, Any] = dict(zip(instance.names, instance.time_of_one_job().tolist(), strict=True))
     mentioned = {bound.name for bound in class_bounds_of(spec).bounds if bound.quantity == "completion"}
     model.completion = pyo.Expression(

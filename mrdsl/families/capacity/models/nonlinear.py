@@ -139,7 +139,7 @@ def build_p0_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """The plan behind a solution: the solver's own slots, not those of Theorem 4.1.
+    """Return the plan behind a solution: the solver's own slots, not those of Theorem 4.1.
 
     Whole jobs that a solver leaves a hair off are rounded, and the slots of the class grow with them. A class with less
     than ``HAIR`` of a job gets the slots of Theorem 4.1 at least: the squares in its cones vanish in the tolerance. So

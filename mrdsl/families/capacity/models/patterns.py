@@ -54,7 +54,7 @@ class Lane:
     vectors: SlotSizes | None = None
 
     def size(self, key: int) -> Size:
-        """The size of a slot that a key stands for."""
+        """Return the size of a slot that a key stands for."""
         return key if self.vectors is None else self.vectors.of(key)
 
 
@@ -83,7 +83,7 @@ class Group:
 
 
 def lane_of(model: pyo.ConcreteModel, instance: Instance) -> list[Lane]:
-    """The lane of a model of one type, bought in the paper's ways."""
+    """Return the lane of a model of one type, bought in the paper's ways."""
     variables = list(model.admitted.values())
     slots, per_vm = instance.slots_per_job, (instance.map_per_vm, instance.reduce_per_vm)
     rows = tuple(_rows(range(len(instance)), slots, per_vm, variables))
@@ -99,7 +99,7 @@ def lanes_of(
     jobs: Iterable[tuple[int, int, Any]],
     spare: Iterable[tuple[int, int, bool, int, Any]] = (),
 ) -> list[Lane]:
-    """Those of a model of several types; ``jobs``: class, lane and variable of every pair that may have some.
+    """Return those of a model of several types; ``jobs``: class, lane and variable of every pair that may have some.
 
     ``spare``: class, lane, whether they are reduce slots, how many, and variable of slots beyond the fewest.
     """
@@ -134,7 +134,7 @@ def lanes_of(
 
 
 def _keys(mix: Mix) -> tuple[Floats, Floats]:
-    """The sizes of map and reduce slots by type and class: how many a VM hosts, or which vector."""
+    """Return the sizes of map and reduce slots by type and class: how many a VM hosts, or which vector."""
     if mix.sizes is None:
         return mix.pairs.map_per_vm, mix.pairs.reduce_per_vm
     return mix.sizes.keys[0].astype(np.float64), mix.sizes.keys[1].astype(np.float64)
@@ -157,7 +157,7 @@ def _others(
 def _rows(
     classes: Iterable[int], slots: tuple[Floats, Floats], per_vm: tuple[Floats, Floats], jobs: Sequence[Any]
 ) -> Iterator[Row]:
-    """The slots that jobs may have; a job that no slots keep in time has none to pack."""
+    """Yield the slots that jobs may have; a job that no slots keep in time has none to pack."""
     for reduces in (False, True):
         columns = zip(classes, slots[reduces].tolist(), per_vm[reduces].tolist(), jobs, strict=True)
         yield from (
@@ -168,7 +168,7 @@ def _rows(
 
 
 def groups_of(lanes: Sequence[Lane], some: bool) -> list[Group] | None:
-    """The rows of each lane and the contents of its VMs; where they are too many None, or ``some`` of them."""
+    """Return the rows of each lane and the contents of its VMs; where they are too many None, or ``some`` of them."""
     found = []
     for lane in lanes:
         if lane.rows:
@@ -181,7 +181,7 @@ def groups_of(lanes: Sequence[Lane], some: bool) -> list[Group] | None:
 
 
 def _generated(lane: Lane, sizes: tuple[int, ...]) -> tuple[Counts, ...]:
-    """The contents that the slots of all jobs there may be ask for, and those that a packing of them has."""
+    """Return the contents that the slots of all jobs there may be ask for, and those that a packing of them has."""
     slots = [0] * len(sizes)
     for row in lane.rows:
         slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub or 0)
@@ -246,7 +246,7 @@ def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
 
 
 def _parts(lane: Lane, key: int) -> list[tuple[tuple[int, ...], float]]:
-    """The part of each resource of a VM that a slot takes, of all alike where there is no difference."""
+    """Return the part of each resource of a VM that a slot takes, of all alike where there is no difference."""
     size = lane.size(key)
     if lane.vectors is None:
         return [((), 1.0 / key)]
@@ -292,7 +292,7 @@ def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequenc
 
 
 def _add_others(model: pyo.ConcreteModel, groups: Sequence[Group]) -> list[list[Row]]:
-    """Variables for jobs on other slots than the fewest, and what slots these are."""
+    """Return variables for jobs on other slots than the fewest, and what slots these are."""
     found: list[list[Row]] = [[] for _ in groups]
     keys = [
         (number, other.of_class, *step)
@@ -322,7 +322,7 @@ def _add_others(model: pyo.ConcreteModel, groups: Sequence[Group]) -> list[list[
 
 
 def other_slots(model: pyo.ConcreteModel, lanes: int, classes: int) -> tuple[Floats, Floats]:
-    """The map and reduce slots that jobs on other slots have more than on the fewest, (lanes, classes)."""
+    """Return the map and reduce slots that jobs on other slots have more than on the fewest, (lanes, classes)."""
     found = np.zeros((2, lanes, classes))
     used = [number for number, lane in enumerate(getattr(model, "packing_lanes", ())) if lane.rows]
     for (number, index, *step), variable in getattr(model, "other_jobs", {}).items():
@@ -337,7 +337,9 @@ def other_slots(model: pyo.ConcreteModel, lanes: int, classes: int) -> tuple[Flo
 
 
 def packing_in(model: pyo.ConcreteModel) -> Packing | None:
-    """The packing in a solved model; None where it has no patterns, or they do not hold the slots of its jobs."""
+    """Return the packing in a solved model; None where it has no patterns, or they do not hold the slots of its
+    jobs.
+    """
     groups: Sequence[Group] | None = getattr(model, "packing_groups", None)
     if groups is None:
         return None
@@ -358,7 +360,7 @@ def packing_in(model: pyo.ConcreteModel) -> Packing | None:
 
 
 def _held(group: Group) -> Held:
-    """The slots of each class and kind in a solution; those of other pairs are counted with the fewest."""
+    """Return the slots of each class and kind in a solution; those of other pairs are counted with the fewest."""
     slots: dict[tuple[int, bool, int], int] = {}
     for row in group.rows:
         key = row.of_class, row.reduces, row.per_vm

@@ -30,7 +30,7 @@ class JobVariables:
     variables: list[Any]
 
     def by(self, places: NDArray[np.int64], count: int) -> list[list[int]]:
-        """The numbers of the variables, grouped by class or by lane."""
+        """Return the numbers of the variables, grouped by class or by lane."""
         found: list[list[int]] = [[] for _ in range(count)]
         for number, place in enumerate(places.tolist()):
             found[place].append(number)
@@ -50,7 +50,7 @@ class SpareVariables:
         return self.entries.of_class, self.entries.of_lane, self.entries.reduces
 
     def at(self, places: NDArray[np.int64], place: int, weight: float = 1.0) -> list[tuple[float, Any]]:
-        """The VMs that those of one class or lane take, ``weight`` times, as terms of a row."""
+        """Return the VMs that those of one class or lane take, ``weight`` times, as terms of a row."""
         mine = np.flatnonzero(places == place).tolist()
         return [(weight * float(self.entries.part[number]), self.variables[number]) for number in mine]
 
@@ -71,7 +71,7 @@ class OtherPairs:
         return found
 
     def at(self, places: NDArray[np.int64], place: int, values: Floats) -> list[tuple[float, Any]]:
-        """The terms of a row of one class or lane."""
+        """Return the terms of a row of one class or lane."""
         return [(float(values[n]), self.variables[n]) for n in np.flatnonzero(places == place).tolist()]
 
 
@@ -83,7 +83,7 @@ def row_of(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
 
 
 def add_spare(model: pyo.ConcreteModel, mix: Mix, fractions: bool) -> SpareVariables:
-    """Variables for slots beyond the fewest that firm jobs may hold, where a part of their class may be spot."""
+    """Return variables for slots beyond the fewest that firm jobs may hold, where a part of their class may be spot."""
     spare = spare_of(mix)
     if not len(spare):
         return SpareVariables(spare, [])
@@ -112,7 +112,8 @@ def add_spare(model: pyo.ConcreteModel, mix: Mix, fractions: bool) -> SpareVaria
 
 
 def add_other_pairs(model: pyo.ConcreteModel, mix: Mix, relax: bool, bound: bool, contents: bool) -> OtherPairs | None:
-    """Variables for jobs on other pairs of slots, where cores and memory have to fit; at most all jobs of a lane.
+    """Return variables for jobs on other pairs of slots, where cores and memory have to fit; at most all jobs of a
+    lane.
 
     ``contents``: what each VM holds is added, for which other pairs are of use than for cores and memory in all.
     """

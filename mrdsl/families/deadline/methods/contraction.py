@@ -11,7 +11,7 @@ from mrdsl.families.deadline.network import Ints, Network, distinct
 
 
 def contracted(network: Network) -> Network:
-    """The network without the order arcs that are the only way out of an event, or the only way into one.
+    """Return the network without the order arcs that are the only way out of an event, or the only way into one.
 
     Such an arc's two events may as well have one time: an event's only way out, later, takes no room from any task, and
     its only way in, earlier, neither. Events held at a given time stay.
@@ -39,7 +39,8 @@ def contracted(network: Network) -> Network:
 
 
 def freed(network: Network, tasks: Ints) -> Network:
-    """The network in which the given tasks end at an event of their own, so that their slacks may be less than their
+    """Return the network in which the given tasks end at an event of their own, so that their slacks may be less than
+    their
     time leaves. To be done last: contraction would undo it."""
     own = network.events + np.arange(len(tasks))
     head = network.head.copy()
@@ -54,7 +55,8 @@ def freed(network: Network, tasks: Ints) -> Network:
 
 
 def without_twins(network: Network, limits: SlackLimits | None = None) -> tuple[Network, Ints]:
-    """Tasks of one duration between the same two events as one, of all their weight; and the one each belongs to.
+    """Return tasks of one duration between the same two events as one, of all their weight; and the one each belongs
+    to.
 
     Their windows are the same, and so are their slacks, where their limits are. Tasks in sums have no twins.
     """
@@ -79,7 +81,7 @@ def without_twins(network: Network, limits: SlackLimits | None = None) -> tuple[
 
 
 def of_each_dag(network: Network, limits: SlackLimits | None = None) -> list[tuple[Network, Ints]]:
-    """One network per DAG, and the numbers of its tasks: they share nothing but the submission.
+    """Return one network per DAG, and the numbers of its tasks: they share nothing but the submission.
 
     All in one where a sum is over tasks of several DAGs.
     """
@@ -123,7 +125,7 @@ def of_each_dag(network: Network, limits: SlackLimits | None = None) -> list[tup
 
 
 def _followed(name: Ints) -> Ints:
-    """The last of the names that follow each other."""
+    """Return the last of the names that follow each other."""
     while True:
         further = name[name]
         if np.array_equal(further, name):

@@ -35,7 +35,7 @@ class Even:
 
 
 def most_even(network: Network, share: Floats, rounds: int, limits: SlackLimits | None = None) -> Even:
-    """Slacks of which the least per ``share`` is as great as any can be; beyond that, the next least, and so on.
+    """Return slacks of which the least per ``share`` is as great as any can be; beyond that, the next least, and so on.
 
     Where ``level`` is given to all, the longest path of T + level * share meets its deadline at the greatest level that
     any partition keeps: that path itself proves it. The tasks on such paths are settled; the others go on rising
@@ -121,7 +121,7 @@ def prepare(draft: Draft) -> Draft:
 
 
 def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
-    """The goal ``slack`` by an interior point method, to ``gap`` unless the limits say otherwise."""
+    """Return the goal ``slack`` by an interior point method, to ``gap`` unless the limits say otherwise."""
     if goal_of(draft.spec) != PRODUCT:
         return draft
     search: SlackSearch = draft.state
@@ -164,7 +164,7 @@ def _until(draft: Draft, ends: float | None, share: float) -> float | None:
 
 
 def _with_room(network: Network, limits: SlackLimits) -> SlackLimits:
-    """The limits, lower by a hair where they leave no room at all, which an interior point needs."""
+    """Return the limits, lower by a hair where they leave no room at all, which an interior point needs."""
     least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
     if not (least > network.deadlines * (1 - HAIR)).any():
         return limits
@@ -172,7 +172,7 @@ def _with_room(network: Network, limits: SlackLimits) -> SlackLimits:
 
 
 def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
-    """The goals ``min_slack`` and ``slack_ratio`` by parametric longest paths."""
+    """Return the goals ``min_slack`` and ``slack_ratio`` by parametric longest paths."""
     goal = goal_of(draft.spec)
     if goal == PRODUCT:
         return draft
@@ -186,7 +186,7 @@ def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
 
 
 def recover(draft: Draft) -> Draft:
-    """The plan of the slacks, with delays that keep every deadline to the last digit."""
+    """Return the plan of the slacks, with delays that keep every deadline to the last digit."""
     search: SlackSearch = draft.state
     if search.slack is None:
         return draft
@@ -197,7 +197,7 @@ def recover(draft: Draft) -> Draft:
 
 
 def _drawn_back(draft: Draft, value: float) -> float | None:
-    """The bound; that of a max-min goal at least the value, where they differ by what counts as no room."""
+    """Return the bound; that of a max-min goal at least the value, where they differ by what counts as no room."""
     goal, search = goal_of(draft.spec), draft.state
     if goal == PRODUCT or draft.bound is None:
         return draft.bound
@@ -222,7 +222,7 @@ LIMITS = Limits(time=60.0, threads=1)
 
 
 def impossible(search: SlackSearch) -> bool:
-    """Whether it is proven that no slacks keep all limits and the network; False where that is not known."""
+    """Return True if it is proven that no slacks keep all limits and the network; False where that is not known."""
     from mrdsl.solving.programs import UnsolvedError, optimum
 
     network, limits = search.small, search.limits

@@ -16,7 +16,8 @@ LEAST = 0.01
 
 
 def work_of_factor(size: int, rows: Ints, columns: Ints) -> float:
-    """Multiplications of a factorization, from above: the squares of what a band of the graph's vertices is wide.
+    """Return multiplications of a factorization, from above: the squares of what a band of the graph's vertices is
+    wide.
 
     The graph has ``size`` vertices and the given edges. Vertices with two neighbours or fewer cost nothing to
     eliminate first; the others are ordered by Cuthill and McKee. Elimination by least degree usually takes less, on
@@ -41,7 +42,7 @@ def work_of_factor(size: int, rows: Ints, columns: Ints) -> float:
 
 
 def _edges(size: int, rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
-    """Each edge between two vertices once, its lesser vertex first."""
+    """Return each edge between two vertices once, its lesser vertex first."""
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     keys = distinct(low[low < high] * size + high[low < high])
     return keys // max(size, 1), keys % max(size, 1)

@@ -39,12 +39,12 @@ class Direct:
                 continue
 
     def solve(self, right: Floats, tolerance: float = 0.0, energy: float = 0.0) -> Solved:
-        """The solution, no iterations, and nothing left."""
+        """Return the solution, no iterations, and nothing left."""
         return Solved(self._solve(right), 0, np.zeros_like(right))
 
 
 def _factorized(matrix: sparse.csr_matrix, most: int) -> Callable[[Floats], Floats]:
-    """Solves with a factor of the matrix; raises LinAlgError or RuntimeError where it is singular."""
+    """Return solves with a factor of the matrix; raises LinAlgError or RuntimeError where it is singular."""
     if matrix.shape[0] <= most:
         dense = scipy.linalg.cho_factor(matrix.toarray(), overwrite_a=True, check_finite=False)
         return lambda right: np.asarray(scipy.linalg.cho_solve(dense, right, check_finite=False))

@@ -105,7 +105,9 @@ class _Point:
         return self.newton.gaps[: self.tasks]
 
     def _start(self, share: float) -> Floats:
-        """Times that leave every arc a gap: midway between the earliest and the latest with most of a fair share."""
+        """Return times that leave every arc a gap: midway between the earliest and the latest with most of a fair
+        share.
+        """
         network = self.network
         lengths = self.duration + network.order_lengths(self.limits.lower) + 0.9 * share
         early = network.levels.longest(lengths)
@@ -117,7 +119,7 @@ class _Point:
         return self._within(times) if self.limited else times
 
     def _within(self, times: Floats) -> Floats:
-        """The same, where tasks that may have less slack than time finish early enough for their limits."""
+        """Return the same, where tasks that may have less slack than time finish early enough for their limits."""
         network, freed = self.network, self.limits.freed
         inner = network.head[freed]
         after = np.full(network.events, -1, dtype=np.int64)
@@ -128,7 +130,7 @@ class _Point:
         return times
 
     def note(self) -> None:
-        """Keeps the better of the values and of the bounds, both proven."""
+        """Keep the better of the values and of the bounds, both proven."""
         if self._keeps_sums():
             slack = self._stretched(self.slack)
             value = float(self.weight @ np.log(slack))
@@ -144,7 +146,7 @@ class _Point:
         return True
 
     def _stretched(self, slack: Floats) -> Floats:
-        """The slacks, all longer by as much as surely fits.
+        """Return the slacks, all longer by as much as surely fits.
 
         The longest path is a convex function of the factor: the chord through the factors 0 and 1 overshoots, and the
         chord through 0 and that point falls short again, which is where it stops. Bounds of single tasks cut it off;
@@ -165,7 +167,9 @@ class _Point:
         return np.minimum(slack * np.maximum(safe, 1.0)[network.dag], self.limits.upper)
 
     def _bound(self) -> float:
-        """The dual value of the prices, made an exact flow: what enters an event leaves it in their proportion."""
+        """Return the dual value of the prices, made an exact flow: what enters an event leaves it in their
+        proportion.
+        """
         network = self.network
         prices = np.maximum(self.newton.carried(), 0.0)
         leaving = np.bincount(self.newton.tails, prices, network.events)
@@ -190,7 +194,7 @@ class _Point:
         return float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag]))) + blurred
 
     def _limited_bound(self, flow: Floats, room: float) -> float:
-        """The bound of a flow where slacks are limited, at the best common factor on all prices.
+        """Return the bound of a flow where slacks are limited, at the best common factor on all prices.
 
         ``room`` is what all tasks get together at those prices. No slack is more than its network leaves.
         """
@@ -215,19 +219,19 @@ class _Point:
         return least_of(dual, -1.0, 1.0)
 
     def estimated(self) -> float:
-        """The gap of the present times and prices, as it would be if the prices were a flow already."""
+        """Return the gap of the present times and prices, as it would be if the prices were a flow already."""
         products = self.newton.prices * self.newton.gaps
         shares = products[: self.tasks] / self.weight
         return float(products[self.tasks :].sum() + self.weight @ (shares - 1.0 - np.log(shares)))
 
     def nearly_closed(self, gap: float) -> bool:
-        """Whether it is time to work out the proven gap."""
+        """Return True if it is time to work out the proven gap."""
         shift = float(np.log(self.unit))
         value = float(self.weight @ (np.log(self.slack) + shift))
         return self.estimated() <= CLOSE * gap * scale_of(value, float(self.weight.sum()))
 
     def closed(self, gap: float) -> bool:
-        """Whether value and bound, in seconds, are near enough."""
+        """Return True if value and bound, in seconds, are near enough."""
         if not np.isfinite(self.bound) or not np.isfinite(self.value):
             return False
         shift = float(self.weight.sum()) * float(np.log(self.unit))
@@ -241,7 +245,7 @@ class _Point:
 
 
 def least_of(function: Callable[[float], float], low: float, high: float, rounds: int = 24) -> float:
-    """The least value that a golden-section search sees of a convex function."""
+    """Return the least value that a golden-section search sees of a convex function."""
     ratio = (5**0.5 - 1) / 2
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     first, second = function(a), function(b)

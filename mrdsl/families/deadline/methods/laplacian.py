@@ -29,7 +29,7 @@ class Solves(Protocol):
     """What solves systems of one Laplacian."""
 
     def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> Solved:
-        """The solution, to a residual relative to ``right`` or to ``energy``.
+        """Return the solution, to a residual relative to ``right`` or to ``energy``.
 
         ``energy`` is that of a larger solution to which this one is added: ``v L v``.
         """
@@ -91,7 +91,7 @@ class Pattern:
         self._slow = True
 
     def matrix(self, conductances: Floats) -> sparse.csr_matrix:
-        """The Laplacian of the graph with these conductances, one per arc."""
+        """Return the Laplacian of the graph with these conductances, one per arc."""
         data = self._gather @ conductances
         return sparse.csr_matrix((data, self._columns, self._starts), shape=(self.size, self.size))
 

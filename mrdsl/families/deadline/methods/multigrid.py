@@ -53,7 +53,7 @@ class Merged:
         return len(self.starts) - 1
 
     def coarse(self, entries: Floats) -> sparse.csr_matrix:
-        """The matrix of the parts, of the entries of the other."""
+        """Return the matrix of the parts, of the entries of the other."""
         data = np.bincount(self.places, entries, len(self.columns))
         return sparse.csr_matrix((data, self.columns, self.starts), shape=(self.size, self.size))
 
@@ -90,7 +90,7 @@ class Multigrid:
 
     @property
     def _worn(self) -> bool:
-        """Whether what was merged served so badly that merging anew is worth its while."""
+        """Return True if what was merged served so badly that merging anew is worth its while."""
         if self._pace is None or self._at_first is None:
             return False
         return self._pace > WORN * self._at_first + 1.0
@@ -108,7 +108,7 @@ class Multigrid:
         self._last = Direct(matrix, COARSEST)
 
     def _merges(self, matrix: sparse.csr_matrix) -> bool:
-        """Whether one more grid was found worth having."""
+        """Return True if one more grid was found worth having."""
         if matrix.shape[0] <= COARSEST or len(self._levels) == _MOST_LEVELS:
             return False
         found = _merged_twice(matrix)
@@ -118,7 +118,7 @@ class Multigrid:
         return True
 
     def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = MOST) -> Solved:
-        """The solution, after ``most`` iterations at most.
+        """Return the solution, after ``most`` iterations at most.
 
         The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
         ``tolerance`` times that of ``right``, or times the root of ``energy`` where that is more. What was taken over
@@ -161,7 +161,7 @@ class Multigrid:
         return Solved(solution, most, residual)
 
     def _cycle(self, depth: int, right: Floats) -> Floats:
-        """One multigrid cycle: a damped Jacobi step, the coarser grid, one more."""
+        """Return one multigrid cycle: a damped Jacobi step, the coarser grid, one more."""
         if depth == len(self._levels):
             return self._last.solve(right).solution
         level = self._levels[depth]
@@ -173,7 +173,7 @@ class Multigrid:
         return solution
 
     def _accelerated(self, depth: int, right: Floats) -> Floats:
-        """The K-cycle: up to two steps of flexible conjugate gradients, each preconditioned by a cycle."""
+        """Return the K-cycle: up to two steps of flexible conjugate gradients, each preconditioned by a cycle."""
         first = self._cycle(depth, right)
         if depth == len(self._levels) or not self._levels[depth - 1].twice:
             return first
@@ -211,7 +211,7 @@ def _merged(matrix: sparse.csr_matrix) -> Merged:
 
 
 def _pairs(matrix: sparse.csr_matrix) -> Ints:
-    """The part of each vertex: pairs that are each other's strongest neighbour, and those left over beside them.
+    """Return the part of each vertex: pairs that are each other's strongest neighbour, and those left over beside them.
 
     A small fixed perturbation breaks ties, so that equal weights do not leave long rows without a pair.
     """

@@ -94,7 +94,7 @@ class Newton:
         return self.ends - self.clock()
 
     def advance(self, left: float, unproven: bool = False) -> bool:
-        """One step; False where none is possible any more, or none as long as the last in the time that is left.
+        """Return one step; False where none is possible any more, or none as long as the last in the time that is left.
 
         ``left`` is the present gap per unit of weight, ``unproven`` whether it is as wanted, but prices that systems
         left as they are have made are too far from a flow to prove it; such systems are none the better for short
@@ -117,7 +117,7 @@ class Newton:
         return gone
 
     def _late(self, needed: float = 0.0) -> bool:
-        """Whether no more than ``needed`` seconds are left; notes that the steps ended for it."""
+        """Return True if no more than ``needed`` seconds are left; notes that the steps ended for it."""
         self.stopped = self.stopped or self.left() <= needed
         return self.stopped
 
@@ -177,14 +177,14 @@ class Newton:
         return bool(max(along, priced) > NO_STEP and (self.gaps > 0).all())
 
     def carried(self) -> Floats:
-        """The price of every arc with those of the limits on its slack: in the end a flow."""
+        """Return the price of every arc with those of the limits on its slack: in the end a flow."""
         flow = self._flow(self.prices)
         for each, multiplier in zip(self.sums, self._multipliers(), strict=True):
             np.subtract.at(flow, each.tasks, multiplier * each.factors)
         return flow
 
     def multipliers(self) -> Floats:
-        """The prices of the limits' sums, in their order."""
+        """Return the prices of the limits' sums, in their order."""
         return np.asarray(self._multipliers()[self.place])
 
     def _multipliers(self) -> Floats:
@@ -212,7 +212,7 @@ class Newton:
         return np.asarray(pull[self.network.fixed :])
 
     def _flow(self, values: Floats) -> Floats:
-        """Values of the arcs with those of the bounds on their slacks."""
+        """Return values of the arcs with those of the bounds on their slacks."""
         arcs = len(self.tails)
         flow = values[:arcs].copy()
         np.add.at(flow, self.side, self.sign * values[arcs : arcs + len(self.side)])
@@ -232,7 +232,7 @@ class Newton:
         )
 
     def _direction(self, solver: Solves, shifts: Floats, aim: Floats, known: Direction | None = None) -> Direction:
-        """The step to the products ``aim``; only what differs from a ``known`` one is solved for."""
+        """Return the step to the products ``aim``; only what differs from a ``known`` one is solved for."""
         wanted = aim / self.gaps
         pull = self._pull(self._flow(wanted))
         if known is None:
@@ -259,7 +259,7 @@ class Newton:
         return Direction(gaps, prices, times, equations, pull, solution, float(solution @ pull), left_over)
 
     def _prices_of_sums(self, shifts: Floats, solution: Floats, aim: Floats, missing: Floats) -> Floats:
-        """The prices at which the step keeps every sum, up to what the gaps of inequalities give."""
+        """Return the prices at which the step keeps every sum, up to what the gaps of inequalities give."""
         first = len(self.prices) - self.unequal
         prices, gaps = self.prices[first:], self.gaps[first:]
         give = np.zeros(len(self.sums))

@@ -40,11 +40,13 @@ class SlackLimits:
 
     @property
     def none(self) -> bool:
-        """Whether nothing is limited."""
+        """Return True if nothing is limited."""
         return not (self.sums or self.lower.any() or np.isfinite(self.upper).any())
 
     def of(self, numbers: Ints) -> SlackLimits:
-        """The limits of some tasks, numbered anew; a sum goes with its tasks, which must all be among them or none."""
+        """Return the limits of some tasks, numbered anew; a sum goes with its tasks, which must all be among them or
+        none.
+        """
         place = np.full(len(self.lower), -1, dtype=np.int64)
         place[numbers] = np.arange(len(numbers))
         sums = tuple(
@@ -55,14 +57,14 @@ class SlackLimits:
         return SlackLimits(self.lower[numbers], self.upper[numbers], sums)
 
     def merged(self, belongs: Ints, count: int) -> SlackLimits:
-        """The limits of ``count`` tasks of which each stands for alike ones; ``belongs`` says for which."""
+        """Return the limits of ``count`` tasks of which each stands for alike ones; ``belongs`` says for which."""
         lower, upper = np.zeros(count), np.full(count, np.inf)
         lower[belongs], upper[belongs] = self.lower, self.upper
         sums = tuple(Sum(belongs[each.tasks], each.factors, each.most, each.equal) for each in self.sums)
         return SlackLimits(lower, upper, sums)
 
     def scaled(self, unit: float) -> SlackLimits:
-        """The same limits where slacks are counted in ``unit`` seconds."""
+        """Return the same limits where slacks are counted in ``unit`` seconds."""
         sums = tuple(Sum(each.tasks, each.factors, each.most / unit, each.equal) for each in self.sums)
         return SlackLimits(self.lower / unit, self.upper / unit, sums)
 
@@ -76,12 +78,13 @@ class SlackLimits:
 
 
 def no_limits(tasks: int) -> SlackLimits:
-    """Limits that say nothing."""
+    """Return limits that say nothing."""
     return SlackLimits(np.zeros(tasks), np.full(tasks, np.inf))
 
 
 def limits_of(spec: Spec, tasks: Tasks) -> SlackLimits:
-    """The comparisons of a spec. Raises NoPlanError where two of them exclude each other, ValueError where one is not
+    """Return the comparisons of a spec. Raises NoPlanError where two of them exclude each other, ValueError where one
+    is not
     linear."""
     lower, upper = np.zeros(len(tasks)), np.full(len(tasks), np.inf)
     sums: list[Sum] = []
@@ -158,7 +161,8 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
 
 
 def _direct(spec: Spec) -> bool:
-    """Whether ``direct`` knows the comparisons: linear ones, few of them over several tasks, and those for the product
+    """Return True if ``direct`` knows the comparisons: linear ones, few of them over several tasks, and those for the
+    product
     of slacks alone."""
     if not spec.constraints:
         return True

@@ -47,7 +47,7 @@ class Start:
 
 
 def shortest_start(machines: Machines, job: JobData, until: float = inf) -> Start | None:
-    """The shortest plan found on the sets of VMs, and their bound; None where there are too many sets.
+    """Return the shortest plan found on the sets of VMs, and their bound; None where there are too many sets.
 
     ``until``: by then of the monotonic clock no more plans are made once there is one [s].
     """
@@ -97,7 +97,7 @@ class _Plans:
 
 
 def _descended(plans: _Plans, vms: Ints) -> Ints:
-    """The end of steepest descent from a set, by one VM more, less or exchanged."""
+    """Return the end of steepest descent from a set, by one VM more, less or exchanged."""
     while True:
         best = min(_neighbours(plans.search.machines, vms), key=plans.uptime, default=vms)
         if not plans.uptime(best) < plans.uptime(vms):
@@ -227,7 +227,7 @@ def _kept(job: object, types: object, maps: object, reduces: object) -> DealtJob
 
 
 def _solved(draft: Draft, spec: Spec, seconds: float) -> tuple[EnergyPlan | None, Answer]:
-    """The counted model's plan and HiGHS's answer, within what is left of the draft's time, else ``seconds``."""
+    """Return the counted model's plan and HiGHS's answer, within what is left of the draft's time, else ``seconds``."""
     from mrdsl.solving.checked_answer import solve_model
 
     left = draft.seconds_left() or seconds

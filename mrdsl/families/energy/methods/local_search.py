@@ -56,7 +56,7 @@ class Relaxed:
 def relaxations(
     machines: Machines, jobs: tuple[JobData, ...], shares: Sequence[float | None], seconds: float | None = None
 ) -> list[Relaxed | UnsolvedError | None]:
-    """The relaxed optimum for every share, None where it is proven that even the relaxation has no plan.
+    """Return the relaxed optimum for every share, None where it is proven that even the relaxation has no plan.
 
     UnsolvedError where the solver proves neither, within ``seconds`` for all or at all.
 
@@ -116,7 +116,9 @@ def _fixed(limits: JobLimits, share: float) -> JobLimits:
 def _add_job(
     program: ProgramRows, machines: Machines, job: JobData, limits: JobLimits
 ) -> tuple[dict[int, int], dict[int, int], int]:
-    """One job's columns and rows; the columns of VMs taken and of seconds paid per type, and that of the uptime."""
+    """Return one job's columns and rows; the columns of VMs taken and of seconds paid per type, and that of the
+    uptime.
+    """
     finite = [value if np.isfinite(value) else 0.0 for value in limits.shortest]
     phases = [program.column(lower=min(value, limits.horizon)) for value in finite]
     uptime = program.column(upper=limits.horizon)
@@ -176,7 +178,7 @@ class Search:
     effort: Effort = Effort()
 
     def spent(self) -> bool:
-        """Whether time or effort is used up."""
+        """Return True if time or effort is used up."""
         sets = sum(len(job.known) for job in self.jobs)
         return sets > self.effort.sets or time.monotonic() > self.effort.until
 
@@ -185,7 +187,8 @@ Moves = Callable[[Ints, State], Iterator[Move]]
 
 
 def relax(draft: Draft, parts: int = 10) -> Draft:
-    """The counted LP: a bound on the energy, and how many VMs of each type it would take. Infeasible: no plan exists.
+    """Return the counted LP: a bound on the energy, and how many VMs of each type it would take. Infeasible: no plan
+    exists.
 
     Then the same with the uptime fixed at 1, 2, ... of ``parts`` equal shares of the longest there can be.
     """
@@ -238,7 +241,7 @@ def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floa
 
 
 def _parted(search: Search, state: State) -> Iterator[State]:
-    """A state's VMs as mappers and reducers, for one job after another where the shuffle takes time."""
+    """Yield a state's VMs as mappers and reducers, for one job after another where the shuffle takes time."""
     for j, (own, placement) in enumerate(zip(search.jobs, state, strict=True)):
         if own.shuffles:
             for vms in parted(search.data[j], by_type(placement.vms)):
@@ -246,7 +249,7 @@ def _parted(search: Search, state: State) -> Iterator[State]:
 
 
 def _everything(search: Search) -> State:
-    """All VMs, shared evenly by the jobs."""
+    """Return all VMs, shared evenly by the jobs."""
     left, state = search.available.copy(), []
     for position, own in enumerate(search.jobs):
         taken = left // (len(search.jobs) - position)
@@ -305,7 +308,7 @@ def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
 
 
 def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | None:
-    """The best state that one of the moves leads to, if it is better."""
+    """Return the best state that one of the moves leads to, if it is better."""
     best, best_score = None, score(state)
     free = search.available - sum((by_type(placement.vms) for placement in state), np.zeros_like(search.available))
     for move in moves:
@@ -329,7 +332,7 @@ def _clearly(new: tuple[float, float], old: tuple[float, float]) -> bool:
 
 
 def conclude(draft: Draft) -> Draft:
-    """The plan of the best state, if all jobs have one."""
+    """Return the plan of the best state, if all jobs have one."""
     search: Search = draft.state
     state = search.best
     if state is None or score(state)[0] > 0:

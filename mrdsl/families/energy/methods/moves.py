@@ -68,13 +68,13 @@ class _Side:
         return max((self.busy(vm) for vm in self.order), default=0.0)
 
     def late(self, vm: int, step: int, steps: int) -> int:
-        """Tasks that start in the last ``step`` of ``steps`` equal parts of the VM's running time."""
+        """Return tasks that start in the last ``step`` of ``steps`` equal parts of the VM's running time."""
         rounds = -(-self.counts[vm] // self.slots[vm])
         first = -(-rounds * (steps - step) // steps)
         return max(0, self.counts[vm] - first * self.slots[vm])
 
     def move_pass(self, step: int, steps: int, room: float) -> bool:
-        """One walk along the VMs; ``room`` is what the other phase leaves for this one."""
+        """Return one walk along the VMs; ``room`` is what the other phase leaves for this one."""
         moved = False
         for here, there in zip(self.order, self.order[1:], strict=False):
             late = self.late(here, step, steps) if self.counts[here] else 0
@@ -114,7 +114,7 @@ BOTH, MAPS, REDUCES = range(3)
 
 
 def in_roles(machines: Machines) -> Machines:
-    """The machines by kind: every type three times, all that are available in each role."""
+    """Return the machines by kind: every type three times, all that are available in each role."""
     return Machines(
         names=machines.names * 3,
         price=np.tile(machines.price, 3),
@@ -125,7 +125,7 @@ def in_roles(machines: Machines) -> Machines:
 
 
 def job_in_roles(job: JobData) -> JobData:
-    """The job over kinds: infinite times and energies of the tasks that a role does not run."""
+    """Return the job over kinds: infinite times and energies of the tasks that a role does not run."""
 
     def maps(values: Floats) -> Floats:
         return np.concatenate([values, values, np.full(len(values), inf)])
@@ -143,17 +143,17 @@ def job_in_roles(job: JobData) -> JobData:
 
 
 def by_kind(vms: Ints) -> Ints:
-    """Numbers of VMs per type as numbers per kind, all for both kinds of tasks."""
+    """Return numbers of VMs per type as numbers per kind, all for both kinds of tasks."""
     return np.concatenate([vms, np.zeros(2 * len(vms), dtype=np.int64)])
 
 
 def by_type(vms: Ints) -> Ints:
-    """Numbers of VMs per kind as numbers per type."""
+    """Return numbers of VMs per kind as numbers per type."""
     return np.asarray(vms.reshape(3, -1).sum(axis=0), dtype=np.int64)
 
 
 def share_by_type(share: Share, types: int) -> Share:
-    """A share over kinds as one over types."""
+    """Return a share over kinds as one over types."""
     return replace(share, types=share.types % types)
 
 
@@ -165,7 +165,7 @@ Move = tuple[tuple[int, Ints], ...]
 
 
 def _change(state: State, *steps: tuple[int, int]) -> Ints:
-    """A change of the numbers by ``(kind, count)``."""
+    """Return a change of the numbers by ``(kind, count)``."""
     delta = np.zeros_like(state[0].vms)
     for kind, count in steps:
         delta[kind] += count
@@ -177,7 +177,7 @@ def _present(state: State, j: int) -> list[int]:
 
 
 def singles(available: Ints, state: State) -> Iterator[Move]:
-    """One VM more or less, in large stocks also several."""
+    """Yield one VM more or less, in large stocks also several."""
     for j in range(len(state)):
         for kind in range(len(available)):
             for step in _steps(int(available[kind])):
@@ -193,7 +193,7 @@ def _steps(available: int) -> list[int]:
 
 
 def swaps(available: Ints, state: State) -> Iterator[Move]:
-    """One VM for one of another type; between jobs, one VM handed over."""
+    """Yield one VM for one of another type; between jobs, one VM handed over."""
     for j in range(len(state)):
         for less in _present(state, j):
             for more in range(len(available)):
@@ -205,7 +205,7 @@ def swaps(available: Ints, state: State) -> Iterator[Move]:
 
 
 def triples(available: Ints, state: State) -> Iterator[Move]:
-    """One VM for two others, two for one, in every combination of types; for a job by itself."""
+    """Yield one VM for two others, two for one, in every combination of types; for a job by itself."""
     if len(state) > 1:
         return
     kinds = len(available)
@@ -218,7 +218,7 @@ def triples(available: Ints, state: State) -> Iterator[Move]:
 
 
 def roles(available: Ints, state: State) -> Iterator[Move]:
-    """One VM in another role, or one taken or swapped in for map or for reduce tasks alone."""
+    """Yield one VM in another role, or one taken or swapped in for map or for reduce tasks alone."""
     types = len(available)
     for j in range(len(state)):
         for role in (MAPS, REDUCES):
@@ -232,7 +232,7 @@ def roles(available: Ints, state: State) -> Iterator[Move]:
 
 
 def pairs(available: Ints, state: State) -> Iterator[Move]:
-    """Two VMs at once, one to map and one to reduce alone."""
+    """Yield two VMs at once, one to map and one to reduce alone."""
     types = len(available)
     for j in range(len(state)):
         here = _present(state, j)

@@ -27,7 +27,7 @@ from mrdsl.spec.spec import Spec
 
 
 def only_energy(spec: Spec) -> None:
-    """Raises MrdslError ``unable-solver`` where the spec wants something else minimized than energy."""
+    """Raise MrdslError ``unable-solver`` where the spec wants something else minimized than energy."""
     goal = spec.goal
     if goal is not None and goal.quantity != "energy":
         message = f"the methods of the energy family minimize energy, not {goal.quantity}"
@@ -39,7 +39,7 @@ NO_SLOTS = 1e-9
 
 
 def deal_machines(draft: Draft) -> Draft:
-    """Starts the work: every VM goes to one job, each time to the job with the most work per slot dealt so far."""
+    """Start the work: every VM goes to one job, each time to the job with the most work per slot dealt so far."""
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     stock = np.repeat(np.arange(len(machines)), machines.available)
@@ -59,7 +59,7 @@ def deal_machines(draft: Draft) -> Draft:
 
 
 def _demand(job: JobData) -> float:
-    """Slots that the job would keep busy until its deadline, on its fastest type."""
+    """Return slots that the job would keep busy until its deadline, on its fastest type."""
     work = job.map_tasks * float(job.map_time.min()) + (
         job.reduce_tasks * float(job.reduce_time.min()) if job.reduce_tasks else 0.0
     )
@@ -123,7 +123,7 @@ def ordered(values: Floats) -> Ints:
 
 
 def order_machines(draft: Draft, by: str = "energy") -> Draft:
-    """Sorts the VMs for map and for reduce tasks by ``energy`` (12), ``cost`` (13), ``power`` or ``time``.
+    """Sort the VMs for map and for reduce tasks by ``energy`` (12), ``cost`` (13), ``power`` or ``time``.
 
     EMRSA-I ranks slots by the least energy per unit time over the tasks (``power``), EMRSA-II by the mean
     (``mean_power``). Tasks of a kind are alike here, so both are the same figure and the two algorithms agree.
@@ -197,7 +197,7 @@ class _Queue:
     at: int = 0
 
     def place(self, room: float) -> bool:
-        """One task on the first VM with room for it; False where there is none."""
+        """Return one task on the first VM with room for it; False where there is none."""
         while self.at < len(self.order):
             vm = self.order[self.at]
             end = (self.counts[vm] // self.slots[vm] + 1) * self.time[vm]
@@ -312,14 +312,14 @@ def keep_best(draft: Draft, least: str = "energy", deadline: bool = True, budget
 
 
 def keeps(job: JobData, use: JobUse, deadline: bool = True, budget: bool = True) -> bool:
-    """Whether a job's deadline and budget hold, those that are asked for."""
+    """Return True if a job's deadline and budget hold, those that are asked for."""
     return not (deadline and use.uptime > job.deadline * (1 + ROUNDING)) and not (
         budget and use.cost > job.budget * (1 + ROUNDING)
     )
 
 
 def report(draft: Draft) -> Draft:
-    """The plan, if every job has one and it passes the same check as a solver's plan; else why there is none."""
+    """Return the plan, if every job has one and it passes the same check as a solver's plan; else why there is none."""
     dealt: Dealt = draft.state
     lost = [own.job.name for own in dealt.jobs if own.kept is None]
     if lost:

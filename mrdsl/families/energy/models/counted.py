@@ -34,7 +34,7 @@ from mrdsl.spec.spec import Spec
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
-    """The counted MILP, or its LP relaxation; objective in the goal's unit, constants included."""
+    """Return the counted MILP, or its LP relaxation; objective in the goal's unit, constants included."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     limits = [limits_of(machines, job) for job in jobs]
     model = pyo.ConcreteModel(name="energy_counted")
@@ -160,7 +160,7 @@ def _add_goal(model: Any, spec: Spec, jobs: tuple[JobData, ...], machines: Machi
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
-    """The plan behind the values that a solver left in the model."""
+    """Return the plan behind the values that a solver left in the model."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     shares = []
     for j in range(len(jobs)):

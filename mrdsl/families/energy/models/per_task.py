@@ -24,7 +24,7 @@ Slot = tuple[int, int, int, int]
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
-    """The printed ILP, or its LP relaxation; objective in the goal's unit, constants included."""
+    """Return the printed ILP, or its LP relaxation; objective in the goal's unit, constants included."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     limits = [loose_limits_of(machines, job) for job in jobs]
     model = pyo.ConcreteModel(name="energy_per_task")
@@ -131,7 +131,9 @@ def _task_energy(model: Any, jobs: tuple[JobData, ...]) -> Any:
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
-    """The plan behind the values that a solver left in the model; the tasks of a VM are shared evenly by its slots."""
+    """Return the plan behind the values that a solver left in the model; the tasks of a VM are shared evenly by its
+    slots.
+    """
     machines, shares = machines_of(spec.facts), []
     for j in model.jobs:
         own = [vm for vm in model.vms if vm[0] == j]

@@ -106,7 +106,7 @@ def part_of(model: Any, machines: Machines, j: int) -> Part:
 
 
 def last_end_of(model: Any, spec: Spec, relax: bool) -> float | None:
-    """The relaxed model's own end of the last job where a comparison asks for a late one, else None."""
+    """Return the relaxed model's own end of the last job where a comparison asks for a late one, else None."""
     return float(pyo.value(model.longest)) if relax and "uptime" in pushed_up(spec) else None
 
 
@@ -136,7 +136,7 @@ def hold_quantities(
     reduces: Tasks,
     relax: bool,
 ) -> None:
-    """Adds what the comparisons of ``spec`` need; ``maps(vm)`` and ``reduces(vm)`` are the tasks on a VM."""
+    """Add what the comparisons of ``spec`` need; ``maps(vm)`` and ``reduces(vm)`` are the tasks on a VM."""
     wanted = pushed_up(spec)
     if wanted & {"machines", "cost"}:
         model.taken_runs = pyo.Constraint(model.vms, rule=lambda m, *v: m.on[v] <= maps(v) + reduces(v))

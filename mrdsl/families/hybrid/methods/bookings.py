@@ -73,7 +73,7 @@ class Bookings:
         return placed, left
 
     def begun(self, slot: int) -> list[tuple[int, list[list[int]]]]:
-        """The queues with tasks that start in this slot, and when those arrived; they stay."""
+        """Return the queues with tasks that start in this slot, and when those arrived; they stay."""
         return [(index, waiting.pop(slot)) for index, waiting in enumerate(self.waiting) if slot in waiting]
 
     def _may_be_displaced(self, index: int, start: int) -> None:
@@ -85,7 +85,8 @@ class Bookings:
                 self.tried[dearer] = earliest
 
     def _in_the_way(self, index: int, slot: int, start: int) -> list[Booked] | None:
-        """The tasks without which one of the queue could run from ``start``; None where they cost more than it does,
+        """Return the tasks without which one of the queue could run from ``start``; None where they cost more than it
+        does,
         or have begun."""
         queue, found, cost = self.queues[index], list[Booked](), 0.0
         for at in range(start, start + queue.size):
@@ -99,7 +100,7 @@ class Bookings:
         return found
 
     def _cheapest(self, index: int, slot: int, at: int, most: float) -> Booked | None:
-        """A booked task that would run in a slot and costs at most so much, of the cheapest work."""
+        """Return a booked task that would run in a slot and costs at most so much, of the cheapest work."""
         for other in self._cheaper[index]:
             queue, waiting = self.queues[other], self.waiting[other]
             if queue.outsourcing <= most and waiting:
@@ -118,7 +119,7 @@ class Bookings:
         return left
 
     def _remove(self, index: int, start: int) -> int:
-        """Takes the task of the queue out that was booked last of those with this start; gives when it arrived, which
+        """Take the task of the queue out that was booked last of those with this start; gives when it arrived, which
         may be before others: a task that was displaced is booked again behind them."""
         groups = self.waiting[index][start]
         arrival = groups[-1][0]
@@ -193,7 +194,7 @@ def book(
 
 
 def _beyond(free: list[int], start: int, size: int, kept: int) -> int:
-    """The slot after the last one that holds a task of this start and size up: no earlier start has room."""
+    """Return the slot after the last one that holds a task of this start and size up: no earlier start has room."""
     at = start + size - 1
     while at > start and free[at] > kept:
         at -= 1

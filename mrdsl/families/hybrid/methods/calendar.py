@@ -99,7 +99,7 @@ def _run(draft: Draft, tasks: Sequence[Tasks], vms: int, arrivals: Counts, accep
 def cheapest(
     tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float, in_force: Rule = START
 ) -> Rule:
-    """The rule that would have cost least on these arrivals; of several, on fewer VMs; of several, the first.
+    """Return the rule that would have cost least on these arrivals; of several, on fewer VMs; of several, the first.
 
     The one ``in_force`` is tried first: dearer ones are given up the sooner. That changes no answer.
     """
@@ -119,7 +119,8 @@ def cheapest(
 
 
 def _unlike(tasks: Sequence[Tasks], by_value: Sequence[int], acceptance: float) -> list[Rule]:
-    """The first of each of the rules that may differ: a queue by itself leaves nothing to others, where every task is
+    """Return the first of each of the rules that may differ: a queue by itself leaves nothing to others, where every
+    task is
     accepted none is rejected early, and the dearest work may come first in the spec."""
     first: dict[Rule, Rule] = {}
     in_order = list(by_value) == list(range(len(tasks)))

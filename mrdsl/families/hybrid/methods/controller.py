@@ -87,7 +87,7 @@ class Tasks:
         self.finished += done
 
     def outsource(self, slot: int, behind: int, count: int) -> int:
-        """The oldest ``count`` tasks behind the first ``behind`` leave; gives the work that leaves with them."""
+        """Return the oldest ``count`` tasks behind the first ``behind`` leave; gives the work that leaves with them."""
         front: list[list[int]] = []
         gone = 0
         while behind:
@@ -129,7 +129,7 @@ class Bounds:
 def outcome_of(
     spec: Spec, tasks: Sequence[Tasks], bounds: Sequence[Bounds], peaks: dict[str, int], weight: float
 ) -> Result:
-    """The plan of a finished run; ``weight`` is beta, which counts preemptions in (6)."""
+    """Return the plan of a finished run; ``weight`` is beta, which counts preemptions in (6)."""
     facts: HybridFacts = spec.facts
     slots = facts.horizon
     price = {vm.name: vm.preemption_cost for vm in facts.vms}
@@ -215,7 +215,7 @@ class Controlled:
 
 
 def control(draft: Draft) -> Draft:
-    """Runs the controller over the horizon. Raises MrdslError where it cannot promise a queue's delay."""
+    """Run the controller over the horizon. Raises MrdslError where it cannot promise a queue's delay."""
     problems = tuple(unpromised(draft.spec))
     if problems:
         raise MrdslError(problems)
@@ -296,7 +296,7 @@ def _serve(queue: Controlled, slot: int, running: int, vms: int, weights: Contro
 
 
 def always_outsource(draft: Draft) -> Draft:
-    """Every task goes outside: an upper bound on what a sensible policy costs."""
+    """Return every task goes outside: an upper bound on what a sensible policy costs."""
     return _serve_oldest(draft, keep_private=False, outsource=True)
 
 

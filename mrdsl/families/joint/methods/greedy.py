@@ -64,7 +64,9 @@ class Filled:
 
 
 def fill_whole(work: Workload, part: slice, period: int, left: float, search: Search) -> Filled:
-    """The best whole VMs found for ``part`` in ``period``, where ``left`` VMs are free beyond the least of all."""
+    """Return the best whole VMs found for ``part`` in ``period``, where ``left`` VMs are free beyond the least
+    of all.
+    """
     options = choices(work, part, period, left)
     ordered = rises(options, work.vm_cost)
     used = np.cumsum(ordered.vms)
@@ -86,7 +88,7 @@ def fill_whole(work: Workload, part: slice, period: int, left: float, search: Se
 def _exchanged(
     work: Workload, part: slice, options: Choices, at: Ints, idle: float, price: float, search: Search, enough: float
 ) -> Filled:
-    """The best exchange around the choices ``at``, which leave ``idle`` VMs."""
+    """Return the best exchange around the choices ``at``, which leave ``idle`` VMs."""
     vms = options.vms[at]
     if price * idle <= enough:
         return Filled(vms, price * idle + options.slack)
@@ -116,7 +118,7 @@ def _idle(used: Floats, idle: float, price: float) -> Floats:
 def _core(
     work: Workload, part: slice, options: Choices, at: Ints, loss: Floats, gap: float, most: int
 ) -> list[tuple[int, float]]:
-    """The units that an exchange may move, with the least that moving them loses, cheapest first."""
+    """Return the units that an exchange may move, with the least that moving them loses, cheapest first."""
     others = np.ones(len(loss), dtype=bool)
     others[at] = False
     rows = np.flatnonzero(others)
@@ -154,7 +156,7 @@ def _steps(
 
 
 def _edge(options: Choices, loss: Floats, rows: Ints, here: float) -> float:
-    """The least that a service loses where it is moved beyond the widest step."""
+    """Return the least that a service loses where it is moved beyond the widest step."""
     beyond = np.array([here - WIDEST - 1.0, here + WIDEST + 1.0])
     inside = (beyond >= options.vms[rows[0]]) & (beyond <= options.vms[rows[-1]])
     return float(np.interp(beyond[inside], options.vms[rows], loss[rows]).min())
@@ -225,7 +227,7 @@ def _fill_whole(allocation: Allocation, search: Search) -> Allocation:
 
 
 def recover(draft: Draft) -> Draft:
-    """The plan of the allocation, (62)-(65), and its bound: its own value where nothing was left aside."""
+    """Return the plan of the allocation, (62)-(65), and its bound: its own value where nothing was left aside."""
     allocation: Allocation = draft.state
     work = allocation.work
     plan = assemble(work, allocation.vms, work.served_by(allocation.vms, draft.relax), draft.relax)
@@ -243,5 +245,5 @@ def greedy_draft(spec: Spec, relax: bool) -> Draft:
 
 
 def is_quick(plan: JointPlan) -> bool:
-    """Whether the steps run in a moment on a spec of that size, to hold other plans against it."""
+    """Return True if the steps run in a moment on a spec of that size, to hold other plans against it."""
     return plan.classes.vms.size + plan.services.vms.size <= MOST_HELD_AGAINST

@@ -54,7 +54,7 @@ def by_period(
     build: Build,
     allocation: Allocation,
 ) -> Result:
-    """Solves every period's model, or one model of all periods where ``subject to`` couples them.
+    """Solve every period's model, or one model of all periods where ``subject to`` couples them.
 
     The time limit is one for all: what is left of it when a period's turn comes. A solver that counts whole seconds
     overruns it; a second behind it no further period is begun, and there is no plan. Values and bounds add up; the plan
@@ -84,7 +84,7 @@ def by_period(
 
 
 def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload]) -> list[_Part]:
-    """The solved pieces up to the first without a plan: then there is none of the whole."""
+    """Return the solved pieces up to the first without a plan: then there is none of the whole."""
     parts = []
     for piece in pieces:
         parts.append(one(piece))
@@ -94,7 +94,7 @@ def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload])
 
 
 def _together(spec: Spec, work: Workload, parts: Sequence[_Part], allowed: float, relax: bool) -> Result:
-    """The plan of all pieces at its true cost, which a solver's tolerances may have made look lower."""
+    """Return the plan of all pieces at its true cost, which a solver's tolerances may have made look lower."""
     failed = next((part.answer for part in parts if part.allocation is None), None)
     if failed is not None:
         told = (failure(failed.solver, failed.message),) if failed.message else ()
@@ -184,7 +184,7 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
-    """The rounded P2's VMs at their true cost: served work is capped at the expected demand."""
+    """Return the rounded P2's VMs at their true cost: served work is capped at the expected demand."""
     model = build_rounded(spec, relax)
     add_comparisons(spec, model)
     answer = solve(model)
@@ -199,7 +199,7 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
 
 
 def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
-    """The plan of the VMs and the served work that a solver left in the model."""
+    """Return the plan of the VMs and the served work that a solver left in the model."""
     spec = as_solved(spec, relax)
     work = workload(spec)
     return assemble(work, *allocation_p2(spec, work, model, relax), relax)
@@ -230,7 +230,7 @@ def _skeleton(work: Workload) -> pyo.ConcreteModel:
 
 
 def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload) -> pyo.ConcreteModel:
-    """Adds what all forms of P2 share: the cluster's size (55) and the cost."""
+    """Add what all forms of P2 share: the cluster's size (55) and the cost."""
     names = work.names
     shares = parts(work)
     model.parts = pyo.RangeSet(0, len(shares) - 1)

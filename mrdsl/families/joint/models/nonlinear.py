@@ -132,14 +132,14 @@ def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
 
 def decode_p0(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
-    """The plan of the jobs, rates and VMs in a solved P0."""
+    """Return the plan of the jobs, rates and VMs in a solved P0."""
     spec = in_fractions(spec, OWN_SLOTS.format("P0"))
     work = workload(spec)
     return assemble(work, *allocation_p0(spec, work, model, relax), relax)
 
 
 def decode_p1(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
-    """The plan of the jobs, rates and VMs in a solved P1."""
+    """Return the plan of the jobs, rates and VMs in a solved P1."""
     spec = in_fractions(spec, OWN_SLOTS.format("P1"))
     work = workload(spec)
     return assemble(work, *allocation_p1(spec, work, model, relax), relax)
@@ -162,7 +162,9 @@ def _whole(work: Workload, relax: bool) -> bool:
 
 
 def _busy(work: Workload, relax: bool) -> tuple[Floats, Floats]:
-    """The jobs that share the slots, least and most, (periods, classes): whole ones at once, or all of a period."""
+    """Return the jobs that share the slots, least and most, (periods, classes): whole ones at once, or all of a
+    period.
+    """
     least, most = work.low[:, : work.classes], work.high[:, : work.classes]
     if _whole(work, relax):
         return work.jobs_at_once(least, False), work.jobs_at_once(most, False)
@@ -174,7 +176,7 @@ def _bounds(least: Floats, most: Floats) -> Callable[..., tuple[float, float]]:
 
 
 def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteModel:
-    """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole jobs at once."""
+    """Return variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole jobs at once."""
     _refuse_zero(spec, work, name)
     model = pyo.ConcreteModel(f"joint_{name}")
     used = np.argwhere(work.high > 0).tolist()

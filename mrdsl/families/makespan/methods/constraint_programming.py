@@ -56,7 +56,7 @@ class CpProblem:
 
 
 def solve(request: Request, report: Report) -> Reply:
-    """Starts of all tasks, group by group, in steps; options ``seconds``, ``threads``, ``seed``,
+    """Return starts of all tasks, group by group, in steps; options ``seconds``, ``threads``, ``seed``,
     ``gap``, and ``effort``, a limit on CP-SAT's deterministic time, or None."""
     from ortools.sat.python import cp_model
 
@@ -124,7 +124,8 @@ def _constrain(model: Any, problem: CpProblem, starts: Sequence[list[Any]], make
 
 
 def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Draft:
-    """The optimum, or the best schedule and bound within what is left of ``limits.time``, or else ``seconds`` seconds.
+    """Return the optimum, or the best schedule and bound within what is left of ``limits.time``, or else ``seconds``
+    seconds.
 
     Starts from the best schedule yet. One thread unless ``limits.threads`` says more: then a run may give another
     schedule of the same makespan. Times are counted in steps that divide all task times, which loses nothing.

@@ -54,7 +54,7 @@ class Effort:
 
 
 def genetic(draft: Draft, population: int = 40, generations: int = 60, patience: int = 15) -> Draft:
-    """The best order of a genetic search on the whole cluster, started from Johnson's order and random ones."""
+    """Return the best order of a genetic search on the whole cluster, started from Johnson's order and random ones."""
     progress = work_of(draft)
     if (stopped := cut_short(draft, progress)) is not None:
         return stopped
@@ -83,7 +83,7 @@ def search(
     judge: Judge = makespans,
     stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Integers, Floats]:
-    """The best order found for each row of jobs, and its makespan in ticks, as ``judge`` says.
+    """Return the best order found for each row of jobs, and its makespan in ticks, as ``judge`` says.
 
     A row is done when it meets its lower bound, or ``target``, below which its makespan is of no use, or at the next
     generation after ``stop`` returns True.
@@ -132,7 +132,7 @@ def _evolve(
     judge: Judge,
     stop: Callable[[], bool],
 ) -> tuple[Integers, Floats]:
-    """One population per row, all of the same number of jobs; rows that are done drop out."""
+    """Return one population per row, all of the same number of jobs; rows that are done drop out."""
     rows, size = start.shape
     keys = rng.random((rows, effort.population, size))
     keys[:, 0] = np.arange(size) / size
@@ -187,7 +187,7 @@ def cross(first: Integers, second: Integers, cut: Integers) -> Integers:
 
 
 def _mutate(children: Integers, rng: np.random.Generator) -> Integers:
-    """Moves one job of some children to another place."""
+    """Move one job of some children to another place."""
     rows, count, size = children.shape
     source, sink = rng.integers(0, size, (2, rows, count, 1))
     key = np.broadcast_to(2.0 * np.arange(size), children.shape).copy()
@@ -199,7 +199,7 @@ def _mutate(children: Integers, rng: np.random.Generator) -> Integers:
 
 
 def _survive(people: Integers, values: Floats, children: Integers, offspring: Floats) -> tuple[Integers, Floats]:
-    """The children, the worst of them replaced by the best of their parents' generation."""
+    """Return the children, the worst of them replaced by the best of their parents' generation."""
     elite = values.argsort(axis=1, kind="stable")[:, :ELITE]
     worst = offspring.argsort(axis=1, kind="stable")[:, -ELITE:]
     np.put_along_axis(children, worst[:, :, None], np.take_along_axis(people, elite[:, :, None], axis=1), axis=1)

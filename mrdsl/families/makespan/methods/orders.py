@@ -54,7 +54,7 @@ class Progress:
 
 
 def work_of(draft: Draft) -> Progress:
-    """The draft's working state; the first step starts it."""
+    """Return the draft's working state; the first step starts it."""
     if draft.state is not None:
         progress: Progress = draft.state
         return progress
@@ -63,7 +63,7 @@ def work_of(draft: Draft) -> Progress:
 
 
 def late(draft: Draft) -> bool:
-    """Whether the time limit has passed; a search then stops with what it has, if it has a schedule."""
+    """Return True if the time limit has passed; a search then stops with what it has, if it has a schedule."""
     limit = draft.limits.time
     return limit is not None and time.monotonic() - draft.started >= limit
 
@@ -78,19 +78,19 @@ def cut_short(draft: Draft, progress: Progress) -> Draft | None:
 
 
 def offer(draft: Draft, progress: Progress, pools: Iterable[PoolOrder]) -> Draft:
-    """The draft with these pools, where their makespan is less than the best yet."""
+    """Return the draft with these pools, where their makespan is less than the best yet."""
     return offer_schedule(draft, progress, simulate(progress.batch, pools))
 
 
 def offer_schedule(draft: Draft, progress: Progress, schedule: Schedule) -> Draft:
-    """The draft with this schedule, where its makespan is less than the best yet."""
+    """Return the draft with this schedule, where its makespan is less than the best yet."""
     if progress.schedule is not None and progress.schedule.makespan <= schedule.makespan:
         return replace(draft, state=progress)
     return replace(draft, state=replace(progress, schedule=schedule))
 
 
 def fifo(draft: Draft) -> Draft:
-    """The jobs in spec order, on the whole cluster.
+    """Return the jobs in spec order, on the whole cluster.
 
     003, 5.3 prints 40 s as the FIFO makespan of (20 s, 2 s) and (2 s, 20 s); it is 42 s.
     """
@@ -99,7 +99,7 @@ def fifo(draft: Draft) -> Draft:
 
 
 def johnson(draft: Draft) -> Draft:
-    """The jobs by Johnson's rule (003, Algorithm 3) on their phase times, on the whole cluster."""
+    """Return the jobs by Johnson's rule (003, Algorithm 3) on their phase times, on the whole cluster."""
     progress = work_of(draft)
     batch = progress.batch
     order = johnson_order(*batch.phases(batch.map_slots, batch.reduce_slots))
@@ -107,7 +107,7 @@ def johnson(draft: Draft) -> Draft:
 
 
 def conclude(draft: Draft) -> Draft:
-    """The plan of the best schedule, with its bound; the last step of every makespan pipeline."""
+    """Return the plan of the best schedule, with its bound; the last step of every makespan pipeline."""
     progress = work_of(draft)
     if progress.schedule is None:
         return draft
@@ -127,7 +127,9 @@ Judge = Callable[[Batch, Integers, Integers, Integers], Floats]
 
 
 def johnson_rows(batch: Batch, members: Integers, map_slots: Integers, reduce_slots: Integers) -> Integers:
-    """Each row's jobs by Johnson's rule on the phase times that the row's own slots give; ties by batch index."""
+    """Return each row's jobs by Johnson's rule on the phase times that the row's own slots give; ties by batch
+    index.
+    """
     maps, reduces = _phases(batch, members, map_slots, reduce_slots)
     far = 2.0 * max(float(maps.max(initial=1.0)), float(reduces.max(initial=1.0)))
     key = np.where(maps < reduces, maps, 2 * far - reduces)
@@ -138,7 +140,7 @@ def johnson_rows(batch: Batch, members: Integers, map_slots: Integers, reduce_sl
 
 
 def row_bounds(batch: Batch, members: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
-    """A lower bound on any schedule of each row's jobs on its slots: work and critical job, in ticks."""
+    """Return a lower bound on any schedule of each row's jobs on its slots: work and critical job, in ticks."""
     there = members >= 0
     maps, reduces = _phases(batch, members, map_slots, reduce_slots)
     map_work = np.where(there, batch.map_work[members], 0.0).sum(axis=1)
@@ -156,7 +158,8 @@ def row_bounds(batch: Batch, members: Integers, map_slots: Integers, reduce_slot
 
 
 def phase_makespans(batch: Batch, orders: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
-    """Makespans in the abstraction of 003, 5.3: a pool's map slots, and its reduce slots, serve one job at a time.
+    """Return makespans in the abstraction of 003, 5.3: a pool's map slots, and its reduce slots, serve one job at a
+    time.
 
     Each phase holds them for its whole waves (5.4: M_j and R_j), and the next job's begins when it ends.
     """

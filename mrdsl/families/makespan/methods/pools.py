@@ -32,7 +32,7 @@ USUAL_SLOTS = 400
 def balanced_pools(
     draft: Draft, order: str = "johnson", population: int = 20, generations: int = 12, patience: int = 4
 ) -> Draft:
-    """The best division of jobs and slots in two, each pool in Johnson's order, or in a genetic search's.
+    """Return the best division of jobs and slots in two, each pool in Johnson's order, or in a genetic search's.
 
     ``order`` is ``johnson`` or ``genetic``. A genetic search is spent only on pools that can still give a better
     makespan than the best one found; elsewhere Johnson's order decides which half of the interval goes on.
@@ -56,7 +56,7 @@ def divide(
     stop: Callable[[], bool] = lambda: False,
     known: float = float("inf"),
 ) -> Division:
-    """Tries every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool.
+    """Try every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool.
 
     Without ``effort`` the pools are in Johnson's order. Stops where a makespan meets ``bound``, in ticks, and soon
     after ``stop`` returns True. No genetic search is spent on pools that cannot do better than ``known``.
@@ -82,7 +82,7 @@ def divide(
 
 
 def _splits(batch: Batch) -> tuple[Integers, Integers]:
-    """The first s and the other jobs by number of map tasks, for s from 1 to n - 1.
+    """Return the first s and the other jobs by number of map tasks, for s from 1 to n - 1.
 
     Of very many jobs only some s, evenly spread, so that a round places ``PLACEMENTS`` jobs at most.
     """
@@ -109,7 +109,7 @@ class Division:
     searched: float = 0.0
 
     def tried(self, first: Integers, second: Integers, middle: Integers) -> NDArray[np.bool_]:
-        """Runs both pools of every split; whether the first one is done before the second."""
+        """Run both pools of every split; whether the first one is done before the second."""
         slots, others = self.batch.map_slots, self.batch.reduce_slots
         share = np.clip(np.rint(middle * others / slots), 1, others - 1).astype(np.intp)
         values = self.judged(
@@ -121,7 +121,9 @@ class Division:
         return np.asarray(values[: len(middle)] < values[len(middle) :])
 
     def judged(self, members: Integers, map_slots: Integers, reduce_slots: Integers, apart: int = 0) -> Floats:
-        """The makespans of the rows, two of which, ``apart`` from each other, are one division (0: each is one)."""
+        """Return the makespans of the rows, two of which, ``apart`` from each other, are one division (0: each
+        is one).
+        """
         orders = johnson_rows(self.batch, members, map_slots, reduce_slots)
         values = self.judge(self.batch, orders, map_slots, reduce_slots)
         self._keep(orders, values, map_slots, reduce_slots, apart)
@@ -147,7 +149,9 @@ class Division:
         return values
 
     def _affordable(self, rows: Integers, members: Integers, values: Floats) -> Integers:
-        """The rows that a search is spent on: all of them, or those of least makespan until ``SEARCHED`` is spent."""
+        """Return the rows that a search is spent on: all of them, or those of least makespan until ``SEARCHED`` is
+        spent.
+        """
         assert self.effort is not None
         sizes = (members[rows] >= 0).sum(axis=1)
         wide = max(1.0, max(self.batch.map_slots, self.batch.reduce_slots) / USUAL_SLOTS)

@@ -45,7 +45,7 @@ class Mapped:
 
 
 def priorities(draft: Draft, neighbours: int = 20_000, heat: float = 0.001, placements: int = 10_000_000) -> Draft:
-    """Improves the best schedule yet; stops at the lower bound, or after ``neighbours`` neighbours.
+    """Improve the best schedule yet; stops at the lower bound, or after ``neighbours`` neighbours.
 
     ``heat`` is the share of the makespan that is risked at first. Where schedules have many waves there are fewer
     neighbours, so that about ``placements`` waves are placed in all.
@@ -63,7 +63,7 @@ def priorities(draft: Draft, neighbours: int = 20_000, heat: float = 0.001, plac
 
 
 def order_of(batch: Batch, schedule: Schedule) -> Order:
-    """The jobs of a schedule by the starts of their maps, and of their reduces."""
+    """Return the jobs of a schedule by the starts of their maps, and of their reduces."""
     starts: dict[tuple[int, Phase], float] = {}
     for wave in schedule.waves:
         key = wave.job, wave.phase
@@ -83,7 +83,7 @@ class Judge:
         self.reduces = list(zip(batch.reduce_tasks.astype(int).tolist(), batch.reduce_time.tolist(), strict=True))
 
     def mapped(self, order: tuple[int, ...], known: Mapped | None = None, first: int = 0) -> Mapped:
-        """The map phases; those before position ``first`` are as in ``known``."""
+        """Return the map phases; those before position ``first`` are as in ``known``."""
         before = known.before[:first] if known else []
         end = known.end.copy() if known else [0.0] * len(self.maps)
         free = known.before[first].copy() if known else [(0.0, self.batch.map_slots)]
@@ -132,7 +132,7 @@ class Judge:
         return max(max(mapped.end), self.reduced(order.reduces, mapped.end))
 
     def schedule(self, order: Order) -> Schedule:
-        """The schedule of an order, on one pool."""
+        """Return the schedule of an order, on one pool."""
         waves: list[Wave] = []
         free, end = [(0.0, self.batch.map_slots)], [0.0] * len(self.maps)
         for job in order.maps:
@@ -142,7 +142,7 @@ class Judge:
 
 
 def place(free: Free, tasks: int, time: float, job: int = 0, waves: list[Wave] | None = None) -> float:
-    """Gives alike map tasks to the slots that fall free first; when the last of them ends."""
+    """Give alike map tasks to the slots that fall free first; when the last of them ends."""
     end = 0.0
     while tasks:
         at, idle = heappop(free)
@@ -181,7 +181,7 @@ def _anneal(draft: Draft, progress: Progress, judge: Judge, start: Order, neighb
 
 
 def _neighbour(state: Order, kind: float, source: float, sink: float, both: float) -> tuple[Order, int | None]:
-    """Another order, and the first position at which its maps differ, None where none does."""
+    """Return another order, and the first position at which its maps differ, None where none does."""
     if kind < 0.4 and len(state.reduces) > 1:
         return Order(state.maps, _moved(state.reduces, source, sink, kind < 0.15)[0]), None
     maps, first = _moved(state.maps, source, sink, kind > 0.8)
@@ -193,7 +193,7 @@ def _neighbour(state: Order, kind: float, source: float, sink: float, both: floa
 
 
 def _moved(order: tuple[int, ...], source: float, sink: float, exchange: bool) -> tuple[tuple[int, ...], int]:
-    """One job at another place, or two exchanged; and the first position that differs."""
+    """Return one job at another place, or two exchanged; and the first position that differs."""
     items = list(order)
     i, k = int(source * len(items)), int(sink * len(items))
     if exchange:

@@ -26,7 +26,7 @@ FEWEST_STEPS = 30
 
 
 def prove(draft: Draft, solver: str = "highs", most_variables: int = 2000, nodes: int = 50, programs: int = 4) -> Draft:
-    """Raises the bound, and finds an optimal schedule, where the program is small.
+    """Raise the bound, and find an optimal schedule, where the program is small.
 
     At most ``programs`` programs in whole numbers are solved, each to at most ``nodes`` nodes (or ``limits.nodes``),
     so that a run ends the same everywhere; ``limits.time`` ends it in any case.
@@ -51,7 +51,7 @@ class _Proof:
         self.found: Schedule | None = None
 
     def run(self, programs: int) -> Draft:
-        """The draft with what was proven."""
+        """Return the draft with what was proven."""
         assert self.progress.schedule is not None
         known = self.grid.whole_steps(self.progress.schedule.makespan)
         low, high = self.grid.whole_steps(self.progress.bound), known
@@ -72,7 +72,7 @@ class _Proof:
         return offer_schedule(draft, progress, self.found) if self.found else draft
 
     def _refutes(self, steps: int, relaxed: bool) -> bool:
-        """Whether no schedule takes so few steps; keeps the schedule where one is found instead."""
+        """Return True if no schedule takes so few steps; keeps the schedule where one is found instead."""
         from pyomo.environ import TransformationFactory
 
         seconds = self._seconds_left()

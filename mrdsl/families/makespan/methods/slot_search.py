@@ -37,7 +37,7 @@ class State:
 def slot_search(
     draft: Draft, rounds: int = 400, neighbours: int = 64, heat: float = 0.01, placements: int = 500_000
 ) -> Draft:
-    """Improves the best schedule yet; stops at the lower bound, or after ``rounds`` rounds of ``neighbours``.
+    """Improve the best schedule yet; stops at the lower bound, or after ``rounds`` rounds of ``neighbours``.
 
     ``heat`` is the share of the makespan by which a step may be worse at first. Where the lists are long there are
     fewer rounds, so that about ``placements`` list entries are placed in all, and none where that leaves under ten;
@@ -60,7 +60,7 @@ def slot_search(
 
 
 def state_of(waves: Sequence[Wave]) -> State:
-    """The lists of a schedule: its tasks in the sequence of their starts."""
+    """Return the lists of a schedule: its tasks in the sequence of their starts."""
 
     def entries(phase: str) -> Entries:
         chosen = sorted((w for w in waves if w.phase == phase), key=lambda w: (w.start, w.job))
@@ -70,7 +70,7 @@ def state_of(waves: Sequence[Wave]) -> State:
 
 
 def schedule_of(batch: Batch, state: State) -> Schedule:
-    """The schedule of two lists; of the listed reduces and those by readiness, the better."""
+    """Return the schedule of two lists; of the listed reduces and those by readiness, the better."""
     maps = run((Tasks(j, k, float(batch.map_time[j])) for j, k in state.maps), batch.map_slots, "map")
     mapped = ends(maps)
     listed = [Tasks(j, k, float(batch.reduce_time[j]), mapped[j]) for j, k in state.reduces]
@@ -107,7 +107,7 @@ def _anneal(
 
 
 def _judge(batch: Batch, states: Sequence[State]) -> tuple[Floats, Floats]:
-    """Makespans with the listed reduces and with those by readiness, shape (2, states); ends of map phases."""
+    """Return makespans with the listed reduces and with those by readiness, shape (2, states); ends of map phases."""
     return free_makespans(
         batch,
         _lists([state.maps for state in states]),
@@ -134,7 +134,7 @@ def _neighbour(state: State, rng: np.random.Generator) -> State:
 
 
 def _changed(entries: Entries, rng: np.random.Generator) -> Entries:
-    """One entry, or a part of it, at another place; or two entries exchanged."""
+    """Return one entry, or a part of it, at another place; or two entries exchanged."""
     items = list(entries)
     kind, first, second, share = rng.random(4)
     i, k = int(first * len(items)), int(second * len(items))
@@ -151,7 +151,7 @@ def _changed(entries: Entries, rng: np.random.Generator) -> Entries:
 
 
 def _joined(items: Sequence[tuple[int, int]]) -> Entries:
-    """The same list with neighbours of one job made one."""
+    """Return the same list with neighbours of one job made one."""
     joined: list[tuple[int, int]] = []
     for job, count in items:
         if joined and joined[-1][0] == job:

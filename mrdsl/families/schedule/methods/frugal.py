@@ -56,7 +56,9 @@ class PhaseDue:
 
 
 def fewest_vms(run: JobRun, time: float, slots: tuple[int, int]) -> Waves | None:
-    """The waves that end a new job within ``time`` on the fewest VMs; None where it is too short for one of each."""
+    """Return the waves that end a new job within ``time`` on the fewest VMs; None where it is too short for one of
+    each.
+    """
     job = run.job
     map_time, reduce_time = job.durations
     if not job.reduce_tasks:
@@ -79,7 +81,7 @@ def fewest_vms(run: JobRun, time: float, slots: tuple[int, int]) -> Waves | None
 
 
 def waves_in_time(run: JobRun, time: float, boot: float, slots: tuple[int, int]) -> Waves | None:
-    """The waves that end a new job within ``time`` on the fewest VMs, whatever others take: None where none do.
+    """Return the waves that end a new job within ``time`` on the fewest VMs, whatever others take: None where none do.
 
     Either there is time for VMs of the reduce phase to boot after the map phase, or its slots are held.
     """
@@ -162,7 +164,7 @@ class Frugal:
         return PhaseDue(run.job.due - times[REDUCE], 0) if sim.now + sum(times) <= run.job.due else None
 
     def _may_be_late(self, saving: float) -> bool:
-        """Whether the budget has room and the saving is among the largest that the budget can take.
+        """Return True if the budget has room and the saving is among the largest that the budget can take.
 
         The less of the budget is left, the larger the saving must be: a job that dwarfs all others may still come.
         """
@@ -185,7 +187,7 @@ class Frugal:
         return max(vms, waves.vms - sim.vms)
 
     def _serve(self, sim: Simulation, run: JobRun) -> None:
-        """Places all waiting tasks of the phase."""
+        """Place all waiting tasks of the phase."""
         due = run.note.map_due if run.phase == MAP and run.note is not None else run.job.due
         if run.note is not None and fitting(due - sim.now, run.duration) < 1:
             self._give_up(run)
@@ -202,7 +204,7 @@ class Frugal:
             self._hold_reduce_slots(sim, run)
 
     def _hold_reduce_slots(self, sim: Simulation, run: JobRun) -> None:
-        """Holds idle slots whose VMs are paid for until the map phase ends; for the rest VMs are rented ahead.
+        """Hold idle slots whose VMs are paid for until the map phase ends; for the rest VMs are rented ahead.
 
         That is one boot before it ends, so that they are there when it does.
         """
@@ -224,7 +226,7 @@ class Frugal:
         sim.call_at(at)
 
     def _fill_held(self, sim: Simulation, run: JobRun, due: float) -> None:
-        """Fills the reduce slots that were rented ahead for the job and gives back the rest."""
+        """Fill the reduce slots that were rented ahead for the job and gives back the rest."""
         for cohort in sim.fleet():
             own = self.held.get(cohort.number, {}).get(run.number, 0)
             for free, lanes in ({0.0: cohort.idle[REDUCE]} | cohort.busy(REDUCE)).items() if own else ():
@@ -251,7 +253,7 @@ class Frugal:
         return max(cohort.idle[REDUCE] - others, 0)
 
     def _fill(self, sim: Simulation, run: JobRun, due: float, only_paid: bool) -> None:
-        """Fills free slots, then busy ones, up to the end of what their VM is paid for, or else free ones up to due."""
+        """Fill free slots, then busy ones, up to the end of what their VM is paid for, or else free ones up to due."""
         fleet = sorted((sim.period_end(cohort), cohort.number, cohort) for cohort in sim.fleet())
         for paid, _, cohort in fleet:
             idle = self._idle(cohort, run.phase, run)
@@ -267,7 +269,7 @@ class Frugal:
                     return
 
     def _queue(self, sim: Simulation, run: JobRun, cohort: Cohort, due: float, paid: float) -> None:
-        """Puts tasks behind the work of busy slots, where they end in time and in the period that is paid anyway."""
+        """Put tasks behind the work of busy slots, where they end in time and in the period that is paid anyway."""
         if cohort.next_free + run.duration > due or (run.phase == REDUCE and cohort.number in self.held):
             return
         period = sim.machine.billing

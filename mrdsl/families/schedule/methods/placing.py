@@ -35,7 +35,7 @@ def rent_slots(sim: Simulation, phase: int, wanted: int, bid: float | None) -> l
 
 
 def spread(sim: Simulation, run: JobRun, lanes: list[Lanes], tasks: int) -> None:
-    """Places tasks on slots as evenly as they go: the first slots get one more where they do not come out even."""
+    """Place tasks on slots as evenly as they go: the first slots get one more where they do not come out even."""
     each, longer = divmod(tasks, sum(count for _, _, count in lanes))
     for cohort, free, count in lanes:
         more = min(count, longer)
@@ -69,7 +69,9 @@ def phase_due(run: JobRun) -> float:
 
 
 def slots_for_rest(sim: Simulation, run: JobRun) -> int:
-    """Slots for the waiting tasks of the present phase in the time left, by work over time; all where it is short."""
+    """Return slots for the waiting tasks of the present phase in the time left, by work over time; all where it is
+    short.
+    """
     left = phase_due(run) - sim.now
     if left <= run.duration:
         return run.waiting

@@ -59,7 +59,7 @@ class Naive:
         """No clock is used."""
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
-        """Places all waiting tasks on idle slots and, where those are fewer than ``wanted``, on new ones."""
+        """Place all waiting tasks on idle slots and, where those are fewer than ``wanted``, on new ones."""
         wanted = min(wanted, run.waiting)
         lanes = self.idle_slots(sim, run, wanted)
         missing = wanted - sum(count for _, _, count in lanes)
@@ -97,7 +97,7 @@ class Malleable(Naive):
     """
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
-        """Places all waiting tasks: on idle slots, on slots that fall free in time, on new ones."""
+        """Place all waiting tasks: on idle slots, on slots that fall free in time, on new ones."""
         wanted = min(wanted, run.waiting)
         tasks = run.waiting
         lanes = self.idle_slots(sim, run, wanted)
@@ -191,7 +191,7 @@ class EventEdf(Naive):
         self.queue.add(run)
 
     def decide(self, sim: Simulation) -> None:
-        """Serves all that wait where utilisation is low."""
+        """Serve all that wait where utilisation is low."""
         if not self.queue.heap:
             return
         work = max(sim.working[phase] / slots for phase, slots in enumerate(sim.machine.slots))
@@ -200,7 +200,7 @@ class EventEdf(Naive):
 
 
 def serve_by_due_time(policy: Naive, sim: Simulation, queue: _Queue) -> None:
-    """Serves every waiting job, the earliest due first, with slots for the time that is left."""
+    """Serve every waiting job, the earliest due first, with slots for the time that is left."""
     while queue.heap:
         run = queue.pop()
         if run.waiting == 0:

@@ -23,7 +23,7 @@ from mrdsl.simulation.scheduling import Observer, Policy, Simulation
 
 
 def policy_of(facts: said.ScheduleFacts) -> Policy:
-    """The policy that the spec names."""
+    """Return the policy that the spec names."""
     chosen = facts.policy
     instances = InstanceTypes(chosen.instances, chosen.reliability)
     match chosen.algorithm:
@@ -54,7 +54,9 @@ def simulation(
     jobs: Iterable[Job] | None = None,
     make: Make = policy_of,
 ) -> Simulation:
-    """A run that is ready to start: prices and policy of the facts and, unless given, their jobs, from ``seed``."""
+    """Return a run that is ready to start: prices and policy of the facts and, unless given, their jobs, from
+    ``seed``.
+    """
     vm = facts.vms[0]
     prices = price_process(vm, seed) if facts.policy.instances != "on_demand" else None
     arrivals = jobs_of(facts, seed) if jobs is None else jobs
@@ -62,14 +64,14 @@ def simulation(
 
 
 def decisions(facts: said.ScheduleFacts, seed: int, jobs: int | None = None, make: Make = policy_of) -> Sequence[Entry]:
-    """The log of a run with the first ``jobs`` jobs, or all of them: the run is made again."""
+    """Return the log of a run with the first ``jobs`` jobs, or all of them: the run is made again."""
     log = Log()
     simulation(facts, seed, log, islice(jobs_of(facts, seed), jobs), make).run()
     return log.entries
 
 
 def run_policy(draft: Draft, jobs: int | None = None) -> Draft:
-    """Simulates the spec's policy once, from the draft's seed, with the first ``jobs`` jobs or all of them.
+    """Simulate the spec's policy once, from the draft's seed, with the first ``jobs`` jobs or all of them.
 
     Stops at the time limit, then without a plan.
     """

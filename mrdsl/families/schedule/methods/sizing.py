@@ -50,7 +50,7 @@ class InstanceTypes:
     reliability: float
 
     def bid(self, sim: Simulation, length: float) -> float | None:
-        """The bid for work of ``length`` seconds; None for on-demand VMs."""
+        """Return the bid for work of ``length`` seconds; None for on-demand VMs."""
         if self.kind == "on_demand" or sim.prices is None:
             return None
         bid = sim.prices.lasting_bid(sim.now, length, self.reliability)

@@ -64,7 +64,9 @@ def constant(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
 
 
 def _smallest(draft: Draft, night: Night, fewest: int, repairs: int) -> tuple[int, list[Placed]] | None:
-    """The smallest size from the fewest on for which all runs are in time, and the runs; None if there is none."""
+    """Return the smallest size from the fewest on for which all runs are in time, and the runs; None if there
+    is none.
+    """
     each, most = night.machine.slots, night.machine.available
     low, step = fewest - 1, max(1, fewest // 200)
     high, found = fewest, None
@@ -91,7 +93,7 @@ def _is_late(draft: Draft) -> bool:
 
 
 def _orders(night: Night, slots: int) -> list[Sequence[int]]:
-    """Orders in which runs are inserted: by due time, by latest start, by release, by work within the window."""
+    """Return orders in which runs are inserted: by due time, by latest start, by release, by work within the window."""
     paths = [job.path(slots) for job in night.jobs]
     runs = list(enumerate(night.runs))
     keys = (
@@ -108,7 +110,7 @@ def _cost(night: Night, count: int, placed: Sequence[Placed]) -> float:
 
 
 def plan_of(facts: TimetableFacts, night: Night, count: int, placed: Sequence[Placed]) -> TimetablePlan:
-    """The plan of runs on a constant cluster of so many machines."""
+    """Return the plan of runs on a constant cluster of so many machines."""
     begin, end = night.first - night.machine.boot, max(each.end for each in placed)
     rented = count + night.machine.masters
     rental = Rental(night.machine.name, begin / TICK, end / TICK, night.machine.billed(end - begin) / TICK)
@@ -147,7 +149,7 @@ def run_times(night: Night, placed: Sequence[Placed]) -> list[RunTimes]:
 
 
 def tasks_of(placed: Sequence[Placed]) -> Tasks:
-    """The waves of all runs as columns, on any machine."""
+    """Return the waves of all runs as columns, on any machine."""
     rows = [(index, *wave) for index, each in enumerate(placed) for wave in each.waves]
     run, stage, start, count = np.array(rows, dtype=np.int64).T
     return Tasks(run, stage, np.full(len(rows), -1, dtype=np.int64), start / TICK, count)
