@@ -1,1 +1,1 @@
-"""What every part of mrdsl may lean on: places, diagnostics, units, results; it knows no other package."""
+"""The base of all packages: places, diagnostics, units and results. It imports no other package."""

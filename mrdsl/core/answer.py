@@ -1,7 +1,7 @@
-"""What a solver says, and what of it stands.
+"""Replies of solvers, and the answers that remain after checks.
 
-A :class:`Reply` is what every backend and every reader of solution files gives. Checked against the model it becomes an
-:class:`Answer`; there is no other way from one to the other than :mod:`mrdsl.solving.claims`.
+Every backend and every reader of solution files gives a :class:`Reply`. :mod:`mrdsl.solving.claims` checks it against
+the model and makes an :class:`Answer`; there is no other way.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a solver says, or its solution file: claims, of which nothing has been checked.
+    """Claims of a solver or of its solution file, not checked yet.
 
-    ``values`` are in the order of the columns, or ``named`` has them by the columns' names, missing ones zero;
-    ``duals`` are in the order of the rows. ``value`` is the goal's as the solver states it, in the sense of what it was
-    given.
-    ``undecided`` marks "infeasible or unbounded", which the caller then settles by a second question;
-    ``within_gap`` an optimum whose bound was printed too coarsely, and is known to lie within the gap asked for.
-    ``beside`` are the replies for the programs that were asked beside this one.
+    ``values`` are in the order of the columns, or ``named`` has them by column name, with 0 for missing ones. ``duals``
+    are in the order of the rows. ``value`` is the objective as the solver states it, in the sense of the program that
+    it was given. ``undecided`` marks "infeasible or unbounded", which the caller settles with a second question.
+    ``within_gap`` marks an optimum whose bound was printed too coarsely, but is known to lie within the requested gap.
+    ``beside`` are the replies for the programs that were solved in the same call.
     """
 
     termination: Termination
@@ -68,19 +67,19 @@ class Reply:
 
 
 def reply_mistake(value: object) -> str:
-    """What is wrong with what a solver's function or reader returned, in words; "" where it is a reply."""
+    """Return the mistake in a value that a solver's function or reader returned, or "" for a valid reply."""
     return "" if isinstance(value, Reply) else f"returned a {type(value).__name__} instead of a Reply"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What stands of a solver's reply to a Pyomo model; its incumbent, if any, is loaded into the model's variables.
+    """The checked part of a solver's reply to a Pyomo model, whose variables hold the incumbent, if there is one.
 
-    ``value`` is the incumbent's objective as the solver computed it and ``bound`` the solver's proven bound, both
-    None where there is none. ``duals`` maps constraint names to shadow prices (LPs only). ``message`` is for people:
-    what the solver printed where it failed. ``doubts`` say which of its claims were withdrawn and why. ``size`` is that
-    of the goal's largest term, to which tolerances are relative where the goal is a small difference of large terms;
-    ``fixed`` the part of the goal that every solution has, which gaps are not measured on.
+    ``value`` is the objective of the incumbent as the solver computed it, and ``bound`` its proven bound; both can be
+    None. ``duals`` maps constraint names to shadow prices, for LPs only. ``message`` is the output of a solver that
+    failed. ``doubts`` are the claims that were withdrawn, with reasons. ``size`` is the size of the largest term of the
+    objective: tolerances are relative to it if the objective is a small difference of large terms. ``fixed`` is the
+    part of the objective that every solution has; gaps leave it out.
     """
 
     termination: Termination

@@ -1,6 +1,6 @@
-"""How much a file, a spec or a command may ask for: named limits, each an error with a place where it is passed.
+"""Limits on the size of files, specs and commands; each one is an error with a place.
 
-They are far above what a person or a cluster's log needs, and low enough that reading ends in seconds.
+They are far above the needs of a person or of a cluster's log, and low enough for reading to end in seconds.
 """
 
 from __future__ import annotations

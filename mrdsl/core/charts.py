@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Series:
-    """One line: ``y`` over ``x``, and where given a band from ``low`` to ``high``, all of one length."""
+    """One line: ``y`` over ``x``, with an optional band from ``low`` to ``high``; all have the same length."""
 
     name: str
     x: Sequence[float]
@@ -35,14 +35,16 @@ class LineChart:
     steps: bool = False
 
     def table(self) -> Table:
-        """Return the numbers behind the lines."""
+        """Return the numbers of the lines."""
         rows = [(one.name, x, y) for one in self.series for x, y in zip(one.x, one.y, strict=True)]
         return Table("", ("line", self.x_label, self.y_label), rows)
 
 
 @dataclass(frozen=True)
 class BarChart:
-    """Per group a bar of each series, side by side or ``stacked``; ``horizontal`` where names of groups are long."""
+    """A bar of each series per group, next to each other or ``stacked``; ``horizontal`` if the names of groups are
+    long.
+    """
 
     title: str
     groups: tuple[str, ...]
@@ -53,20 +55,20 @@ class BarChart:
     horizontal: bool = False
 
     def table(self) -> Table:
-        """Return the numbers behind the bars."""
+        """Return the numbers of the bars."""
         several = len(self.series) > 1
         heads = tuple(f"{name} {self.y_label}".strip() if several else self.y_label or name for name in self.series)
         return Table("", (self.x_label or "", *heads), list(zip(self.groups, *self.series.values(), strict=True)))
 
 
 def parts_chart(title: str, parts: Mapping[str, float], label: str) -> BarChart:
-    """What a sum consists of: a bar per part."""
+    """Return a chart of the parts of a sum, one bar per part."""
     return BarChart(title, tuple(parts), {label: list(parts.values())}, y_label=label, horizontal=True)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Several values of one thing on one axis, and the limit that they should keep; None for what is not known."""
+    """Several values of one item on one axis, and their limit; None for unknown values."""
 
     name: str
     values: Mapping[str, float | None]
@@ -75,7 +77,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class IntervalChart:
-    """Estimates beside the limit that each should keep, one row per thing: completion times and deadlines."""
+    """Estimates and their limits, one row per item: completion times and deadlines."""
 
     title: str
     label: str
@@ -83,7 +85,7 @@ class IntervalChart:
     limit: str = "deadline"
 
     def table(self) -> Table:
-        """Return the numbers behind the marks."""
+        """Return the numbers of the marks."""
         kinds = list(dict.fromkeys(kind for row in self.rows for kind in row.values))
         rows = [(row.name, *(row.values.get(kind) for kind in kinds), row.limit) for row in self.rows]
         return Table(self.label, ("", *kinds, self.limit), rows)
@@ -115,8 +117,11 @@ class GanttChart:
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A box: ``key`` is what edges refer to, ``lines`` the text under the ``name``, ``share`` (0 to 1) how far the box
-    is filled, ``kind`` its colour, ``marked`` a strong border (a critical path, say)."""
+    """A box of a graph.
+
+    ``key`` is the name that edges use, ``lines`` the text below ``name``, ``share`` (0 to 1) the filled part of the
+    box, ``kind`` its color. ``marked`` draws a strong border, for example for a critical path.
+    """
 
     key: str
     name: str

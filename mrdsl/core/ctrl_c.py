@@ -1,7 +1,7 @@
-"""Ctrl-C of the command ``mrdsl``: held while it starts, raised between imports, and lost in no callback.
+"""Ctrl-C in the command ``mrdsl``: delayed during start-up, raised between imports, and never lost in a callback.
 
-A KeyboardInterrupt within an import leaves modules half made, and one within a callback of the collector is printed and
-forgotten; so it waits for the frame that imports, or that was interrupted by the callback. A program that imports
+A KeyboardInterrupt within an import leaves modules half made, and Python prints and forgets one within a callback of
+the garbage collector. So it waits for the frame that imports, or that the callback interrupted. A program that imports
 mrdsl keeps its own handler.
 """
 
@@ -24,7 +24,7 @@ class _State:
 
 
 def hold() -> None:
-    """From now on a Ctrl-C waits for :func:`ready`; nothing is changed if this process is not the command."""
+    """Delay every Ctrl-C until :func:`ready`; do nothing if this process is not the command."""
     if _is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _note)
         _State.held = True
@@ -42,7 +42,7 @@ def ready() -> None:
 
 
 def over() -> None:
-    """From now on a Ctrl-C changes nothing: the exit code is known."""
+    """Ignore every Ctrl-C from now on: the exit code is known."""
     if _State.held:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -56,7 +56,9 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def raised_nowhere(lost: Any) -> None:
-    """Raise a KeyboardInterrupt of a callback in the frame that it interrupted. The hook of what cannot be raised."""
+    """Raise a KeyboardInterrupt of a callback in the frame that it interrupted: a hook for exceptions that cannot be
+    raised.
+    """
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return

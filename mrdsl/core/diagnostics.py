@@ -45,12 +45,12 @@ def is_printable(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    r"""Return the text wi text with each such character as its escape: ``\x1b``, ``\u202e``; all else as it is."""
+    r"""Return the text with each hidden character as its escape, such as ``\x1b`` or ``\u202e``."""
     return _HIDDEN.sub(_escape, text) if _HIDDEN.search(text) else text
 
 
 def json_printable(text: str) -> str:
-    """Return a JSON text with what a terminal would obey as JSON's own escapes; its line breaks stay."""
+    """Return a JSON text with the characters that terminals obey as JSON escapes; line breaks stay."""
     return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -77,7 +77,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters: an error leaves no valid spec, a warning does."""
+    """The severity of a diagnostic: an error leaves no valid spec, a warning does."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -94,11 +94,11 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One cause, told once: what was written, why it fails, and in ``hint`` what to write instead.
+    """One cause, reported once: the mistake, the reason, and in ``hint`` the text to write instead.
 
-    ``code`` is a kebab-case word; every code has its explanation in ``grammar/diagnostics/CODE.md``.
-    ``impossible`` marks a spec that is well formed but that no plan can satisfy (exit code 1, not 2).
-    ``path`` names the place in what has no text: a spec built in Python (``classes[1].slots.map``), a param, a limit.
+    ``code`` is a kebab-case word that ``grammar/diagnostics/CODE.md`` explains. ``impossible`` marks a well-formed spec
+    that no plan can satisfy (exit code 1, not 2). ``path`` names the place if there is no text: a spec built in Python
+    (``classes[1].slots.map``), a param, a limit.
     """
 
     code: str
@@ -112,7 +112,7 @@ class Diagnostic:
 
     @property
     def place(self) -> str:
-        """Where it is, in words: the file with line and column, else the path, else nothing."""
+        """The place in words: the file with line and column, or the path, or ""."""
         return str(self.span) if self.span is not None else self.path
 
 
@@ -133,12 +133,12 @@ def error(code: str, message: str, span: Span | None = None, hint: str = "", *re
 
 
 def warning(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
-    """Something that works but is probably not what the author meant."""
+    """Make a warning: the spec works, but the author probably meant something different."""
     return Diagnostic(code, Severity.WARNING, _brief(message), span, _brief(hint), related)
 
 
 def note(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
-    """Return a fact worth knowing that asks for nothing."""
+    """Make a note: a fact that requires no action."""
     return Diagnostic(code, Severity.NOTE, _brief(message), span, _brief(hint), related)
 
 
@@ -173,9 +173,9 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 class MrdslError(Exception):
-    """What the Python API raises: the diagnostics that say why, all of them.
+    """The exception of the Python API, with all diagnostics.
 
-    ``exit_code`` is what the command line returns for the same mistake.
+    ``exit_code`` is the exit code of the command line for the same mistake.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic], exit_code: int = 2) -> None:
@@ -193,7 +193,7 @@ MOST_CHARACTERS = 80
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known name that looks most like the word, or None where none is near."""
+    """Return the known name that is most similar to the word, or None if no name is similar."""
     names = list(islice(known, MOST_NAMES))
     lowered = {name.lower(): name for name in reversed(names)}
     matches = get_close_matches(word[:MOST_CHARACTERS].lower(), list(lowered), n=1, cutoff=0.6)

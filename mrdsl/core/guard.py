@@ -1,8 +1,8 @@
-"""The guard: a small process that outlives its parent by a moment, to end what the parent can no longer end.
+"""The guard: a small process that outlives its parent for a moment and ends the processes that the parent cannot end.
 
-It is run as a script, with nothing imported that it does not need. Lines on its pipe say what to watch: ``+g PID`` and
-``-g PID`` a process group, ``+d PATH`` and ``-d PATH`` a folder of temporary files. When its parent is gone, in
-whatever way, it kills the groups and removes the folders that are still on its lists.
+It runs as a script and imports as little as possible. Lines on its pipe add or remove items of its lists: ``+g PID``
+and ``-g PID`` a process group, ``+d PATH`` and ``-d PATH`` a folder of temporary files. When its parent is gone, for
+any reason, it kills the groups and removes the folders that are still on its lists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AFTERWARDS = 1.0
 
 
 class Lists:
-    """What is to be ended, as the lines have it so far."""
+    """Process groups and folders to end, as read so far."""
 
     def __init__(self) -> None:
         self.groups: set[int] = set()
@@ -48,7 +48,7 @@ class Lists:
 
 
 def watch(pipe: int, parent: int) -> None:
-    """Run until the parent is gone, then ends what is left."""
+    """Run until the parent is gone, then end the rest."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     lists = Lists()
@@ -62,7 +62,7 @@ def watch(pipe: int, parent: int) -> None:
 
 
 def _listen(pipe: int, lists: Lists) -> bool:
-    """Take what comes in a while; False where nobody is left who could write."""
+    """Read new lines for a while; return False if no process can write any more."""
     if not select.select([pipe], [], [], _EVERY)[0]:
         return True
     received = os.read(pipe, 1 << 16)

@@ -1,7 +1,7 @@
-"""What must not outlive this process: the pipe to the guard, and temporary files that go whatever happens.
+"""Things that must not outlive this process: the pipe to the guard, and temporary files.
 
-One guard (:mod:`mrdsl.core.guard`) for all of a process's children and theirs ends the process groups, and removes the
-temporary folders, that a killed process leaves behind.
+One guard (:mod:`mrdsl.core.guard`) for all children of a process ends the process groups, and removes the temporary
+folders, that a killed process leaves.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from mrdsl.core.diagnostics import MrdslError, error
 
 
 def temporary_place() -> str:
-    """Where temporary files go: as ``tempfile`` chooses, but without the file that it writes there to try the place.
+    """Return the folder for temporary files as ``tempfile`` chooses it, without writing a test file there.
 
-    A process that is killed at that moment would leave that file behind, and nobody would know it.
+    A process that is killed at that moment would leave the test file.
     """
     if not tempfile.tempdir:
         named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
@@ -39,8 +39,8 @@ def temporary_place() -> str:
 
 
 def nameless_file() -> Any:
-    """Return a temporary file for bytes that no name leads to, where the system has such; in memory if no folder takes
-    it.
+    """Return a temporary file without a name if the system has such files, or a buffer in memory if no folder can be
+    written.
     """
     try:
         return tempfile.TemporaryFile(dir=temporary_place())
@@ -67,7 +67,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def watch_group(leader: int) -> None:
-    """Has the guard end a process group that this process leaves behind."""
+    """Let the guard end a process group that this process leaves."""
     _tell(f"+g {leader}")
 
 
@@ -104,7 +104,7 @@ def _tell(line: str) -> None:
 
 
 def _start_guard() -> int:
-    """Return the pipe's end to write to; it leads nowhere where there can be no guard."""
+    """Return the end of the pipe to write to; nothing reads it if there can be no guard."""
     if os.name != "posix" or not sys.executable:
         return os.open(os.devnull, os.O_WRONLY)
     from_parent, to_guard = os.pipe()
@@ -127,7 +127,7 @@ def _start_guard() -> int:
 
 
 def _program() -> list[str]:
-    """Return the guard's file; its text where the package runs out of a zip file and there is none."""
+    """Return the file of the guard, or its text if the package runs from a zip file."""
     from mrdsl.core import guard
 
     path = os.path.abspath(str(guard.__file__))

@@ -59,7 +59,9 @@ def named(module: str, name: str) -> Any:
 
 
 def function_named(reference: str) -> Callable[..., Any]:
-    """Import the function behind ``"package.module:name"``. Raises ImportError or AttributeError if it is missing."""
+    """Import the function that ``"package.module:name"`` names. Raises ImportError or AttributeError if it is
+    missing.
+    """
     module, _, name = reference.partition(":")
     function: Callable[..., Any] = named(module, name)
     return function
@@ -69,9 +71,9 @@ T = TypeVar("T")
 
 
 def kept(owner: object, name: str, make: Callable[[], T]) -> T:
-    """Return the value of ``make``, kept in ``owner`` as ``functools.cached_property`` keeps one of its own class.
+    """Return the value of ``make``, cached in ``owner`` like a ``functools.cached_property`` of its class.
 
-    For floors above that of ``owner``, whose modules it does not know. Nobody writes to the value.
+    It is for layers above ``owner``, whose modules it does not import. The value must not be changed.
     """
     values = vars(owner)
     if name not in values:
@@ -113,5 +115,5 @@ class ByName(Mapping[str, V]):
 
 
 def place_of(names: Sequence[str], name: str) -> int:
-    """Where a name stands. Raises KeyError, with the nearest one."""
+    """Return the position of a name. Raises KeyError, with the nearest name."""
     return ByName(names, lambda place: place)[name]

@@ -23,7 +23,7 @@ NATURAL = 2.0**10
 
 
 def natural_scale(largest: float) -> float:
-    """Return the power of two that brings ``largest`` to ``NATURAL`` or up to twice that; 1 for nothing."""
+    """Return the power of two that brings ``largest`` to between ``NATURAL`` and twice that; 1 for 0."""
     if not 0.0 < largest < np.inf:
         return 1.0
     exponent = np.floor(np.log2(NATURAL)) - np.floor(np.log2(largest))
@@ -66,9 +66,9 @@ class LinearProgram:
         return max(float(np.abs(self.costs * x).max(initial=0.0)), abs(self.offset))
 
     def dual_bound(self, duals: Sequence[float]) -> float | None:
-        """Return the bound that shadow prices of the rows prove by weak duality, whatever they are; None where none is.
+        """Return the bound that any shadow prices of the rows prove by weak duality, or None if they prove none.
 
-        The sign of the prices is that of the goal or of its minimized form; the better bound of both counts.
+        The prices can have the sign of the objective or of its minimized form; the better bound of both counts.
         """
         if len(duals) != len(self.row_lower):
             return None
@@ -89,7 +89,7 @@ class LinearProgram:
         return total if np.isfinite(total) else None
 
     def may_be_unbounded(self) -> bool:
-        """False where every column that improves the goal is held by a bound."""
+        """Return False if every column that improves the objective has a bound in that direction."""
         costs = -self.costs if self.maximize else self.costs
         return bool(np.any((costs > 0) & np.isinf(self.lower)) or np.any((costs < 0) & np.isinf(self.upper)))
 
@@ -100,11 +100,12 @@ class LinearProgram:
         return replace(self, costs=-self.costs, offset=-self.offset, maximize=False)
 
     def natural_scale(self) -> float:
-        """Return the power of two by which the goal's largest coefficient comes to ``NATURAL`` or up to twice that.
+        """Return the power of two that brings the largest coefficient of the objective to between ``NATURAL`` and twice
+        that.
 
-        Solvers compare goals by absolute tolerances (CBC's cutoff increment, the dual feasibility of all), which are
-        as large as the differences between plans where a goal is a hundredth of a dollar. A power of two rounds
-        nothing.
+        Solvers compare objectives by absolute tolerances (the cutoff increment of CBC, the dual feasibility of all). If
+        the unit of an objective is a hundredth of a dollar, these are as large as the differences between plans. A
+        power of two rounds no number.
         """
         return natural_scale(float(np.abs(self.costs).max(initial=0.0)))
 
@@ -117,14 +118,14 @@ class LinearProgram:
         return self if self.fixed == 0.0 else replace(self, offset=self.offset - self.fixed, fixed=0.0)
 
     def without_goal(self) -> LinearProgram:
-        """Return the same program with nothing to minimize: is there any solution at all?"""
+        """Return the same program without an objective, to find any solution."""
         return replace(self, costs=np.zeros_like(self.costs), offset=0.0)
 
     def violation(self, x: Array) -> tuple[float, int | None]:
-        """Return the largest violated bound or row at ``x``, relative to the size of what is compared, and the row.
+        """Return the largest relative violation of a bound or row at ``x``, and the row.
 
-        The size of a row is that of its largest term, at least 1, as solvers scale rows too. Whole numbers count
-        ``FEASIBILITY`` for a distance of ``INTEGRALITY``.
+        It is relative to the largest term of the row, at least 1, as solvers scale rows too. A distance of
+        ``INTEGRALITY`` from a whole number counts as ``FEASIBILITY``.
         """
         if not np.all(np.isfinite(x)):
             return np.inf, None
@@ -154,7 +155,7 @@ class LinearProgram:
         return np.maximum(self.row_lower - activity, activity - self.row_upper) / size
 
     def with_whole_numbers(self, x: Array) -> Array:
-        """``x`` with its whole numbers made exact where all constraints still hold; else ``x`` as it is."""
+        """Return ``x`` with exact whole numbers if all constraints still hold, or ``x`` unchanged."""
         if not self.integer.any():
             return x
         rounded = np.where(self.integer, np.round(x), x)
@@ -163,7 +164,7 @@ class LinearProgram:
 
 @dataclass(frozen=True)
 class Names:
-    """The Pyomo objects behind the columns and rows, in order."""
+    """The Pyomo objects of the columns and rows, in order."""
 
     variables: Sequence[Any]
     constraints: Sequence[Any]

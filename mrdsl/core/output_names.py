@@ -1,4 +1,4 @@
-"""Where a name for an output leads: through links, to a file, a folder, a device, a pipe or an open descriptor."""
+"""Targets of output names: a file, folder, device, pipe or open descriptor, after all links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINKS = 40
 
 
 def unwritable(path: Path) -> str:
-    """Why the system would not let a file be written, "" where it would."""
+    """Return the reason why the system does not let a file be written, or ""."""
     try:
         place = target_of(path)
         if place.through:
@@ -33,7 +33,7 @@ def unwritable(path: Path) -> str:
 
 
 def may(path: Path, mode: int) -> bool:
-    """Return True if the effective user may do what the mode says; ``os.access`` alone asks for the real one."""
+    """Return True if the effective user has the access ``mode``; ``os.access`` checks only the real user."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
@@ -46,9 +46,7 @@ def is_standard_output(path: Path) -> bool:
 
 
 def is_through(path: Path) -> bool:
-    """Return True if a name is a device's, a pipe's or an open descriptor's: what is written there stands beside no
-    file.
-    """
+    """Return True if a name is a device, a pipe or an open descriptor, so that writing makes no file."""
     try:
         return target_of(path).through
     except OSError:
@@ -56,7 +54,9 @@ def is_through(path: Path) -> bool:
 
 
 def same_output(first: Path, second: Path) -> bool:
-    """Return True if two names are one file, also where it is not there yet; devices and pipes are none."""
+    """Return True if two names are one file, even if it does not exist yet; devices and pipes are never the
+    same file.
+    """
     with contextlib.suppress(OSError):
         if is_standard_output(first) or is_standard_output(second):
             return is_standard_output(first) and is_standard_output(second)
@@ -69,7 +69,7 @@ def same_output(first: Path, second: Path) -> bool:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a name leads: through all links, with what is there, if anything is."""
+    """The path that a name leads to through all links, and its status if it exists."""
 
     path: Path
     before: os.stat_result | None
@@ -77,7 +77,7 @@ class Target:
 
     @property
     def through(self) -> bool:
-        """Return True if it is a device, a pipe or a descriptor; a disk's block device is none to be written by
+        """True for a device, a pipe or a descriptor; False for block devices, which must not be overwritten by
         accident.
         """
         if self.descriptor is not None:
@@ -101,7 +101,7 @@ def target_of(path: Path) -> Target:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor that a name such as ``/dev/stdout`` stands for, followed through links."""
+    """Return the open descriptor of a name such as ``/dev/stdout``, after all links."""
     name = os.path.abspath(path)
     for _ in range(_LINKS):
         match = _DESCRIPTOR.fullmatch(name.replace(f"/proc/{os.getpid()}/", "/proc/self/"))

@@ -33,7 +33,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class PluginError(MrdslError):
-    """A plug-in did something wrong; what it raised is the ``__cause__``."""
+    """A fault of a plug-in; the original exception is the ``__cause__``."""
 
     def __init__(self, diagnostics: Any, exit_code: int = 3) -> None:
         super().__init__(diagnostics, exit_code)
@@ -45,7 +45,7 @@ class _OverrunError(BaseException):
 
 @dataclass(frozen=True)
 class Plugin:
-    """Somebody else's code: ``what`` it is in words (the pipeline `patient`), and the files and folders it lies in."""
+    """A plug-in: ``what`` it is in words (the pipeline `patient`), and its files and folders."""
 
     what: str
     places: tuple[str, ...]
@@ -61,10 +61,13 @@ class Plugin:
         mistake: Callable[[Any], str] = lambda _: "",
         passes: tuple[type[Exception], ...] = (),
     ) -> Callable[..., Any]:
-        """Return the function, whose faults are the plug-in's: ``part`` says which it is (step `improve`).
+        """Wrap a function so that its faults are reported as faults of the plug-in.
 
-        ``mistake`` says in words what is wrong with a value that it returned, "" where nothing is; ``passes`` are
-        exceptions that it may raise. What it yields is asked for at once.
+        Args:
+            function: A function of the plug-in. An iterator that it returns is read at once.
+            part: The name of the function in messages, such as "step `improve`".
+            mistake: Returns the mistake in a value that the function returned, or "".
+            passes: Exceptions that the function can raise.
         """
 
         @wraps(function)
@@ -82,7 +85,9 @@ class Plugin:
     def blamed(
         self, where: str, otherwise: Span | None = None, passes: tuple[type[Exception], ...] = ()
     ) -> Iterator[None]:
-        """While it lasts, what is raised is the plug-in's fault, at ``otherwise`` where no frame is its own."""
+        """Report exceptions in the ``with`` block as faults of the plug-in, at ``otherwise`` if no frame
+        belongs to it.
+        """
         try:
             yield
         except (MrdslError, MemoryError):
@@ -116,9 +121,9 @@ class Plugin:
 
 
 def own_file(file: str, place: str | Path) -> bool:
-    """Return True if a file is what lies there, or below, and not merely installed there, as in a ``.venv``; nor
-    Python's or
-    mrdsl's own, where those lie below too."""
+    """Return True if a file lies in a place, and is not installed there (as in a ``.venv``) or a part of Python or
+    mrdsl.
+    """
     real, root = os.path.realpath(file), os.path.realpath(place)
     if not _within(real, (root,)) or _within(real, tuple(home for home in _not_own() if _within(home, (root,)))):
         return False
@@ -126,7 +131,7 @@ def own_file(file: str, place: str | Path) -> bool:
 
 
 def plugin_of(what: str, module: str) -> Plugin | None:
-    """Return the plug-in whose code a module is; None for mrdsl's own modules. Imports nothing of it."""
+    """Return the plug-in that a module belongs to, or None for modules of mrdsl. Does not import the module."""
     first = module.partition(".")[0]
     if first == "mrdsl":
         return None
@@ -139,9 +144,8 @@ def plugin_of(what: str, module: str) -> Plugin | None:
 
 
 def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnostic | None:
-    """What is told of an exception that came through a plug-in's own files, of those that packages and folders declare.
-
-    None where it came through none: it is mrdsl's.
+    """Return the diagnostic of an exception that passed through the files of a plug-in, or None for a fault of
+    mrdsl.
     """
 
     found = [
@@ -179,7 +183,9 @@ def _called(function: Callable[..., Any], values: Any, named: Any) -> Any:
 
 
 class _Alarm:
-    """Raises in the thread that made it, after so many seconds, and each second again, unless it is stopped."""
+    """An alarm that raises an exception in the thread that made it, after a time and then every second, until it is
+    stopped.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._thread = threading.get_ident()
@@ -197,10 +203,10 @@ class _Alarm:
             seconds = 1.0
 
     def stop(self) -> None:
-        """Nothing is raised from here on, not even what was about to be.
+        """Stop the alarm; an exception that is already on its way is raised and caught here.
 
-        What is about to be raised is let come here, not taken back: an interpreter that was told of an exception looks
-        for it at every step until it finds one, and for ever where somebody counts its steps.
+        It is not taken back: the interpreter looks for a pending exception at every step until it finds one, and
+        forever if a tracer counts its steps.
         """
         while not self._over.is_set():
             try:
@@ -248,10 +254,10 @@ def _within(file: str, places: tuple[str, ...]) -> bool:
 
 
 def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group: of the folders that the user named, and of the packages on Python's path.
+    """Return the entry points of a group: from the folders that the user named, and from installed packages.
 
-    To read those of sixty packages takes 30 ms, a tenth of a small solve; to look whether any file names the group, 2.
-    Raises MrdslError ``broken-plugin`` where a named folder's ``pyproject.toml`` cannot be read.
+    Reading those of sixty packages takes 30 ms, a tenth of a small solve; a search for the name of the group in their
+    files takes 2 ms. Raises MrdslError ``broken-plugin`` if the ``pyproject.toml`` of a named folder cannot be read.
     """
     named = tuple(point for folder in named_folders() for point in _of_folder(folder, group))
     if not _may_be_declared(group):
@@ -268,7 +274,9 @@ def named_folders() -> tuple[Path, ...]:
 
 
 def load(point: Any) -> Any:
-    """What an entry point names. Raises whatever importing it does, OSError where others can write to its folder."""
+    """Import the object that an entry point names. Raises the errors of the import, and OSError if others can write to
+    its folder.
+    """
     group = getattr(point, "group", "")
     for folder in named_folders():
         if declared_in(folder).get(group, {}).get(point.name) == point.value:
@@ -289,7 +297,7 @@ def _of_folder(folder: Path, group: str) -> Iterator[EntryPoint]:
 
 
 def declared_in(folder: Path) -> dict[str, dict[str, str]]:
-    """Return the entry points in a folder's ``pyproject.toml``, by group; none where it has none."""
+    """Return the entry points in the ``pyproject.toml`` of a folder, by group."""
     path = folder / "pyproject.toml"
     if not path.is_file():
         return {}
@@ -315,9 +323,7 @@ def _unreadable(folder: Path, message: str) -> Any:
 
 
 def _may_be_declared(group: str) -> bool:
-    """Return True if a package names the group, or is none of those that lie in folders on the path, as in an
-    archive.
-    """
+    """Return True if a package names the group, or if some package is not in a folder, as in an archive."""
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
     return any(_names(folder, group.encode()) for folder in dict.fromkeys(sys.path))

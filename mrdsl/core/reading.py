@@ -34,7 +34,7 @@ class UnreadableError(Exception):
 
 
 def problem_of(path: str | Path, limit: int = budgets.TABLE_BYTES) -> str:
-    """Why a file would not be read, in words; "" where nothing is known against it. It is not opened."""
+    """Return the reason why a file cannot be read, or "", without opening it."""
     try:
         status = os.stat(path)
     except (OSError, ValueError) as failure:
@@ -44,7 +44,7 @@ def problem_of(path: str | Path, limit: int = budgets.TABLE_BYTES) -> str:
 
 
 def reason(failure: Exception) -> str:
-    """What the system says, in words."""
+    """Return the reason of a system error in words."""
     if isinstance(failure, FileNotFoundError):
         return MISSING
     if isinstance(failure, OSError):
@@ -55,9 +55,9 @@ def reason(failure: Exception) -> str:
 
 
 def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descriptors: bool = False) -> bytes:
-    """Return the bytes of a regular file. ``own_descriptors``: or of the standard input and its like.
+    """Return the bytes of a regular file, or with ``own_descriptors`` of standard input and other open descriptors.
 
-    Raises UnreadableError for a folder, a pipe, a device, for more than ``limit`` bytes, and where the system refuses.
+    Raises UnreadableError for folders, pipes, devices, files of more than ``limit`` bytes, and errors of the system.
     """
     own = own_descriptors and str(path).startswith(_OWN_DESCRIPTORS)
     try:
@@ -101,7 +101,7 @@ def shown_name(written: str) -> str:
 
 
 def kind_of(status: os.stat_result) -> str:
-    """What is not read because it is a folder, a pipe, a device or a file of /proc, in words; "" for a file."""
+    """Return the kind of a path that mrdsl does not read: a folder, pipe, device or file of /proc; "" for a file."""
     words = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "")
     return words or (SYSTEM_FILE if status.st_dev == _device_of_proc() else "")
 
@@ -122,11 +122,11 @@ _LARGEST = 1 << 20
 
 
 def read_trusted(path: Path) -> str:
-    """Return the text of a regular file that only its user or root can have written.
+    """Return the text of a regular file that only the user or root can have written.
 
-    File and folder must belong to the running user or to root, and nobody else may write to either (a folder with the
-    sticky bit excepted, in which nobody can replace another's file; a group that is the user's own counts as the user).
-    Raises PermissionError and OSError with the reason.
+    File and folder must belong to the running user or to root, and no other user can have write access to either. There
+    are two exceptions: a folder with the sticky bit, and the user's own group. Raises PermissionError and OSError with
+    the reason.
     """
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), encoding="utf-8") as stream:
         status = os.fstat(stream.fileno())
@@ -141,11 +141,11 @@ def read_trusted(path: Path) -> str:
 
 
 def make_importable(folder: Path, module: str) -> None:
-    """Let a module of a folder that the user named be imported, after everything that is installed.
+    """Make a module of a folder that the user named importable, after all installed modules.
 
-    The same rule as for files holds for all that can be imported from there: the folder's modules, and all that its
-    packages hold, whichever is asked for; a virtual environment is no package. Does nothing where the folder has no
-    such module. Raises PermissionError and OSError with the reason.
+    The rule of :func:`read_trusted` applies to all modules of the folder and to all files of its packages, except
+    virtual environments. Does nothing if the folder has no such module. Raises PermissionError and OSError with the
+    reason.
     """
     first = module.partition(".")[0]
     if not ((folder / first).is_dir() or (folder / f"{first}.py").is_file()):
@@ -159,7 +159,7 @@ def make_importable(folder: Path, module: str) -> None:
 
 @contextmanager
 def leaving_no_bytecode() -> Iterator[None]:
-    """While it lasts, what is imported leaves no ``__pycache__`` in folders that are the user's."""
+    """Import without writing ``__pycache__`` folders."""
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         yield
@@ -180,9 +180,7 @@ def _code_of(folder: Path, named: str) -> Iterator[Path]:
 
 
 def _is_package(folder: Path) -> bool:
-    """Return True if Python would find a module below it, however deep; what cannot be read, it does not find
-    either.
-    """
+    """Return True if Python can find a module at any depth below a folder."""
     if not folder.name.isidentifier() or (folder / "pyvenv.cfg").exists():
         return False
     for _, inner, files in os.walk(folder):

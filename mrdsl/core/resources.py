@@ -16,7 +16,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 def resource(name: str) -> Path:
     """Return the path of a shipped file or folder, such as ``solvers`` or ``grammar/mrspec.lark``.
 
-    Raises FileNotFoundError where the installation is damaged.
+    Raises FileNotFoundError if the installation is damaged.
     """
     for place in (_PACKAGE / "data" / name, _PACKAGE.parent / name):
         if place.exists():
@@ -61,7 +61,7 @@ def _unpack(source: Any, target: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """Return the user's own folder for what can be made again: ``MRDSL_CACHE``, else the system's usual place."""
+    """Return the user's folder for files that can be made again: ``MRDSL_CACHE``, or the usual place of the system."""
     given = os.environ.get("MRDSL_CACHE")
     if given:
         return Path(given)
@@ -75,7 +75,7 @@ def codes() -> Mapping[str, str]:
 
 
 def page(code: str) -> str:
-    """What a code means, with a bad and a good spec, as Markdown. Raises MrdslError ``unknown-code``."""
+    """Return the explanation of a code as Markdown, with a bad and a good spec. Raises MrdslError ``unknown-code``."""
     known = _pages()
     if code not in known:
         hint = did_you_mean(code, known, "codes: ")

@@ -26,12 +26,14 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the table as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        """Return the table as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
         return frame_of(self.columns, self.rows)
 
 
 def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.DataFrame:
-    """Rows below heads as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+    """Return rows and their column names as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not
+    installed.
+    """
     try:
         import pandas
     except ImportError:
@@ -43,7 +45,7 @@ def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.Da
 
 
 class Termination(StrEnum):
-    """Why the solver or the pipeline stopped."""
+    """The reason why the solver or pipeline stopped."""
 
     OPTIMAL = "optimal"
     COMPLETED = "completed"
@@ -60,7 +62,7 @@ CUT_SHORT = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRU
 
 
 class SolutionStatus(StrEnum):
-    """What came out."""
+    """The state of the solution."""
 
     NONE = "none"
     FEASIBLE = "feasible"
@@ -68,7 +70,7 @@ class SolutionStatus(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What runs of a plan say of a promise."""
+    """The verdict of simulation runs on a constraint."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -77,9 +79,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may cost and how exact it must be; None leaves the method's own default.
+    """Limits and accuracy of a run; None is the default of the method.
 
-    ``time`` in seconds, ``gap`` relative, ``nodes`` and ``threads`` counts, ``seed`` the solver's own.
+    ``time`` is in seconds, ``gap`` relative, ``nodes`` and ``threads`` are counts, ``seed`` is the seed of the solver.
     """
 
     time: float | None = None
@@ -95,7 +97,7 @@ MONEY = "[money]"
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened, event by event, for a CSV file; ``rows`` may be read once."""
+    """Events in order, for a CSV file; ``rows`` can be read once."""
 
     columns: tuple[str, ...]
     rows: Iterable[Sequence[Any]]
@@ -105,16 +107,16 @@ LACKS = "lacks"
 
 
 def lacking(why: str) -> Mapping[str, str]:
-    """Return the metadata of a plan's field whose numbers may be NaN for "there is none"; ``why`` says when."""
+    """Return the metadata of a field of a plan whose numbers are NaN if there is no value; ``why`` gives the reason."""
     return {LACKS: why}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Base of every family's plan. All numbers are SI and plain Python or numpy; every output is a view of it.
+    """Base of the plans of all families. All numbers are SI and plain Python or numpy; every output is a view of it.
 
-    They are finite: a plan with a NaN or an infinity is never returned, but for NaN in a :func:`lacking` field.
-    ``on_trust`` names what of a plan does not follow from its spec and its other numbers, in words.
+    All numbers are finite, except NaN in :func:`lacking` fields. ``on_trust`` names the parts that do not follow from
+    the spec and the other numbers.
     """
 
     on_trust: ClassVar[tuple[str, ...]] = ()
@@ -124,23 +126,25 @@ class Plan:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.metadata.get("document", True)}
 
     def tables(self) -> tuple[Table, ...]:
-        """What the terminal shows."""
+        """Return the tables for the terminal."""
         return ()
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of each promise, by whose it is; nothing where the plan was not run."""
+        """Return the verdict of the runs on each constraint, by the name of its class or job; empty if there were no
+        runs.
+        """
         return {}
 
     def bars(self) -> tuple[Bar, ...]:
-        """Return the Gantt chart, empty where the family has none."""
+        """Return the bars of the Gantt chart; empty if the family has none."""
         return ()
 
     def graph(self, title: str) -> Graph | None:
-        """Return the plan's parts and their order, None where the family has none."""
+        """Return the parts of the plan and their order, or None if the family has no graph."""
         return None
 
     def trace(self) -> Trace:
-        """Return every event behind the plan; by default the bars of its chart."""
+        """Return all events of the plan; by default the bars of its chart."""
         return Trace(
             ("lane", "label", "start [s]", "end [s]", "kind"),
             ((bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars()),
@@ -149,10 +153,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Objective:
-    """The goal and how well it was met.
+    """The objective, its value and its bound.
 
-    ``gap`` is relative to ``value`` less what every plan costs in any case. ``period``: the time [s] that a value in
-    money is the cost of, where the spec chooses it.
+    ``gap`` is relative to ``value`` minus the part that every plan costs. ``period`` is the time [s] that a value in
+    money pays for, if the spec chooses it.
     """
 
     sense: str
@@ -166,7 +170,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Amount:
-    """What a plan has of a quantity that the spec names with ``let``, in an SI unit; None where it means nothing."""
+    """The value of a quantity that the spec names with ``let``, in an SI unit; None if it has no value."""
 
     value: float | None
     unit: str = ""
@@ -184,16 +188,15 @@ else:
 
 @dataclass(frozen=True)
 class Result(Generic[P]):
-    """What came of a spec: everything that ``mrdsl solve --json`` prints.
+    """The result of a spec: all that ``mrdsl solve --json`` prints.
 
-    A formulation, a pipeline or a simulation fills the first six fields: ``value`` is the objective of ``plan`` and
-    ``bound`` a proven bound on the best possible objective, both None where unknown; ``solution`` is OPTIMAL only where
-    value and bound agree within the gap that was asked for. ``size`` is that of the goal's largest term where
-    it is known, to which tolerances are relative; ``fixed`` the part of the goal that every plan has, which gaps are
-    not measured on. The rest says what was solved, by whom, and for what goal
-    (``sense``, ``quantity``, ``unit``, ``period``); it is filled in once, where the result is handed to the user.
-    ``relaxed``: whether whole numbers might be fractions. ``quantities`` are those that ``let`` names. ``spec`` is what
-    was solved.
+    A formulation, pipeline or simulation fills the first six fields. ``value`` is the objective of ``plan`` and
+    ``bound`` a proven bound on the best possible objective; both are None if unknown. ``solution`` is OPTIMAL only if
+    value and bound agree within the requested gap. ``size`` is the size of the largest term of the objective, if known:
+    tolerances are relative to it. ``fixed`` is the part of the objective that every plan has; gaps leave it out. The
+    other fields describe the spec, the solver and the objective (``sense``, ``quantity``, ``unit``, ``period``), and
+    are filled when the result is returned to the user. ``relaxed``: whole numbers can be fractions. ``quantities`` are
+    the quantities of ``let``. ``spec`` is the solved spec.
     """
 
     termination: Termination
@@ -224,10 +227,16 @@ class Result(Generic[P]):
         return isinstance(other, Result) and same(self, other)
 
     def to_json(self, folder: str | None = None) -> str:
-        """Return the saved plan: the text that ``mrdsl solve -o`` writes, with all that is needed to read it back.
+        """Return the saved plan, as ``mrdsl solve -o`` writes it.
 
-        The names of its input files are relative to ``folder``, the plan's own, if you give it; else they are absolute.
-        Raises MrdslError where the result has no spec, as one that no command or function of mrdsl gave.
+        Args:
+            folder: The folder of the plan, for relative names of its input files; by default the names are absolute.
+
+        Returns:
+            JSON that ``Result.from_json`` reads.
+
+        Raises:
+            MrdslError: The result has no spec, because no command or function of mrdsl made it.
         """
         return saving.of_results().write(self, folder)
 
@@ -240,9 +249,9 @@ class Result(Generic[P]):
         return found
 
     def of(self, kind: type[Q]) -> Result[Q]:
-        """This very result, known to a type checker as one of that family: ``solve(spec).of(CapacityPlan).plan``.
+        """Return this result with the type of a family for type checkers: ``solve(spec).of(CapacityPlan).plan``.
 
-        Raises TypeError where there is a plan, and it is of another kind.
+        Raises TypeError if there is a plan of another kind.
         """
         if self.plan is not None and not isinstance(self.plan, kind):
             raise TypeError(
@@ -257,9 +266,9 @@ class Result(Generic[P]):
         return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap, self.period)
 
     def to_dataframe(self, title: str = "") -> pandas.DataFrame:
-        """Return one of the plan's tables as a pandas frame: that of the title, else the one with the most rows.
+        """Return the table of the plan with that title, or the one with the most rows, as a pandas frame.
 
-        Raises MrdslError where there is no such table (``unknown-name``), or no pandas (``missing-extra``).
+        Raises MrdslError ``unknown-name`` if there is no such table, and ``missing-extra`` if pandas is not installed.
         """
         tables = self.tables()
         found = max(
@@ -271,8 +280,8 @@ class Result(Generic[P]):
         return found.to_dataframe()
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the plan's tables with the spec's currency in them, and that of its own quantities; none without a
-        plan.
+        """Return the tables of the plan and of its user-defined quantities, in the currency of the spec; empty without
+        a plan.
         """
         shown = f"[{self.currency}]" if self.currency else ""
         tables = [_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ())]
@@ -295,9 +304,10 @@ LEAST_VALUE = 1e-9
 
 
 def relative_gap(value: float | None, bound: float | None, fixed: float = 0.0) -> float | None:
-    """``|value - bound|`` relative to the larger of LEAST_VALUE and ``|value - fixed|``; None where either is unknown.
+    """Return ``|value - bound|`` relative to the larger of LEAST_VALUE and ``|value - fixed|``, or None if either is
+    unknown.
 
-    Of a large ``fixed`` part the last digits stay in the difference: no gap is relative to less than those.
+    The difference keeps the last digits of a large ``fixed`` part: no gap is relative to less than those.
     """
     if value is None or bound is None:
         return None
@@ -324,9 +334,9 @@ _NUMBERLESS = frozenset((str, int, bool))
 
 
 def finite(result: Result, searched: bool = False) -> Result:
-    """Return the result itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
+    """Return the result, or an error without a plan if its plan or value has a NaN or an infinity.
 
-    A bound that is not finite says nothing and is left out. ``searched``: the plan is known to hold neither.
+    A bound that is not finite is left out. ``searched``: the plan is known to be finite.
     """
     if result.bound is not None and not isfinite(result.bound):
         result = replace(result, bound=None)
@@ -348,7 +358,7 @@ def finite(result: Result, searched: bool = False) -> Result:
 
 
 def unfinite(plan: Plan) -> str:
-    """Return the path of the first NaN or infinity in a plan; "" where there is none."""
+    """Return the path of the first NaN or infinity in a plan, or ""."""
     return next(_search(plan, ""), "")
 
 

@@ -39,7 +39,7 @@ def begun(values: float) -> float: ...
 @overload
 def begun(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def begun(values: Any) -> Any:
-    """:func:`ceiling` of differences, where what is left of two equal numbers is noise: it has begun no whole one."""
+    """Return :func:`ceiling` of differences; the difference of two equal numbers is noise and counts as 0."""
     if isinstance(values, int | float):
         return _near(values, math.ceil)
     import numpy as np
@@ -61,7 +61,7 @@ def floor(values: Any) -> Any:
 
 
 def _near(value: float, otherwise: Callable[[float], int]) -> float:
-    """Return the whole number that ``value`` is but for noise, else what ``otherwise`` makes of it; without numpy."""
+    """Return the whole number next to ``value`` if the difference is noise, or ``otherwise`` of it; without numpy."""
     if not math.isfinite(value):
         return value
     whole = round(value)
@@ -92,7 +92,7 @@ def _all_near(array: NDArray[np.float64], otherwise: np.ufunc) -> NDArray[np.flo
 
 
 def _where_near(array: NDArray[np.float64], rounded: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the whole numbers that elements are but for noise, and what they were rounded to where they are none."""
+    """Return the whole number next to each element if the difference is noise, or its rounded value."""
     import numpy as np
 
     whole, size = np.rint(array), np.abs(array)

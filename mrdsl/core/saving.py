@@ -1,7 +1,7 @@
-"""How results and specs become JSON text and come back, and quantities are read from texts: by the floors above.
+"""Hooks of upper layers: writing and reading results and specs as JSON, and reading quantities from texts.
 
-``Result.to_json`` and ``Spec.from_json`` are methods of what lies below, and a Spec takes ``price="0.192 USD/h"``;
-importing ``mrdsl`` says who answers them.
+``Result.to_json`` and ``Spec.from_json`` are methods of lower layers, and a Spec accepts ``price="0.192 USD/h"``.
+Importing ``mrdsl`` registers the functions that answer them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class QuantityReader(Protocol):
 
 
 class SpecWriter(Protocol):
-    """Gives the text of a spec; raises MrdslError for what is no valid one."""
+    """A writer of specs as text; raises MrdslError for invalid specs."""
 
     def __call__(self, spec: Any, /) -> str: ...
 
@@ -54,12 +54,12 @@ def of_specs() -> Form:
 
 
 def of_texts() -> SpecWriter:
-    """What writes a spec as text."""
+    """Return the writer of specs as text."""
     writer: SpecWriter = _FORMS["text"]()
     return writer
 
 
 def of_quantities() -> QuantityReader:
-    """What reads a quantity from a text."""
+    """Return the reader of quantities in texts."""
     reader: QuantityReader = _FORMS["quantity"]()
     return reader

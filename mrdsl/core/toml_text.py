@@ -1,4 +1,4 @@
-"""TOML with places: what a file says, and where each key and each value of it stands."""
+"""TOML with places: the content of a file, and the place of each key and value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRING = re.compile(
 
 
 class TomlError(Exception):
-    """A text that is no TOML: the reason in words, and where it stands."""
+    """A text that is not TOML: the reason and the place."""
 
     def __init__(self, reason: str, span: Span) -> None:
         super().__init__(reason)
@@ -41,11 +41,11 @@ class TomlText:
     name: str
 
     def key(self, path: Path) -> Span:
-        """Where a key stands; for what no key leads to, the nearest thing above it."""
+        """Return the place of a key, or of the nearest item above it."""
         return self._near(path, self.keys, self.values)
 
     def value(self, path: Path) -> Span:
-        """Where a value stands; that of its key where it is a table of its own."""
+        """Return the place of a value, or of its key if the value is a table of its own."""
         return self._near(path, self.values, self.keys)
 
     def _near(self, path: Path, *places: dict[Path, Span]) -> Span:
@@ -57,7 +57,7 @@ class TomlText:
 
 
 def read_toml(text: str, name: str) -> TomlText:
-    """What a text says; ``name`` is the file's. Raises TomlError for what is no TOML."""
+    """Read a text; ``name`` is its file. Raises TomlError for text that is not TOML."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         data = tomllib.loads(text)

@@ -1,7 +1,7 @@
-"""Units and dimensions: what a quantity may be written in, and which kinds of quantity a spec knows.
+"""Units, dimensions, and the kinds of quantities that a spec can have.
 
-A dimension is a tuple of integer exponents over :data:`BASES`. Counts of different things (VMs, slots, jobs, tasks)
-are different dimensions, but a plain number is accepted where a count is wanted.
+A dimension is a tuple of integer exponents over :data:`BASES`. Counts of different items (VMs, slots, jobs, tasks) are
+different dimensions, but a plain number is valid for any count.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Unit:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of quantity that an item may hold: words for messages, its SI unit, a unit people write, an example.
+    """A kind of quantity: words for messages, its SI unit, a usual unit, and an example.
 
-    ``{currency}`` in the last three stands for the spec's own.
+    ``{currency}`` in the last three is the currency of the spec.
     """
 
     name: str
@@ -210,9 +210,7 @@ def is_count(dimension: Dimension) -> bool:
 
 
 def fits(dimension: Dimension, wanted: Dimension) -> bool:
-    """Return True if a quantity of the one dimension may stand where the other is wanted: a plain number fits a
-    count.
-    """
+    """Return True if a quantity of the dimension is valid for the wanted one: a plain number is valid for a count."""
     return (
         dimension == wanted
         or (dimension == NUMBER and is_count(wanted))
@@ -263,7 +261,7 @@ def si_unit(dimension: Dimension, currency: str) -> str:
 
 
 def dimension_of(si: str) -> Dimension | None:
-    """Return the dimension that a text of :func:`si_unit` means, in whatever currency; None where it means none."""
+    """Return the dimension of a text of :func:`si_unit`, in any currency, or None."""
     above, *below = si.split("/")
     exponents = [0] * len(BASES)
     parts = [(part, 1) for part in above.split("*") if part not in ("", "1")] + [(part, -1) for part in below]
@@ -319,7 +317,7 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
 
 
 def _is_neat(value: float, decimals: int = 1) -> bool:
-    """Return True if so many decimals say it all, and the digits that are shown say it."""
+    """Return True if the value has at most that many decimals, and the shown digits are exact."""
     room, shifted = ROUNDING * abs(value), value * 10.0**decimals
     return abs(shifted - round(shifted)) < room and abs(float(_digits(value)) - value) <= room
 

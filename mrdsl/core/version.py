@@ -1,3 +1,3 @@
-"""The one place that says which version this is (the build reads it too)."""
+"""The version, also read by the build."""
 
 __version__ = "0.1.0"

@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far work is: ``what`` is done, how many of how many pieces, the best value so far and its bound, if known.
+    """The progress of long work: ``what`` it is, finished and total pieces, the best value so far and its bound.
 
-    ``fixed`` is the part of the value that gaps are not measured on. ``over``: it has ended. Pieces that nobody can
-    count have a ``total`` of None.
+    ``fixed`` is the part of the value that gaps leave out. ``over``: the work has ended. ``total`` is None if the
+    pieces cannot be counted.
     """
 
     what: str
@@ -41,7 +41,7 @@ the goal that is solved for."""
 
 @contextmanager
 def watched(watcher: Watcher | None) -> Iterator[None]:
-    """While it lasts, ``watcher`` is told of all work in this thread; None: nobody is."""
+    """Call ``watcher`` with the progress of all work of this thread during the ``with`` block; None for no watcher."""
     token = _WATCHER.set(watcher)
     try:
         yield
@@ -50,13 +50,13 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """Return True if somebody is told."""
+    """Return True if there is a watcher."""
     return _WATCHER.get() is not None
 
 
 @contextmanager
 def work(what: str, total: int | None = None) -> Iterator[None]:
-    """Work that begins now and is over at the end; work within other work is a part of it, and tells as that."""
+    """Report the start and end of work; work within other work is a part of it and is reported as such."""
     if not is_watched() or _WORK.get() is not None:
         yield
         return
@@ -71,7 +71,7 @@ def work(what: str, total: int | None = None) -> Iterator[None]:
 
 @contextmanager
 def of_the_goal() -> Iterator[None]:
-    """While it lasts, values that are told are the goal's, not those of some model on the way."""
+    """Report values as values of the objective during the ``with`` block."""
     token = _UNIT.set((1.0, 0.0))
     try:
         yield
@@ -81,9 +81,9 @@ def of_the_goal() -> Iterator[None]:
 
 @contextmanager
 def times(factor: float, beside: float = 0.0) -> Iterator[None]:
-    """While it lasts, values that are told count ``factor`` of what they counted, and ``beside`` is added to them.
+    """Report values multiplied by ``factor`` plus ``beside`` during the ``with`` block.
 
-    Models are scaled for solvers, and lack what is fixed of their goal.
+    Models are scaled for solvers, and lack the fixed part of their objective.
     """
     unit = _UNIT.get()
     token = _UNIT.set(None if unit is None else (unit[0] * factor, unit[1] + unit[0] * beside))
@@ -94,9 +94,9 @@ def times(factor: float, beside: float = 0.0) -> Iterator[None]:
 
 
 def tell(*, value: float | None = None, bound: float | None = None, done: int = 0, over: bool = False) -> None:
-    """Tells that ``done`` more pieces are done, of a better plan of the goal, or that time passes.
+    """Report finished pieces, a better plan of the objective, or the passing of time.
 
-    Of pieces that are counted, each has a value of its own: none is told as that of the whole.
+    Each counted piece has its own value, which is not reported as the value of the whole.
     """
     watcher, now, unit = _WATCHER.get(), _WORK.get(), _UNIT.get()
     if watcher is None or now is None:
@@ -117,7 +117,7 @@ def tell(*, value: float | None = None, bound: float | None = None, done: int = 
 
 
 def counted(what: str, pieces: Sequence[T]) -> Iterator[T]:
-    """Yield the pieces one by one, each told as done when the next is asked for."""
+    """Yield the pieces one by one, and report each as finished when the next is requested."""
     with work(what, len(pieces)):
         for piece in pieces:
             yield piece
@@ -131,7 +131,7 @@ _STOP: ContextVar[Event | None] = ContextVar("_STOP", default=None)
 
 @contextmanager
 def stopped_by(event: Event | None) -> Iterator[None]:
-    """While it lasts, work in this thread ends soon after ``event`` is set; None: nothing ends it."""
+    """End work of this thread soon after ``event`` is set, during the ``with`` block; None for no event."""
     token = _STOP.set(event)
     try:
         yield
@@ -145,7 +145,7 @@ def is_stoppable() -> bool:
 
 
 def is_stopped() -> bool:
-    """Return True if somebody has ended the work of this thread."""
+    """Return True if the work of this thread was stopped."""
     event = _STOP.get()
     return event is not None and event.is_set()
 
@@ -155,7 +155,7 @@ _END: ContextVar[float | None] = ContextVar("_END", default=None)
 
 @contextmanager
 def ending(end: float | None) -> Iterator[None]:
-    """While it lasts, what is called is to end by ``end`` of the monotonic clock [s]; None: as before."""
+    """End calls in the ``with`` block by ``end`` of the monotonic clock [s]; None changes nothing."""
     token = _END.set(_END.get() if end is None else end)
     try:
         yield
@@ -165,7 +165,7 @@ def ending(end: float | None) -> Iterator[None]:
 
 @contextmanager
 def without_end() -> Iterator[float | None]:
-    """Yield the end that there is, which what is called meanwhile does not see: who asked looks after it."""
+    """Yield the current end, and hide it from calls in the ``with`` block: the caller enforces it."""
     end = _END.get()
     token = _END.set(None)
     try:
@@ -179,7 +179,7 @@ _SHARED: ContextVar[float | None] = ContextVar("_SHARED", default=None)
 
 @contextmanager
 def sharing(seconds: float | None) -> Iterator[None]:
-    """While it lasts, all solves of this thread together have so many seconds; None: as before."""
+    """Give all solves in the ``with`` block a common time limit of ``seconds``; None changes nothing."""
     token = _SHARED.set(_SHARED.get() if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -188,7 +188,7 @@ def sharing(seconds: float | None) -> Iterator[None]:
 
 
 def shared_time(own: float | None = None) -> float | None:
-    """Return what one solve may take [s]: its own limit, or what is left of the time that solves share, if less."""
+    """Return the time limit of one solve [s]: its own, or the rest of the shared time if that is less."""
     end = _SHARED.get()
     if end is None:
         return own
@@ -207,6 +207,6 @@ def log(name: str, level: int, message: str, *arguments: object) -> None:
 
 
 def is_wanted(name: str, level: int) -> bool:
-    """Return True if what is logged to ``mrdsl.NAME`` goes anywhere."""
+    """Return True if messages of the logger ``mrdsl.NAME`` at that level have a handler."""
     logging = sys.modules.get("logging")
     return logging is not None and bool(logging.getLogger(f"mrdsl.{name}").isEnabledFor(level))

@@ -41,8 +41,9 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
 
 @contextlib.contextmanager
 def overwriting(allowed: bool) -> Iterator[None]:
-    """While it lasts, files that are there are written over, if ``allowed``, by all that is called meanwhile: a study's
-    writers, which know nothing of the user's ``--force``."""
+    """Let calls in the ``with`` block overwrite existing files if ``allowed``: the writers of a study do not know
+    ``--force``.
+    """
     token = _OVERWRITING.set(allowed)
     try:
         yield
@@ -51,10 +52,10 @@ def overwriting(allowed: bool) -> Iterator[None]:
 
 
 class Together:
-    """Files that appear together, at the end of the ``with``, or not at all.
+    """Files that appear together at the end of the ``with`` block, or not at all.
 
-    Raises MrdslError ``file-exists`` where one is there already and ``force`` is not given, and ``unwritable-file``
-    where the system refuses; what was there before then stays.
+    Raises MrdslError ``file-exists`` if one exists and ``force`` is not given, and ``unwritable-file`` if the system
+    refuses; existing files then stay unchanged.
     """
 
     def __init__(self, *, force: bool = False) -> None:
@@ -120,9 +121,9 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Yield a folder that this run alone fills: made where it is missing, locked until the end.
+    """Yield a folder that only this run writes to: made if it is missing, and locked until the end.
 
-    Raises MrdslError ``busy-output`` where another run writes into it, ``unwritable-file`` where the system refuses.
+    Raises MrdslError ``busy-output`` if another run writes to it, ``unwritable-file`` if the system refuses.
     """
     with contextlib.ExitStack() as until_the_end:
         make_folder(folder)
@@ -134,9 +135,9 @@ def claimed(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_file(path: Path, shown: Path) -> Iterator[int]:
-    """Yield a descriptor of a file that is read and written in place, made where it is missing, by this run alone.
+    """Yield a descriptor of a file that this run alone reads and writes in place; made if it is missing.
 
-    Raises MrdslError ``busy-output`` where another run holds it; ``OSError`` where the system refuses.
+    Raises MrdslError ``busy-output`` if another run has it open, and OSError if the system refuses.
     """
     while True:
         handle = os.open(
@@ -173,7 +174,9 @@ def _held(handle: int, shown: Path) -> Iterator[None]:
 
 
 def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[Diagnostic, ...]:
-    """Why a file is not written, found out before the work: it is an input, or there already, or cannot be written."""
+    """Return the reasons why a file will not be written, before the work: it is an input, it exists, or it cannot be
+    written.
+    """
     if path == STANDARD_OUTPUT:
         return ()
     reason = unwritable(path)
@@ -192,7 +195,7 @@ def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[D
 
 @contextlib.contextmanager
 def _through(place: Target) -> Iterator[IO[bytes]]:
-    """Yield a stream to what is open already, or to a device or pipe, that neither makes nor empties a file."""
+    """Yield a stream to an open descriptor, a device or a pipe, without making or emptying a file."""
     if place.descriptor == 1:
         collected = io.BytesIO()
         yield collected
@@ -226,7 +229,7 @@ def _opened(path: Path) -> int:
 
 
 class _Waiting:
-    """A file that is written beside its place and waits to be put there."""
+    """A temporary file next to its final place."""
 
     def __init__(self, shown: Path, place: Target) -> None:
         self.shown, self.place = shown, place
@@ -254,7 +257,7 @@ class _Waiting:
         return os.fdopen(handle, "w+b")
 
     def seal(self) -> None:
-        """Brings the bytes to the disk and gives them the owner, mode and attributes of what was there."""
+        """Write the bytes to the disk, and set the owner, mode and attributes of the replaced file."""
         self.stream.flush()
         os.fsync(self.stream.fileno())
         before = self.place.before
@@ -271,7 +274,7 @@ class _Waiting:
         os.utime(self.neighbour)
 
     def commit(self, force: bool) -> None:
-        """Put the bytes in their place; without ``force`` only where nothing is."""
+        """Move the bytes to their place; without ``force`` only if no file exists there."""
         if self.neighbour is None:
             _write_in_place(self.place.path, self.stream)
         elif force or not _linked(self.neighbour, self.place.path):
@@ -280,7 +283,7 @@ class _Waiting:
         _sync_folder(self.place.path.parent)
 
     def drop(self) -> None:
-        """Leave nothing behind."""
+        """Remove the temporary file."""
         with contextlib.suppress(OSError):
             self.stream.close()
         self._leave_neighbour()
@@ -293,7 +296,7 @@ class _Waiting:
 
 
 def _linked(neighbour: Path, path: Path) -> bool:
-    """Return True if the file now has its name too; False where the file system has no hard links."""
+    """Return True if the file now has its final name too, False if the file system has no hard links."""
     try:
         os.link(neighbour, path)
     except FileExistsError:
@@ -304,7 +307,7 @@ def _linked(neighbour: Path, path: Path) -> bool:
 
 
 def _write_in_place(path: Path, new: IO[bytes]) -> None:
-    """The bytes into a file that keeps its name, owner and links; its old bytes return where the system refuses."""
+    """Write the bytes into a file that keeps its name, owner and links; restore the old bytes if the system refuses."""
     with open(path, "r+b") as file, nameless_file() as old:
         shutil.copyfileobj(file, old, _BLOCK)
         try:
@@ -390,9 +393,10 @@ def _exists(path: Path) -> Diagnostic:
 
 
 def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = ()) -> None:
-    """Raise MrdslError where a folder cannot take files; without ``force`` where it holds some, or one of the inputs.
+    """Raise MrdslError if a folder cannot take files, contains one of the inputs, or contains files and ``force`` is
+    not given.
 
-    A folder for files whose names are known only at the end is refused at the beginning, not after an hour's work.
+    Folders of files whose names are known only at the end are checked at the beginning, not after an hour of work.
     """
     if is_standard_output(folder) and force:
         return
@@ -435,7 +439,7 @@ def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = 
 
 
 def _no_folder(folder: Path) -> str:
-    """Why a name is not a folder and cannot be made one, "" where it can."""
+    """Return the reason why a path is not a folder and cannot be made one, or ""."""
     if is_standard_output(folder):
         return "it is standard output"
     try:
