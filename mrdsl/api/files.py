@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mrdsl.api.arguments import checked
 from mrdsl.api.plans import solve
 from mrdsl.core import units
+from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result
 from mrdsl.exchange.arrow import Arrow, is_arrow

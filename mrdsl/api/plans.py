@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.api.arguments import checked
+from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.api.arguments import checked
+from mrdsl.core.arguments import checked
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.result import Limits, Result
 from mrdsl.spec.spec import Spec

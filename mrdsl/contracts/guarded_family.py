@@ -10,12 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.contracts.family import ArrayForm, Export, Family, Formulation, Needs
-from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.diagnostics import Diagnostic, described
 from mrdsl.core.plugins import Plugin
 from mrdsl.core.result import Plan, Result, Table
 from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import Deployment, Exported
-from mrdsl.spec.declared import described
 
 Mistake = Callable[[Any], str]
 

@@ -18,10 +18,9 @@ from numbers import Real
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
-from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.diagnostics import Diagnostic, described
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.watching import DEBUG, is_stopped, log
-from mrdsl.spec.declared import described
 from mrdsl.spec.spec import Spec
 
 T = TypeVar("T")

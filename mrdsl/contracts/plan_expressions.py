@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, QuantityKind, kind_words
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, described, error
 from mrdsl.core.lazy import kept
 from mrdsl.core.units import Dimension
-from mrdsl.spec.declared import Mistake, described, python_number_mistake
+from mrdsl.spec.declared import Mistake, python_number_mistake
 from mrdsl.spec.expression import (
     OPERATORS,
     Constant,

@@ -63,6 +63,14 @@ MOST_OF_CHAIN = 8
 """How many names of a chain a message holds."""
 
 
+def described(value: object) -> str:
+    """Return a Python object in a message: its type and, in short, itself."""
+    if value is None:
+        return "None"
+    shown = repr(value)
+    return f"the {type(value).__name__} {shown if len(shown) <= 40 else shown[:37] + '...'}"
+
+
 def chained(names: Sequence[str], between: str = " -> ") -> str:
     """Join the names of a chain, each in short; of a long chain the first and the last names alone."""
     half = MOST_OF_CHAIN // 2

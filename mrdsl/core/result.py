@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from mrdsl.core import saving
+from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.rounding import ROUNDING
 
@@ -226,6 +227,7 @@ class Result(Generic[P]):
         """Return True if all fields but ``spec`` are the same; arrays by their elements, NaN as NaN."""
         return isinstance(other, Result) and same(self, other)
 
+    @checked
     def to_json(self, folder: str | None = None) -> str:
         """Return the saved plan, as ``mrdsl solve -o`` writes it.
 
@@ -241,6 +243,7 @@ class Result(Generic[P]):
         return saving.of_results().write(self, folder)
 
     @classmethod
+    @checked
     def from_json(cls, text: str, name: str = "") -> Result:
         """Return the result in a saved plan; ``name`` is the file's, for messages. Raises MrdslError for any other
         text.
@@ -248,6 +251,7 @@ class Result(Generic[P]):
         found: Result = saving.of_results().read(text, name)
         return found
 
+    @checked
     def of(self, kind: type[Q]) -> Result[Q]:
         """Return this result with the type of a family for type checkers: ``solve(spec).of(CapacityPlan).plan``.
 
@@ -265,6 +269,7 @@ class Result(Generic[P]):
         gap = relative_gap(self.value, self.bound, self.fixed)
         return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap, self.period)
 
+    @checked
     def to_dataframe(self, title: str = "") -> pandas.DataFrame:
         """Return the table of the plan with that title, or the one with the most rows, as a pandas frame.
 

@@ -10,12 +10,12 @@ from typing import Any
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.contracts.plan_expressions import expression_mistake, is_own, let_mistake, own_goal_mistake, serving
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, has_errors
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.formulas.profiles import implausible_prices
 from mrdsl.spec.columns import names_of
-from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, described, python_number_mistake
+from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, python_number_mistake
 from mrdsl.spec.spec import Constraint, Goal, Method, Spec, asked_where
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
 

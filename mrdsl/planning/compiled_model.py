@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result
 from mrdsl.planning.solve_spec import compile_model, solve
@@ -27,6 +28,7 @@ class CompiledModel:
     where the solver can, in the same worker process.
     """
 
+    @checked
     def __init__(self, spec: Spec, *, formulation: str | None = None, relax: bool = False) -> None:
         from mrdsl.families.diagnosis import find_family
         from mrdsl.solving.checked_answer import Memory
@@ -65,11 +67,13 @@ class CompiledModel:
         self.revise(self._reader().update(parameters))
         return self
 
+    @checked
     def revise(self, spec: Spec) -> CompiledModel:
         """Take another spec in place of this one, such as one with changed facts."""
         self._spec, self._model = spec, None
         return self
 
+    @checked
     def solve(self, solver: str = "auto", limits: Limits | None = None) -> Result:
         """Solve the spec as it is now, or its model once that has been asked for.
 
@@ -77,6 +81,7 @@ class CompiledModel:
         """
         return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
 
+    @checked
     def result(self, solver: str = "a solver of the caller's") -> Result:
         """Read the plan in the variables of :attr:`model`, which you solved with a solver of your own.
 

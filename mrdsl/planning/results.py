@@ -10,7 +10,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, SolveModel
 from mrdsl.core.answer import Answer
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, has_errors, impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, described, error, has_errors, impossible, warning
 from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.watching import ending
@@ -20,7 +20,6 @@ from mrdsl.solving.claims import failure
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import last_plugin
 from mrdsl.solving.registry import version
-from mrdsl.spec.declared import described
 from mrdsl.spec.expression import value_of
 from mrdsl.spec.spec import Spec
 

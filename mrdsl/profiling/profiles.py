@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs, read_logs
@@ -78,6 +79,7 @@ class Profiles:
         """Runs that make no profile, and why."""
         return self.gathered.left_out
 
+    @checked
     def split(self, share: float, seed: int = 0) -> Split:
         """What the first ``share`` of the time predicts of the rest, beside what the logs show."""
         from mrdsl.profiling.split import split
@@ -93,6 +95,7 @@ class Profiles:
         columns, rows = class_table(self.classes)
         return pandas.DataFrame(rows, columns=list(columns))
 
+    @checked
     def to_spec(self, family: str = "capacity", title: str = "From logs") -> Spec:
         """Return the spec that :meth:`to_mrspec` writes. Raises ValueError."""
         from mrdsl.language.loading import load_text
@@ -101,6 +104,7 @@ class Profiles:
         assert spec is not None, "what profiles write is a spec"
         return spec
 
+    @checked
     def to_mrspec(
         self,
         family: str = "capacity",
@@ -122,6 +126,7 @@ class Profiles:
         assert text is not None, "what profiles write parses"
         return text
 
+    @checked
     def to_schedule(self, table: str, title: str = "From logs") -> str:
         """Return a commented spec of the schedule family, whose jobs are read from ``table``. Raises ValueError."""
         from mrdsl.language.formatting import format_text

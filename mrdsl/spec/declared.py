@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error
 from mrdsl.spec.schema import Item
 
 WHOLE_TOLERANCE = 1e-9
@@ -134,14 +134,6 @@ def python_number_mistake(key: str, item: Item, value: Any, currency: str = unit
     if item.whole:
         return Mistake("not-whole", f"`{key}` is the float {number:g}, but must be an int", f"give {round(number)}")
     return None
-
-
-def described(value: object) -> str:
-    """Return a Python object in a message: its type and, in short, itself."""
-    if value is None:
-        return "None"
-    shown = repr(value)
-    return f"the {type(value).__name__} {shown if len(shown) <= 40 else shown[:37] + '...'}"
 
 
 def advice(item: Item, currency: str = "") -> str:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.core import saving
+from mrdsl.core.arguments import checked as _checked
 from mrdsl.core.diagnostics import Diagnostic, Span
 from mrdsl.spec import validation
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
@@ -151,6 +152,7 @@ class Spec:
         return saving.of_texts()(self)
 
     @classmethod
+    @_checked
     def from_json(cls, text: str, name: str = "") -> Spec:
         """Return the spec in a text of :meth:`to_json`; ``name`` is the file's, for messages. Raises MrdslError."""
         found: Spec = saving.of_specs().read(text, name)

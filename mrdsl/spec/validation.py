@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.core import saving, units
 from mrdsl.core.clock import EXAMPLES, parse_clock
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, is_printable
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.declared import (
     DISTRIBUTIONS,
@@ -16,7 +16,6 @@ from mrdsl.spec.declared import (
     LISTS,
     Mistake,
     acceptable,
-    described,
     number_mistake,
     problem_of,
     python_number_mistake,

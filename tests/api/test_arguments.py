@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.planning.compiled_model import CompiledModel
+from mrdsl.profiling.profiles import Profiles
 
 SPEC = mrdsl.load("models/capacity/quickstart.mrspec")
 GOOD: dict[str, Any] = {
@@ -26,9 +28,11 @@ GOOD: dict[str, Any] = {
     "paths": ["models/logs"],
     "solution": "missing.sol",
     "file": "missing.toml",
+    "share": 0.5,
 }
 FUNCTIONS = [name for name in mrdsl.__all__ if inspect.isfunction(getattr(mrdsl, name)) and name != "experiments"]
 WRONG = {"str": 3, "bool": "yes", "int": "x", "float": "x", "Path": 3, "Limits": 5, "Result": 5, "Event": 5}
+WRONG |= {"type": 3, "dict": 5}
 WRONG |= {"Callable": 5, "Mapping": 5, "Parameters": {1: 2}, "Sequence": 5, "tuple": 5, "WhatIf": 5, "Watch": 5}
 HUGE = 10**400
 
@@ -73,6 +77,49 @@ def test_a_wrong_type_is_an_error_that_names_the_argument(name: str, argument: s
         messages = " ".join(each.message for each in caught.value.diagnostics)
         assert f"`{name}`: `{argument}` must be " in messages
         assert ", got " in messages
+
+
+def methods() -> list[tuple[str, str, Any]]:
+    """Every argument of a method of an object that the API gives, with a value of none of its types."""
+    found = []
+    for name, (owner, names) in METHODS.items():
+        for method in names:
+            for argument in list(inspect.signature(getattr(owner, method)).parameters.values()):
+                head = str(argument.annotation).partition("|")[0].partition("[")[0].strip()
+                if argument.name != "self" and argument.kind is not inspect.Parameter.VAR_KEYWORD:
+                    found.append((name, f"{method}.{argument.name}", WRONG.get(head, 3)))
+    return found
+
+
+RESULT = mrdsl.solve(SPEC, "direct")
+METHODS: dict[str, tuple[Any, list[str]]] = {
+    "Result": (mrdsl.Result, ["from_json", "to_json", "of", "to_dataframe"]),
+    "Spec": (mrdsl.Spec, ["from_json"]),
+    "CompiledModel": (CompiledModel, ["__init__", "revise", "solve", "result"]),
+    "Profiles": (Profiles, ["split", "to_spec", "to_mrspec", "to_schedule"]),
+}
+OWNERS = {
+    "Result": lambda: RESULT,
+    "Spec": lambda: SPEC,
+    "CompiledModel": lambda: mrdsl.compile(SPEC),
+    "Profiles": lambda: mrdsl.profile(["models/logs/job_1700000000000_0001.jhist"]),
+}
+
+
+@pytest.mark.parametrize(("owner", "place", "wrong"), methods(), ids=lambda value: str(value)[:20])
+def test_a_method_names_its_argument_too(owner: str, place: str, wrong: Any) -> None:
+    name, argument = place.split(".")
+    method = getattr(OWNERS[owner](), name)
+    needed = {
+        each: GOOD.get(each, "x")
+        for each, one in inspect.signature(method).parameters.items()
+        if one.default is inspect.Parameter.empty and one.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+    with pytest.raises(MrdslError) as caught:
+        method(**{**needed, argument: wrong})
+    (told,) = caught.value.diagnostics
+    assert (told.code, told.path) == ("wrong-value", argument)
+    assert f"{owner}.{name}`: `{argument}` must be " in told.message
 
 
 @pytest.mark.parametrize("name", ["load", "load_plan", "verify", "check", "study", "sweep", "check_plugin"])

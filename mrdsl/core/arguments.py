@@ -1,4 +1,4 @@
-"""Arguments of the Python API, checked against the annotations of its functions before anything else happens."""
+"""Arguments of public functions and methods, checked against their annotations before anything else happens."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from mrdsl.core.diagnostics import MrdslError, error, printable, shortened
-from mrdsl.exchange.arrow import is_arrow
-from mrdsl.families.diagnosis import find_family
-from mrdsl.spec.declared import described
+from mrdsl.core.diagnostics import MrdslError, described, error, printable, shortened
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,17 +44,24 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = MappingProxyType(
         "Mapping": ("a mapping from names", _is_mapping),
         "Sequence": ("a list", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)),
         "Iterable": ("a list", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)),
-        "Arrow": ("a table", is_arrow),
+        "Arrow": ("a table", lambda value: hasattr(value, "__arrow_c_stream__")),
         "tuple": ("a pair", lambda value: isinstance(value, tuple | list)),
+        "type": ("a class", lambda value: isinstance(value, type)),
     }
 )
 """By the name in an annotation: the kind in words, and whether a value is of it."""
+_HINTS = MappingProxyType(
+    {
+        "Spec": "read a file with mrdsl.load(PATH), a text with mrdsl.loads(TEXT), "
+        "a saved plan with mrdsl.load_plan(PATH)"
+    }
+)
 _OPEN = ("Any", "Values")
 """Annotations that only the function itself can check."""
 
 
 def checked(function: Function) -> Function:
-    """Let a function of the API raise MrdslError `wrong-value` for an argument of another type than its annotation.
+    """Let a function or method raise MrdslError `wrong-value` for an argument of another type than its annotation.
 
     The message names the argument, what it may be and what it is.
     """
@@ -66,32 +70,34 @@ def checked(function: Function) -> Function:
 
         @wraps(function)
         async def acall(*values: Any, **named: Any) -> Any:
-            _require(function.__name__, taken, values, named)
+            _require(function.__qualname__, taken, values, named)
             return await function(*values, **named)
 
         return acall  # type: ignore[return-value]
 
     @wraps(function)
     def call(*values: Any, **named: Any) -> Any:
-        _require(function.__name__, taken, values, named)
+        _require(function.__qualname__, taken, values, named)
         return function(*values, **named)
 
     return call  # type: ignore[return-value]
 
 
 def _require(name: str, taken: Signature, values: Any, named: Any) -> None:
-    wrong = [
-        replace(error("wrong-value", f"`{name}`: `{argument}` must be {expected}, got {shown}"), path=argument)
-        for argument, value in taken.bind(*values, **named).arguments.items()
-        for expected, shown in _mistakes(taken.parameters[argument], value)
-    ]
+    wrong = []
+    for argument, value in taken.bind(*values, **named).arguments.items():
+        parameter = taken.parameters[argument]
+        for expected, shown in _mistakes(parameter, value):
+            hint = next((hint for kind, hint in _HINTS.items() if kind in _heads(str(parameter.annotation))), "")
+            message = f"`{name}`: `{argument}` must be {expected}, got {shown}"
+            wrong.append(replace(error("wrong-value", message, None, hint), path=argument))
     if wrong:
         raise MrdslError(wrong)
 
 
 def _mistakes(parameter: Parameter, value: Any) -> Iterable[tuple[str, str]]:
     several = parameter.kind is Parameter.VAR_POSITIONAL
-    if parameter.kind is Parameter.VAR_KEYWORD:
+    if parameter.kind is Parameter.VAR_KEYWORD or parameter.annotation is Parameter.empty:
         return
     for each in value if several else (value,):
         expected = _expected(str(parameter.annotation), each)
@@ -104,17 +110,19 @@ def _expected(annotation: str, value: Any) -> str:
     here.
     """
     names = [part.strip() for part in _parts(annotation)]
-    heads = [name.partition("[")[0] for name in names]
+    heads = _heads(annotation)
     if any(head in _OPEN for head in heads):
         return ""
-    if "Spec" in heads and "Path" not in heads and not any(_is_one(value, head) for head in heads):
-        find_family(value)  # raises what says how a spec is read
     for name, head in zip(names, heads, strict=True):
         if _is_one(value, head) and not (head == "Sequence" and _wrong_elements(name, value)):
             return ""
     inner = next((_inner(name) for name, head in zip(names, heads, strict=True) if head == "Sequence"), "")
     words = [_KINDS[head][0] if head in _KINDS else f"a {head}" for head in heads]
     return " or ".join(dict.fromkeys(words)) + (f" of {' or '.join(_words(inner))}" if inner else "")
+
+
+def _heads(annotation: str) -> list[str]:
+    return [part.strip().partition("[")[0] for part in _parts(annotation)]
 
 
 def _is_one(value: Any, head: str) -> bool:
