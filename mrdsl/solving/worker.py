@@ -27,6 +27,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from mrdsl.core.answer import Reply
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
 from mrdsl.core.watching import GLANCE, is_stoppable, is_stopped, is_watched, tell, work
@@ -356,6 +357,8 @@ def _serve(call: Call, requests: Connection, replies: Connection) -> None:
                 message = ("reply", call(request, report))
             except MemoryError:
                 message = ("failure", "it ran out of memory")
+            except MrdslError as refused:
+                message = ("failure", "; ".join(each.message for each in refused.diagnostics))
             except BaseException as cause:
                 message = ("failure", f"{type(cause).__name__}: {cause}{_place(call, cause)}")
             replies.send(message)

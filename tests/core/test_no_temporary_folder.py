@@ -51,7 +51,10 @@ def test_a_solver_that_needs_one_names_tmpdir(solver: str) -> None:
         assert result.plan is None
     except MrdslError as refused:
         told = refused.diagnostics
-    assert "TMPDIR" in " ".join(f"{each.message} {each.hint}" for each in told)
+    shown = " ".join(f"{each.message} {each.hint}" for each in told)
+    assert "TMPDIR" in shown
+    assert "MrdslError" not in shown
+    assert "error[" not in shown
 
 
 def test_a_scratch_folder_is_refused_and_a_nameless_file_lies_in_memory() -> None:
