@@ -1,9 +1,8 @@
-"""Blocks that are written alike: the same words and signs, with other names and numbers, found by one expression each.
+"""Blocks that are written alike: the same words and signs with other names and numbers, found by one expression each.
 
-The first such block is read token by token; the expression made of it holds its text, with a slot for its name and for
-each number that is all of a value, or an end of a range. A slot takes what the lexer takes for a token and gives
-nothing back, so that a text which the expression matches falls into the same tokens, of the same kinds; what it does
-not match is read as any other text.
+The first such block is read token by token. The expression made from it is its text, with a slot for its name and for
+each number that is a whole value or an end of a range. A slot matches exactly the tokens of the lexer, so a text that
+the expression matches has the same tokens of the same kinds. A text that it does not match is read as usual.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ _WORDS_OF_HEADERS = "extends|from"
 class Shape(NamedTuple):
     """One way of writing a block.
 
-    ``pattern`` matches such a block and the space before it; ``slots`` are its groups, the name first. ``word`` is the
-    block's first word, and the name stands ``lead`` behind its start.
+    ``pattern`` matches such a block and the space before it. ``slots`` are its groups, the name first. ``word`` is the
+    first word of the block, and the name begins ``lead`` characters after its start.
     """
 
     word: str
@@ -39,7 +38,7 @@ class Shape(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One block: its shape, where its slots are, and the line that it starts on, which starts at ``line_start``."""
+    """One block: its shape, its slots, and its first line, which starts at ``line_start``."""
 
     shape: Shape
     match: re.Match[str]
@@ -48,17 +47,17 @@ class Row(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where the block's first word starts."""
+        """The start of the first word of the block."""
         return self.match.start(1) - self.shape.lead
 
     @property
     def name(self) -> str:
-        """The word behind the block's first."""
+        """The second word of the block."""
         return self.match[1]
 
 
 class Position(NamedTuple):
-    """A place in a text, the line that it is on, and where that line starts."""
+    """A place in a text, its line, and the start of that line."""
 
     at: int
     line: int
@@ -67,10 +66,10 @@ class Position(NamedTuple):
 
 @dataclass
 class Finder:
-    """Follows a lexer through a text, and takes stretches of blocks that are written alike out of its way.
+    """A companion of the lexer that reads stretches of blocks that are written alike.
 
-    ``tokens`` matches the next token, its kind as the name of the group; ``terminals`` are the expressions of kinds.
-    ``found`` maps where the block before a stretch ends to the stretch's rows.
+    ``tokens`` matches the next token, with its kind as the name of the group. ``terminals`` are the expressions of
+    kinds. ``found`` maps the end of the block before a stretch to the rows of the stretch.
     """
 
     tokens: re.Pattern[str]
@@ -89,9 +88,7 @@ class Finder:
             self._start = -1
 
     def closed(self, text: str, at: int, line: int, line_start: int) -> Position:
-        """Return notes that the body is closed; gives where the lexer goes on, behind the blocks that are written
-        alike.
-        """
+        """Note that the body is closed, and return the position after the blocks that are written alike."""
         self._learn(text, at)
         rows: list[Row] = []
         end = Position(at, line, line_start)
@@ -130,7 +127,7 @@ class Finder:
 
 
 def _shape(text: str, start: int, end: int, tokens: re.Pattern[str], terminals: Mapping[str, str]) -> Shape | None:
-    """Return the shape of the block that stands there; None where its expression would not match it."""
+    """Return the shape of the block at a place, or None if its expression does not match it."""
     read = [(match.lastgroup or "", *match.span(match.lastgroup or "")) for match in tokens.finditer(text, start, end)]
     name = read[1]
     slots = [name]
@@ -154,5 +151,5 @@ def _shape(text: str, start: int, end: int, tokens: re.Pattern[str], terminals: 
 
 
 def _plain(expression: str) -> str:
-    """Return a terminal's expression without groups of its own, so that the first group of a shape is the name."""
+    """Return the expression of a terminal without groups, so that the first group of a shape is the name."""
     return re.sub(r"(?<!\\)\((?!\?)", "(?:", expression)

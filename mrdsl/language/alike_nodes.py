@@ -1,8 +1,8 @@
-"""Blocks that are written alike to nodes: their numbers column by column, and trees only where somebody asks for one.
+"""Nodes of blocks that are written alike: numbers column by column, and trees only on request.
 
-What the shape says is worked out once, from the first block, which is resolved as any other. A block whose numbers need
-a closer look, and all of them where the shape has a value that may differ from block to block without a slot, are
-resolved one by one. So the nodes, their places and all diagnostics are those of blocks that are read alone.
+The shape is resolved once, with the first block, as usual. A block whose numbers need a closer look is resolved alone,
+and so are all blocks if a value without a slot can differ between them. So nodes, places and diagnostics are those of
+blocks that are read alone.
 """
 
 from __future__ import annotations
@@ -42,18 +42,20 @@ class _Field:
 
 
 class _Place(NamedTuple):
-    """A place in every block of a shape: so far behind the end of a slot, or behind the block's start."""
+    """A place in every block of a shape: its distance from the end of a slot, or from the start of the block."""
 
     slot: str
     behind: int
 
     def at(self, row: Row) -> int:
-        """Where in the text it is, in one of the blocks."""
+        """Return the place in the text for one of the blocks."""
         return (row.match.end(self.slot) if self.slot else row.start) + self.behind
 
 
 class _Header(NamedTuple):
-    """Where a block's words begin and end, on which line behind the outer block's first, and that line's start."""
+    """The begin and end of the words of a block, its line after the first line of the outer block, and the start of
+    that line.
+    """
 
     first: _Place
     last: _Place
@@ -69,9 +71,10 @@ class _Header(NamedTuple):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What the blocks of a shape hold: items, inner blocks by their field, and where the statement of each field is.
+    """The contents of the blocks of a shape: items, inner blocks by field, and the position of the statement of each
+    field.
 
-    ``path`` leads from the outer block's statements to this block.
+    ``path`` leads from the statements of the outer block to this block.
     """
 
     node_type: type[Node]
@@ -106,7 +109,7 @@ def nodes_of(
 
 
 def _planned(alike: tree.Alike, first: int, declared: Block, node: Node, context: BlockContext) -> Mapping[int, Node]:
-    """Return the nodes of the blocks behind the first one of its shape that need no closer look, by their index."""
+    """Return the nodes of the later blocks of a shape that need no closer look, by index."""
     shape = alike.rows[first].shape
     try:
         plan = _plan(alike.block(first), node, declared.node, (), _Slots(alike.rows[first]), context)
@@ -121,7 +124,7 @@ def _planned(alike: tree.Alike, first: int, declared: Block, node: Node, context
 
 
 class _Slots:
-    """Where the slots stand in one block of a shape."""
+    """The places of the slots in one block of a shape."""
 
     def __init__(self, row: Row) -> None:
         self._row = row
@@ -129,7 +132,7 @@ class _Slots:
         self._ends = [row.match.end(slot) for slot in row.shape.slots]
 
     def of(self, token: Any) -> int | None:
-        """Return the number of the slot that a token stands in."""
+        """Return the number of the slot that contains a token."""
         return self._starts.get(token.start_pos)
 
     def any_in(self, node: Any) -> bool:
@@ -138,7 +141,7 @@ class _Slots:
         return any(first <= start <= last for start in self._starts)
 
     def header(self, block: tree.Block) -> _Header:
-        """Where the words of a block stand."""
+        """Return the places of the words of a block."""
         text, start = self._row.match.string, self._row.start
         first, last = block.words[0].start_pos or 0, block.words[-1].end_pos or 0
         breaks = text.count("\n", start, first)
@@ -155,7 +158,7 @@ class _Slots:
 def _plan(
     block: tree.Block, node: Node, node_type: type[Node], path: tuple[int, ...], slots: _Slots, context: BlockContext
 ) -> _Plan:
-    """Raise _UnplannedError where a statement is more than an item or a block without a name."""
+    """Return the plan of a block. Raises _UnplannedError for statements other than items and blocks without a name."""
     words = vocabulary(node_type)
     fields: list[_Field] = []
     blocks: list[tuple[str, _Plan]] = []
@@ -238,12 +241,12 @@ class _Rows:
         return list(map(int, numbers))
 
     def spans(self, plan: _Plan, row: int) -> ItemSpans:
-        """Where the items of a block stand, worked out when somebody asks."""
+        """Return the places of the items of a block, computed on request."""
         return ItemSpans(self.files, _Statements(self.alike, self.indices[row], plan))
 
 
 class _Statements(Mapping[str, Any]):
-    """The statements of a block's fields, whose trees are made when somebody asks."""
+    """The statements of the fields of a block, whose trees are made on request."""
 
     def __init__(self, alike: tree.Alike, row: int, plan: _Plan) -> None:
         self._alike, self._row, self._plan = alike, row, plan

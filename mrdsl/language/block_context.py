@@ -21,9 +21,10 @@ NO_SEED = -1
 
 @dataclass(frozen=True)
 class BlockContext:
-    """Where the walk stands: the scope, the files, the seed, the block's words for messages and its path for draws.
+    """The state of the walk: the scope, the files, the seed, the words of the block for messages and its path for
+    draws.
 
-    ``repeated`` reads the blocks of one kind that may stand many times; they contain blocks, and blocks contain them.
+    ``repeated`` reads repeated blocks of one kind, which can be nested.
     """
 
     scope: Scope
@@ -110,7 +111,7 @@ def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: Bloc
 
 
 def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext, span: Any) -> bool:
-    """Report what a block lacks; true where nothing is missing."""
+    """Report missing items and blocks; return True if none is missing."""
     missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
     missing_blocks = [
         f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written
@@ -157,7 +158,7 @@ def _taken(item: Item, currency: str) -> str:
 
 
 def stray_statement(statement: Any, context: BlockContext) -> Any:
-    """Return the diagnostic for a comparison, or a sum behind a word, where neither means anything."""
+    """Return the diagnostic for a comparison or a sum after a word, which have no meaning there."""
     if isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number):
         word, number = statement.words[0], statement.value.token
         hint = f"an item is `name = value`: write `{word} = {value_text(statement.value)}`"
@@ -172,7 +173,7 @@ def stray_statement(statement: Any, context: BlockContext) -> Any:
 
 
 def meant_item(statement: Any, words: Vocabulary) -> tree.Assignment | None:
-    """Return the item that a number behind its name was meant to be, so that it is not told as missing too."""
+    """Return the item that a number after its name was meant to be, so that it is not reported as missing too."""
     if not (isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number)):
         return None
     known = tree.word_text(statement.words[0]) in words.items

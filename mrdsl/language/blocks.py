@@ -25,7 +25,7 @@ _BROKEN: Any = object()
 
 
 class ItemSpans(Mapping[str, Span]):
-    """The places of a block's items, worked out when somebody asks."""
+    """The places of the items of a block, computed on request."""
 
     def __init__(self, files: tree.FileNames, nodes: Mapping[str, Any]) -> None:
         self.files = files
@@ -52,9 +52,10 @@ def resolve_block(
     at: Any,
     source: Source | None = None,
 ) -> Node | None:
-    """Return the node for a block's statements; None where one of its own items is unusable, with the reasons reported.
+    """Return the node of the statements of a block, or None if one of its own items is wrong, with the reasons
+    reported.
 
-    Broken blocks among repeated ones are left out, so that what remains can still be checked.
+    Broken blocks among repeated ones are left out, so that the others can still be checked.
     """
     words = vocabulary(node_type)
     scope = context.scope
@@ -127,7 +128,9 @@ def _resolve_item(
 def _is_first(
     field_name: str, key: str, token: Any, statement: Any, context: BlockContext, written: dict[str, Any]
 ) -> bool:
-    """Return notes that the statement gives a field; False where one before it does, which is reported at the token."""
+    """Note that the statement sets a field; report a duplicate at the token and return False if an earlier statement
+    does.
+    """
     if field_name in written:
         context.scope.report.add(duplicate(key, token, written[field_name], context))
         return False
@@ -252,7 +255,7 @@ def _resolve_single(
 
 
 def _source(declared: Block, block: tree.Block, context: BlockContext) -> Source | None:
-    """What stands after ``from``: a file, or a reader's call."""
+    """Return the source after ``from``: a file, or the call of a reader."""
     words = (*block.words, *block.more)
     if "from" not in [str(w) for w in words[1:]]:
         if block.call is not None:

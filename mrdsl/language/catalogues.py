@@ -1,7 +1,7 @@
-"""``vms from ec2("types.csv") { require { ... } }``: one block for each type that a provider's file lists.
+"""``vms from ec2("types.csv") { require { ... } }``: one block for each type in a file of a provider.
 
-The file says what it knows. ``prices = "prices.csv"``, a table of such blocks, says it of types by their names, and
-``spot_prices = "history.json"`` their prices on spot; items in the braces hold for what neither says. ``spot = no``
+Values come from the file first. ``prices = "prices.csv"``, a table of such blocks, adds values of types by name, and
+``spot_prices = "history.json"`` their spot prices. Items in the braces set the values that neither has. ``spot = no``
 leaves spot out.
 """
 
@@ -47,7 +47,7 @@ MOST_PLACES = 5
 
 @dataclass(eq=False)
 class _Listed:
-    """The types of all files: names, numbers by path, what may be required besides, and where each stands."""
+    """The types of all files: names, numbers by path, further attributes for requirements, and places."""
 
     names: list[str]
     values: dict[str, NDArray[np.float64]]
@@ -59,7 +59,7 @@ class _Listed:
 def resolve_catalogue(
     node_type: type[Node], word: str, block: tree.Block, statements: tuple[Any, ...], context: BlockContext
 ) -> Sequence[Node]:
-    """Return the types of a catalogue that are left, as columns; empty where something is wrong, with the reasons
+    """Return the types of a catalogue that meet the requirements, as columns; empty after an error, with the reasons
     reported.
     """
     report = context.scope.report
@@ -105,7 +105,7 @@ def _own(statements: tuple[Any, ...], context: BlockContext) -> tuple[dict[str, 
 
 
 def _listed(block: tree.Block, context: BlockContext) -> _Listed | None:
-    """Return the types of the file behind the call; None where it cannot be read."""
+    """Return the types of the file in the call, or None if it cannot be read."""
     scope, call = context.scope, block.call
     assert call is not None
     reader = named(CATALOGUES, str(call.function))
@@ -142,7 +142,7 @@ def _shown_place(place: Callable[[int, str], Span], shown: str, row: int, path: 
 
 
 def _read(reader: Reader[Any], path: str, shown: str, context: BlockContext) -> Any:
-    """What a reader makes of a file; None where something is wrong in it, which is told under its shown name."""
+    """Return the contents of a file from its reader, or None after an error, which is reported under the shown name."""
     mistakes: list[Diagnostic] = []
     try:
         found = reader.read(path, mistakes)
@@ -158,7 +158,7 @@ def _read(reader: Reader[Any], path: str, shown: str, context: BlockContext) -> 
 def _from_files(
     listed: _Listed, node_type: type[Node], word: str, own: dict[str, Any], block: tree.Block, context: BlockContext
 ) -> None:
-    """What the tables beside the catalogue say of its types."""
+    """Add the values of the tables of prices to the types of the catalogue."""
     import numpy as np
 
     places = {name: row for row, name in enumerate(listed.names)}
@@ -210,7 +210,7 @@ def _spot_prices(listed: _Listed, source: Source, places: dict[str, int], contex
 def _said(
     listed: _Listed, node_type: type[Node], statements: tuple[Any, ...], block: tree.Block, context: BlockContext
 ) -> dict[str, Any]:
-    """What the braces say of all types; where the files know better, it fills what they leave open."""
+    """Return the items in the braces, which apply to all types without a value from a file."""
     import numpy as np
 
     said: dict[str, Any] = {}
@@ -228,7 +228,7 @@ def _said(
 
 
 def _rows(listed: _Listed, node_type: type[Node], word: str) -> Rows:
-    """Return the types as requirements see them: what is not known yet, or not sold on spot, is empty."""
+    """Return the types as rows for requirements; unknown values, and spot values of types without spot, are empty."""
     import numpy as np
 
     attributes = dict(listed.others)
@@ -279,7 +279,7 @@ def _check_kept(listed: _Listed, rows: Sequence[int], context: BlockContext) -> 
 
 
 def _numbers(listed: _Listed, rows: Sequence[int]) -> dict[str, NDArray[np.float64]]:
-    """Return the numbers of the types that are left; spot where both its price and its interruptions are known."""
+    """Return the numbers of the remaining types; spot only if both its price and its interruptions are known."""
     import numpy as np
 
     values = {path: value[rows] for path, value in listed.values.items()}

@@ -21,7 +21,7 @@ FUNCTIONS = ("min", "max", "ceil", "floor", "round", "sum")
 
 
 def require_printable(token: Token, scope: Scope) -> None:
-    """Raise MistakeError where a quoted text means a control character."""
+    """Raise MistakeError if a quoted text contains a control character."""
     if token.type == "STRING" and not is_printable(tree.word_text(token)):
         raise scope.mistake("control-character", f"the text {token} holds a control character", token, "leave it out")
 
@@ -59,7 +59,7 @@ def evaluate(node: Any, scope: Scope) -> Value:
 
 
 def fixed_value(node: Any, scope: Scope, what: str) -> Value:
-    """Return the value of an expression that is one number. Raises MistakeError where ``what`` is random."""
+    """Return the value of an expression that is one number. Raises MistakeError if ``what`` is random."""
     value = evaluate(node, scope)
     if not isinstance(value.number, float):
         raise scope.mistake("random-value", f"{what} cannot be random", node, "write a fixed value")

@@ -1,7 +1,7 @@
-"""The one canonical form of a text: two spaces of indent, one statement a line, `=` and `{` aligned in groups.
+"""The canonical form of a text: two spaces of indent, one statement a line, `=` and `{` aligned in groups.
 
-A block that stood on one line stays on one where it fits; comments stay where they were; groups of lines are kept apart
-by one blank line where there was at least one.
+A block on one line stays on one line if it fits. Comments stay in their places. One blank line separates groups of
+lines that had at least one between them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Line:
 
 
 def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...]]:
-    """Return the canonical form of a text, or None and the diagnostics that forbid it.
+    """Return the canonical form of a text, or None and the diagnostics that prevent it.
 
-    What was made is read again: where its tree or its comments are not those of the text, there is no canonical form,
-    and the diagnostic is ``internal``.
+    The new text is parsed again. If its tree or its comments differ from those of the old text, the result is None with
+    the diagnostic ``internal``.
     """
     document, problems = parse(text, file)
     if problems:
@@ -68,7 +68,7 @@ def _says_the_same(document: tree.Document, notes: Sequence[Token], made: str, f
 
 
 def _without_places(node: Any) -> Any:
-    """Return a tree as nested tuples that are equal where the trees say the same."""
+    """Return a tree as nested tuples, which are equal for trees with the same meaning."""
     if isinstance(node, Token):
         return node.type, str(node)
     if isinstance(node, tuple):
@@ -101,7 +101,7 @@ class _Layout:
             first = False
 
     def comments_before(self, line: int | None, depth: int) -> Iterator[Line]:
-        """Yield the comments before a line (None: all that are left), each on a line of its own."""
+        """Yield the comments before a line (None: all remaining comments), each on a separate line."""
         while self.waiting and (line is None or _line(self.waiting[0]) < line):
             comment = self.waiting.popleft()
             blank = _line(comment) - self.last_line > 1
@@ -154,9 +154,7 @@ class _Layout:
         yield Line(depth, "}", comment=self._trailing(closing, shares_line), fixed=True)
 
     def _with_inner_comments(self, first: Token, last: Token) -> list[str]:
-        """Return the lines from one token to another as they are written, where a comment stands between them; else
-        none.
-        """
+        """Return the lines from one token to another as they are written if a comment is between them, or none."""
         begin, end = _start(first), _end(last)
         if not self.waiting or not begin < _start(self.waiting[0]) < end:
             return []
@@ -173,7 +171,7 @@ class _Layout:
             yield Line(0 if number else depth, line, fixed=True)
 
     def _trailing(self, line: int, shares_line: bool) -> str:
-        """Return the comment at the end of a line, unless something else on that line is nearer to it."""
+        """Return the comment at the end of a line, unless another statement on that line is nearer to it."""
         if shares_line or not self.waiting or _line(self.waiting[0]) != line:
             return ""
         return str(self.waiting.popleft()).rstrip()
@@ -208,7 +206,7 @@ def header_text(block: tree.Block) -> str:
 
 
 def inline_body(block: tree.Block) -> str:
-    """What stands between the braces of a block on one line, closing brace included."""
+    """Return the text between the braces of a block on one line, with the closing brace."""
     inner = ", ".join(inline_text(statement) for statement in block.statements or ())
     return f"{inner} }}" if inner else "}"
 
@@ -257,7 +255,7 @@ def value_text(node: Any) -> str:
 
 
 def _product_text(parts: tuple[Any, ...]) -> str:
-    """Return a unit behind a number's slash stays tight: ``0.8 * 1200/s``."""
+    """Return a product, with no space around the slash of a unit: ``0.8 * 1200/s``."""
     text = value_text(parts[0])
     tight = isinstance(parts[0], tree.Number)
     for sign, part in zip(parts[1::2], parts[2::2], strict=True):

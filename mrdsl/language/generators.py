@@ -45,7 +45,7 @@ def resolve_generator(
     context: BlockContext,
     block: tree.Block,
 ) -> Sequence[Node]:
-    """Return the columns of all generated blocks; empty where an item is wrong."""
+    """Return the columns of all generated blocks; empty if an item is wrong."""
     count = high - low + 1
     span = tree.header_span(context.scope.files, block)
     values: dict[str, Any] = {}
@@ -69,7 +69,7 @@ def collect(
 ) -> None:
     """Add the value of every written item under its dotted path.
 
-    ``given`` are paths that a table already holds; what a table lacks is then added to ``lacking``, not reported.
+    ``given`` are the paths of a table. Items that such a table lacks are added to ``lacking`` and not reported.
     """
     words = vocabulary(node_type)
     report = context.scope.report

@@ -102,7 +102,7 @@ def _unreadable(what: str, hint: str) -> Diagnostic:
 
 
 def _place(word: str, span_at: Callable[[int], Span | None], row: int) -> Span | None:
-    """Where a block stands, for what is said of it later: its line, below that of the heads."""
+    """Return the place of a block for later messages: its line below the heads."""
     span = span_at(row)
     return None if span is None else replace(span, file=f"<{word}>")
 
@@ -142,7 +142,7 @@ def _written(word: str, source: str, braces: str) -> tree.Block:
 
 
 def _at_braces(each: Diagnostic, source: str) -> Diagnostic:
-    """Return the diagnostic with a word in place of where it stands in what :func:`_written` reads."""
+    """Return the diagnostic with a word instead of its place in the text of :func:`_written`."""
     if each.span is None or each.span.file != _BRACES:
         return each
     return replace(each, span=None, path="braces" if each.span.line > 1 else source)

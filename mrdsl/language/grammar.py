@@ -63,7 +63,7 @@ def name_of(key: str) -> str:
 
 
 def _folder() -> Path | None:
-    """Return the cache folder, made for the user alone; None where there is none that can be trusted."""
+    """Return the cache folder, made for the user alone, or None if there is no folder to trust."""
     try:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def _folder() -> Path | None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return True if a file or folder belongs to the user, and nobody else may write to it."""
+    """Return True if a file or folder belongs to the user, and no other user can write to it."""
     if not hasattr(os, "geteuid"):
         return True
     writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

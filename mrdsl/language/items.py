@@ -59,7 +59,7 @@ def _is_automatic(node: Any, scope: Scope) -> bool:
 
 
 def _names_beside(path: Path) -> list[str]:
-    """Return the names in a file's folder that end like its own; none where the folder cannot be read."""
+    """Return the names in the folder of a file that have its extension; none if the folder cannot be read."""
     try:
         with os.scandir(path.parent) as entries:
             return sorted(entry.name for entry in entries if entry.name.endswith(path.suffix))
@@ -78,9 +78,9 @@ def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
 
 
 class Files:
-    """Where file names of a spec are looked up: its folder, and not above unless that is allowed.
+    """A lookup of the file names of a spec in its folder, and outside it only if that is allowed.
 
-    ``found`` collects every file that a look-up gave.
+    ``found`` collects every file that a lookup gave.
     """
 
     def __init__(self, folder: Path, outside: bool = False, found: dict[Path, None] | None = None) -> None:
@@ -89,11 +89,11 @@ class Files:
         self.found: dict[Path, None] = {} if found is None else found
 
     def shown(self, written: str) -> str:
-        """Return a file's name as messages show it: beside the spec's own."""
+        """Return the name of a file for messages, relative to the spec."""
         return str(self.folder / written)
 
     def find(self, written: str, node: Any, scope: Scope) -> Path:
-        """Return the file behind a name in the spec. Raises MistakeError where it is missing or not allowed."""
+        """Return the file of a name in the spec. Raises MistakeError if it is missing or not allowed."""
         path = self.resolved(written, node, scope)
         if not self.outside and not path.is_relative_to(self.folder.resolve()):
             raise outside_error(written, node, scope)
@@ -113,7 +113,7 @@ class Files:
         return path
 
     def resolved(self, written: str, node: Any, scope: Scope) -> Path:
-        """Return the absolute path of a name, links followed. Raises MistakeError where it can be no file's name."""
+        """Return the absolute path of a name, with links followed. Raises MistakeError if it cannot be a file name."""
         try:
             return (self.folder / written).resolve()
         except (OSError, ValueError, RuntimeError) as failure:  # Path.resolve tells of a circle by RuntimeError
@@ -127,7 +127,9 @@ SHORT = 15
 
 
 def number_reader(item: Item, unit: Any, currency: str) -> Callable[[str], float] | None:
-    """What makes a number's text, with that unit's token behind it or None, SI; None where a closer look is due."""
+    """Return a function from the text of a number, with that unit, to its SI value, or None if a closer look is
+    needed.
+    """
     wanted = units.KINDS[item.kind].dimension
     if unit is None:
         return float if wanted == units.NUMBER or units.is_count(wanted) else None
@@ -139,7 +141,7 @@ def number_reader(item: Item, unit: Any, currency: str) -> Callable[[str], float
 
 
 def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
-    """Return the value of the commonest item, a number with at most one unit; None where a closer look is due."""
+    """Return the value of the most common item, a number with at most one unit, or None if a closer look is needed."""
     token, unit = node
     reader = number_reader(item, unit, currency) if item.form == "quantity" else None
     if reader is None:
@@ -190,7 +192,7 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
 
 
 def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> None:
-    """Raise MistakeError where a value (or any of an array) is outside the declared limits."""
+    """Raise MistakeError if a value, or a value of an array, is outside the declared limits."""
     if item.above is item.at_least is item.below is item.at_most is None:
         return
     accepted = acceptable(item, number)
@@ -282,16 +284,16 @@ def _choice(key: str, item: Item, node: Any, scope: Scope) -> str:
 
 
 def _choices_near(word: str, item: Item) -> str:
-    """What to write for a word that is no choice."""
+    """Return the hint for a word that is not one of the choices."""
     if item.percentiles and re.fullmatch(r"[pP]\d+([._]\d+)?", word):
         return "percentiles are whole, p1 to p99; a finer promise is kept(CLASS) >= 99.9 % under `subject to`"
     return did_you_mean(word, item.listed, "one of ")
 
 
 def word_param(node: Any, scope: Scope) -> Word | None:
-    """What a bare name stands for that is a param's and means a word; None where it is none.
+    """Return the word that a bare name of a param means, or None if it is not a param with a word.
 
-    Raises MistakeError where the param is broken, which has been told.
+    Raises MistakeError if the param is broken, which was reported.
     """
     if not isinstance(node, tree.Name) or node.token not in scope.parameter_names:
         return None
@@ -358,10 +360,17 @@ _RANGE = ".."
 
 
 def quantity(text: str, *, currency: str = "") -> float:
-    """Return the number in SI units that a text means: ``quantity("0.192 USD/h")`` is 0.192 / 3600, money per second.
+    """Return the SI value of a quantity: ``quantity("0.192 USD/h")`` is 0.192 / 3600, money per second.
 
-    Seconds, bytes, joules, watts, plain counts and shares; money is in the currency that is written. ``currency``,
-    where given, is the only one allowed. Raises MrdslError where the text is not a quantity.
+    Args:
+        text: A number with its unit, as in a spec.
+        currency: The only currency allowed; "" for any.
+
+    Returns:
+        Seconds, bytes, joules, watts, plain counts and shares; money in the written currency.
+
+    Raises:
+        MrdslError: The text is not a quantity.
     """
     try:
         value = evaluate(_tree(text), _scope(currency))

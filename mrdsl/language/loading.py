@@ -46,11 +46,10 @@ _FOLLOW_UPS = frozenset(
 
 @dataclass(frozen=True)
 class Loaded:
-    """A spec and all that is to be said of its text. ``spec`` is None where there is an error.
+    """A spec and the diagnostics of its text. ``spec`` is None after an error.
 
-    ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them;
-    ``files`` are the imports, tables and data files that it names.
-    ``renamed`` are the words of an earlier release, with their places.
+    ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them.
+    ``files`` are its imports, tables and data files. ``renamed`` are words of an earlier release, with their places.
     """
 
     spec: Spec | None
@@ -81,7 +80,7 @@ def load_text(
     seed: int | None = None,
     outside: bool = False,
 ) -> Loaded:
-    """Read a spec from a text; ``folder`` is where its imports and tables are looked up."""
+    """Read a spec from a text; ``folder`` contains its imports and tables."""
     whole, problem = within_budget(text.removeprefix("\ufeff"))
     if whole is None:
         return _unreadable(name, problem)
@@ -89,15 +88,15 @@ def load_text(
 
 
 def upgraded(text: str, name: str, folder: Path) -> str:
-    """Replace the words of earlier releases by those of today, in a spec's own text but not in what it imports.
+    """Replace words of earlier releases in the text of a spec, but not in its imports.
 
     Args:
-        text: The spec, which may have errors: words are replaced as far as it can be read.
+        text: The spec. It can have errors: words are replaced as far as it can be read.
         name: The name of its file in messages.
-        folder: Where its imports and tables are.
+        folder: The folder of its imports and tables.
 
     Returns:
-        The text with each former word replaced; all else is unchanged.
+        The text with each former word replaced, and otherwise unchanged.
     """
     found = load_text(text, name=name, folder=folder, outside=True).renamed
     lines = text.split("\n")
@@ -147,7 +146,7 @@ def _load(
 
 
 def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """What is told of a spec that is wrong in thousands of places; what is left out is no other severity alone."""
+    """Return the first diagnostics of a spec with thousands; errors come before warnings if some are left out."""
     if len(diagnostics) <= budgets.DIAGNOSTICS:
         return diagnostics
     diagnostics.sort(key=lambda d: d.severity is not Severity.ERROR)
@@ -157,7 +156,7 @@ def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _causes(diagnostics: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Without what a syntax error has caused: on its own lines, and what is missing because it was not read."""
+    """Leave out diagnostics that follow from a syntax error: on its lines, and of missing items that were not read."""
     lines = {
         (d.span.file, line) for d in syntax if d.span is not None for line in range(d.span.line, d.span.end_line + 1)
     }
@@ -191,7 +190,7 @@ class Updater:
         self.local = self._all_is_accounted_for(statements)
 
     def update(self, parameters: Mapping[str, Any]) -> Spec:
-        """Return the spec with these params besides those given before; raises MrdslError as reading the text would."""
+        """Return the spec with these params in addition to earlier ones; raises MrdslError as reading the text does."""
         given = {**self.given, **parameters}
         try:
             spec = self._resolve_touched(given) if self.local else self._resolve_all(given)
@@ -231,7 +230,7 @@ class Updater:
         )
 
     def _all_is_accounted_for(self, statements: Sequence[Any]) -> bool:
-        """Return True if every mention of a param stands in a known item, a param or a comparison."""
+        """Return True if every mention of a param is in a known item, a param or a comparison."""
         names = frozenset(self.spec.parameters)
         known = {id(keys[key]) for _, keys in self.items.values() for key in keys}
         free = [*self.parts.params, *self.parts.requirements, *self.parts.lets, *self.parts.goals, *self.parts.subject]
@@ -300,7 +299,7 @@ def _nodes(node: Any) -> Iterator[Node]:
 
 
 def _mentions(part: Any, names: frozenset[str], within: Any) -> Iterator[Any]:
-    """Yield the innermost assignment around each mention of a param (the statement itself where there is none)."""
+    """Yield the innermost assignment around each mention of a param, or the statement if there is none."""
     if isinstance(part, tree.Name):
         if tree.word_text(part.token) in names:
             yield within

@@ -32,9 +32,9 @@ def report_repeats(
 
 
 def options_of(method: str, family: str) -> Mapping[str, Item]:
-    """Return the options of ``solve with METHOD`` in a family: those above and what the method's own file declares.
+    """Return the options of ``solve with METHOD`` in a family: the common ones and those in the method's file.
 
-    ``check`` and ``solve`` both go by this list. A method that no file declares is left to the registry to refuse.
+    Both ``check`` and ``solve`` use this list. The registry rejects methods without a file.
     """
     from mrdsl.solving import registry
     from mrdsl.solving.references import options_taken
@@ -47,9 +47,7 @@ def options_of(method: str, family: str) -> Mapping[str, Item]:
 
 
 def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockContext) -> Method | None:
-    """Return the method that the spec asks for, None where it leaves that open; whether it exists is the registry's to
-    say.
-    """
+    """Return the method that the spec names, or None; the registry checks that it exists."""
     scope = context.scope
     report_repeats(blocks, "a spec is solved with one method", "keep one of them", scope)
     if not blocks:

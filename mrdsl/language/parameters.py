@@ -36,7 +36,7 @@ def _is_number(given: str | Value) -> bool:
 
 
 class Parameters:
-    """The spec's params, evaluated when first used: they may stand in any order and refer to each other."""
+    """The params of a spec, evaluated at first use: they can be in any order and refer to each other."""
 
     def __init__(self, files: tree.FileNames, report: Report) -> None:
         self._nodes: dict[str, tree.Assignment] = {}
@@ -86,7 +86,7 @@ class Parameters:
             self._nodes[name] = statement
 
     def statement(self, name: str) -> tree.Assignment:
-        """Where a param is defined."""
+        """Return the statement that defines a param."""
         return self._nodes[name]
 
     def override(self, values: Mapping[str, Any]) -> None:
@@ -106,7 +106,7 @@ class Parameters:
             self._overrides[name] = given if isinstance(given, str) else Value(float(given), units.NUMBER)
 
     def value(self, name: str) -> Value | None:
-        """Return a param's value; None where it could not be worked out, which has been reported."""
+        """Return the value of a param, or None if it could not be computed, which was reported."""
         if name not in self._values:
             if name in self._running:
                 self._report_cycle(name)
@@ -168,9 +168,9 @@ class Parameters:
         return self._overridden(name, given, default)
 
     def _word(self, name: str, node: Any) -> Value | None:
-        """Return the word that a bare name or a text stands for, as a value; None where the node is no word.
+        """Return the word that a bare name or a text means, as a value, or None for other nodes.
 
-        A name of another param stands for what that one is. Raises MistakeError where that is broken.
+        The name of another param means the word of that param. Raises MistakeError if that is broken.
         """
         if isinstance(node, tree.Text):
             require_printable(node.token, self.scope)

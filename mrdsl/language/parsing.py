@@ -33,9 +33,10 @@ class UnknownTablesError(Exception):
 
 
 class _Reduction(NamedTuple):
-    """A rule's end: so many values become one, ``pick`` of them or what ``build`` makes of those ``kept``.
+    """The end of a rule: a number of values become one, ``pick`` of them or the result of ``build`` for those in
+    ``kept``.
 
-    ``kept`` holds each kept value's index and whether it is itself a list to be laid into this one; None keeps all.
+    ``kept`` has the index of each value, and True if it is a list to insert into this one; None keeps all.
     """
 
     size: int
@@ -46,7 +47,7 @@ class _Reduction(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A part of a text, the line that it begins on, and where that line starts."""
+    """A part of a text, its first line, and the start of that line."""
 
     start: int
     end: int
@@ -95,7 +96,7 @@ class FastParser:
         self._next = self.pattern.finditer
 
     def parse(self, text: str, stretch: Stretch | None = None, finder: Finder | None = None) -> Any:
-        """What the builder makes of a text, or of a stretch of it; ``finder`` may have blocks left out of it.
+        """Return the builder's result for a text or a stretch of it; ``finder`` can take blocks out of it.
 
         Raises UnparsedError.
         """
@@ -123,9 +124,7 @@ class FastParser:
         raise UnparsedError
 
     def _tokens(self, text: str, stretch: Stretch, finder: Finder | None) -> Iterator[tuple[str, Token | None]]:
-        """Yield the kinds of the tokens in order, each with its token where the builder sees it. Raises
-        UnparsedError.
-        """
+        """Yield the kinds of the tokens in order, each with its token if the builder needs it. Raises UnparsedError."""
         dropped, new_token, token_class = self._dropped, str.__new__, Token
         position, stop, line, line_start = stretch
         brackets, braces, ended, closed = 0, 0, False, False
@@ -193,8 +192,8 @@ def _keep(parts: list[Any], kept: tuple[tuple[int, bool], ...]) -> list[Any]:
 
 
 def _reduction(rule: Any, builder: Any) -> _Reduction:
-    """Return a rule as Lark reads it: ``_names`` are laid into what holds them, ``?names`` of one child are
-    that child.
+    """Return a rule as Lark reads it: ``_names`` are inserted into their parent, and ``?names`` with one child are that
+    child.
     """
     origin = rule.origin.name
     kept = tuple(
@@ -215,9 +214,9 @@ def _same(parts: list[Any]) -> list[Any]:
 
 
 def _pattern(terminals: Iterable[Any], ignored: frozenset[str]) -> re.Pattern[str]:
-    """Return one expression for the next token behind what is ignored, in Lark's order of precedence; else ``_OTHER``.
+    """Return one expression for ignored text and the next token, in Lark's order of precedence, or ``_OTHER``.
 
-    What is ignored is never given back, so that no text takes more than linear time.
+    It never gives ignored text back, so that the time is linear for every text.
     """
     aside = "|".join(t.pattern.to_regexp() for t in terminals if t.name in ignored)
     tokens = "|".join(f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in terminals if t.name not in ignored)
@@ -230,8 +229,8 @@ LEAST_ALIKE = 4000
 
 @cache
 def fast_parser(start: str) -> FastParser | None:
-    """Return the fast parser of ``document`` or ``expression``; None where this Lark's tables are not those that it
-    reads.
+    """Return the fast parser of ``document`` or ``expression``, or None if it does not know the tables of this Lark
+    version.
     """
     try:
         return FastParser(grammar(), start, TreeBuilder(), MAX_NESTING)
@@ -245,7 +244,7 @@ def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
 
 
 def parse_in_rows(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
-    """As :func:`parse`, but blocks that are written alike may stand in the tree as one :class:`tree.Alike`."""
+    """Parse like :func:`parse`, with blocks that are written alike as one :class:`tree.Alike`."""
     fast = fast_parser("document")
     if fast is None or len(text) < LEAST_ALIKE:
         return parse(text, file)
@@ -287,7 +286,7 @@ def comments(text: str) -> list[Token]:
 
 
 def parse_expression(text: str) -> Any:
-    """Return the tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
+    """Return the tree of one expression, as in ``-D name=expression``, or None if it is not one."""
     fast = fast_parser("expression")
     try:
         return fast.parse(text) if fast is not None else grammar().parse(text, start="expression")

@@ -149,7 +149,7 @@ class PlanExpressions:
         return PlanQuantity(name, argument), dimension
 
     def _members_of(self, kind: QuantityKind) -> Mapping[str, None]:
-        """What a quantity may take as its argument, in order."""
+        """Return the valid arguments of a quantity, in order."""
         if kind.name not in self._members:
             there = map(str, names_of(getattr(self.facts, kind.over, ())))
             self._members[kind.name] = dict.fromkeys((*kind.words, *there))
@@ -164,9 +164,7 @@ class PlanExpressions:
         return total, kind
 
     def _of_one_kind(self, nodes: Sequence[Any], message: str, hint: str) -> tuple[list[Expression], Dimension]:
-        """Return expressions of one kind, and that: a plain number is of the kind that it stands beside, where that
-        counts.
-        """
+        """Return expressions of one kind, and the kind; a plain number takes the kind of a count next to it."""
         built = [self._build(node) for node in nodes]
         kind = next((each for _, each in built if each != units.NUMBER), units.NUMBER)
         for (_, other), node in zip(built, nodes, strict=True):
@@ -176,7 +174,9 @@ class PlanExpressions:
         return [part for part, _ in built], kind
 
     def _product(self, parts: tuple[Any, ...]) -> Built:
-        """Numbers bind their units first; behind a quantity of the plan a unit is a factor as any other."""
+        """Return a product; units bind to numbers first, and after a quantity of the plan a unit is an ordinary
+        factor.
+        """
         operands, signs = self._bind_units(parts)
         total = operands[0][0]
         for sign, (factor, node) in zip(signs, operands[1:], strict=True):
@@ -199,9 +199,9 @@ class PlanExpressions:
         return operands, signs
 
     def _unit(self, node: Any, divides_number: bool) -> units.Unit | None:
-        """Return the unit that a bare name behind ``*`` or ``/`` is, if it is one.
+        """Return the unit that a bare name after ``*`` or ``/`` means, or None.
 
-        What is a quantity of the plan too, such as ``vms``, is the unit behind a number and a ``/`` alone.
+        A name that is a quantity of the plan too, such as ``vms``, is a unit only after a number and a ``/``.
         """
         if not isinstance(node, tree.Name) or node.token in self.scope.parameter_names:
             return None
@@ -243,9 +243,9 @@ def is_let(statement: Any) -> TypeGuard[tree.Assignment]:
 
 
 class OwnQuantities:
-    """What ``let`` names, in the spec's order; ``builder`` knows them too, for comparisons and the goal.
+    """Quantities of ``let`` in the order of the spec, which ``builder`` knows for comparisons and objectives.
 
-    Each may use those above it. One that is wrong is reported, and what uses it says nothing more.
+    Each can use those above it. A wrong one is reported once, without errors for its uses.
     """
 
     def __init__(self, statements: Sequence[tree.Assignment], family: Family, facts: Any, scope: Scope) -> None:
@@ -311,9 +311,9 @@ class OwnQuantities:
 
 
 def resolve_goal(block: tree.Block | tree.Goal, family: Family, own: OwnQuantities) -> Goal:
-    """Return the goal of ``minimize cost``, or of an expression over quantities of the plan and of one's own.
+    """Return the objective of ``minimize cost``, or of an expression over quantities of the plan and of ``let``.
 
-    Raises MistakeError for any other.
+    Raises MistakeError for all others.
     """
     scope, words = own.scope, [tree.word_text(word) for word in block.words]
     known = [f"{goal.sense} {goal.quantity}" for goal in family.goals]
@@ -337,7 +337,7 @@ def resolve_goal(block: tree.Block | tree.Goal, family: Family, own: OwnQuantiti
 
 
 def _asked(block: tree.Block | tree.Goal, words: Sequence[str], family: Family, own: OwnQuantities) -> Any:
-    """What a goal asks for: an expression, or a quantity that no goal of the family is about; None for neither."""
+    """Return the expression of an objective, or a quantity that is not an objective of the family, or None."""
     if isinstance(block, tree.Goal):
         return block.value
     if block.statements is not None or block.indexed is not None or block.more:

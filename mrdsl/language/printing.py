@@ -33,7 +33,7 @@ class AskedText:
         return f"let {let.name} = {text}"
 
     def goal(self, goal: Goal) -> str:
-        """``minimize NAME``, or the expression where no ``let`` names it."""
+        """Return ``minimize NAME``, or the expression if no ``let`` names it."""
         if goal.expression is None:
             return f"{goal.sense} {goal.quantity}"
         text = _bare(self._text(goal.expression, units.dimension_of(goal.unit)))
@@ -48,7 +48,7 @@ class AskedText:
         return f"{left} {'==' if constraint.comparison == '=' else constraint.comparison} {right}"
 
     def _with_plain_constants(self, sides: Sequence[Expression]) -> Dimension:
-        """What the sides come to where every bare constant is a plain number; a number where those are of two kinds."""
+        """Return the dimension of the sides if every bare constant is a plain number; a number if they differ."""
         try:
             found = [dimension_of(with_plain_constants(side), self.kinds) for side in sides]
         except MixedDimensionsError:
@@ -56,9 +56,9 @@ class AskedText:
         return next((each for each in found if each not in (None, NUMBER)), None) or NUMBER
 
     def _text(self, expression: Expression, wanted: Dimension | None, factor: bool = False) -> str:
-        """Return the expression, whose constants get units such that it is of the dimension that is wanted, if any is.
+        """Return the expression, with units of constants that give it the wanted dimension, if one is wanted.
 
-        Beside a count, but not as a factor, a constant is written as a plain number.
+        A constant that is added to a count is written as a plain number.
         """
         let = self.lets.get(expression)
         if let is not None and dimension_of(expression, self.kinds) in (None, units.dimension_of(let.unit)):
@@ -85,7 +85,7 @@ class AskedText:
         raise TypeError(f"no expression: {expression!r}")
 
     def _product(self, operator: str, first: Expression, others: list[Expression], wanted: Dimension | None) -> str:
-        """Return the one factor whose dimension its constants leave open takes what is wanted; any more are plain
+        """Return a product in which the first factor of unknown dimension gets the wanted one; others are plain
         numbers.
         """
         factors = [first, *others]
@@ -105,7 +105,7 @@ class AskedText:
         return "(" + f" {operator} ".join(texts) + ")"
 
     def _left(self, operator: str, mine: int, found: list[Dimension | None], wanted: Dimension) -> Dimension:
-        """What the factor at a place has to be for the product to be of the wanted dimension."""
+        """Return the dimension that the factor at a place must have for the product to have the wanted one."""
         rest = NUMBER
         for place, each in enumerate(found):
             if place != mine and each is not None:
@@ -136,7 +136,7 @@ def _bare(text: str) -> str:
 
 
 def _goes_on(first: Expression, operators: str, text: str) -> bool:
-    """Return True if what a sum or a product begins with is read as one without brackets: it is built from the left."""
+    """Return True if the start of a sum or product is read without brackets, because it is built from the left."""
     return isinstance(first, Operation) and first.operator in operators and text.startswith("(")
 
 

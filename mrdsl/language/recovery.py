@@ -1,8 +1,8 @@
-"""Syntax errors, all of them: a second, slower parse that goes on behind each mistake.
+"""Recovery from syntax errors: a second, slower parse that continues after each mistake to report all of them.
 
-The same LALR automaton is fed token by token. At an unexpected token the rest of the statement is skipped and the
-automaton's stack is cut back to where a statement may end; a statement that starts no further right than the block it
-stands in shows that the block's closing brace is missing.
+It feeds the same LALR automaton token by token. At an unexpected token it skips the rest of the statement and cuts the
+stack back to a place that can end a statement. A statement that starts no further right than its block shows that the
+closing brace of the block is missing.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Recovery:
         return self._finish()
 
     def _feed(self, token: Token, tokens: Iterator[Token]) -> bool:
-        """Feeds one token, or recovers; true where the next token starts a statement."""
+        """Feed one token, or recover; return True if the next token starts a statement."""
         if token.type == "RBRACE" and not self.open_blocks:
             self._report("unexpected-brace", "this `}` closes nothing", token, "remove it, or open its block with `{`")
             return True
@@ -217,13 +217,13 @@ class _Recovery:
 
     @staticmethod
     def _signs_before_signs(token: Token, signs: int, previous: str) -> int:
-        """How many signs of the statement so far stand before another one, as in ``- - 1``."""
+        """Return the number of signs of the statement so far that precede another sign, as in ``- - 1``."""
         if token.type == "_NEWLINE":
             return 0
         return signs + (token.type == previous == "SUM_SIGN")
 
     def _raw_tokens(self) -> Iterator[Token]:
-        """Yield the tokens of the text; what starts none is reported, and skipped or mended."""
+        """Yield the tokens of the text; report text that starts no token, and skip or correct it."""
         thread = grammar().parse_interactive(self.text, start="document").lexer_thread
         raw: Any = getattr(thread.lexer, "lexer", thread.lexer)
         state: Any = thread.state
@@ -242,7 +242,7 @@ class _Recovery:
                 return
 
     def _explain_character(self, position: int, line: int, column: int, again: bool) -> str:
-        """Report what starts no token (once a line) and give the stretch to skip."""
+        """Report text that starts no token, once a line, and return the stretch to skip."""
         character = self.text[position]
         if character == '"':
             end = self.text.find("\n", position)

@@ -109,9 +109,7 @@ def _resolve_alone(word: str, declared: Block, context: BlockContext, block: tre
 
 
 def _joined(parts: Sequence[Sequence[Node]]) -> Sequence[Node]:
-    """Return all parts as one tuple, or, where some are columns, as they are with the written nodes between them
-    together.
-    """
+    """Return all parts as one tuple, or, if some are columns, the columns and tuples of the nodes between them."""
     if all(isinstance(part, tuple) for part in parts):
         return tuple(node for part in parts for node in part)
     together: list[Sequence[Node]] = []
@@ -257,9 +255,7 @@ def _inherited(
 
 
 def overlay(below: tuple[Any, ...], above: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the statements of both, where an item or block above replaces or refines the one below of the same
-    words.
-    """
+    """Return the statements of both; an item or block above replaces or refines the one below with the same words."""
     places = {_key(statement): index for index, statement in enumerate(below)}
     merged = {key: below[index] for key, index in places.items()}
     out: list[Any] = list(below)

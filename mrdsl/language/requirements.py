@@ -113,8 +113,11 @@ MOST_TOLD = 3
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column as requirements see it: how its cells are read as numbers of one dimension, NaN where a cell is empty,
-    and how as words, None where they are none."""
+    """One column for requirements.
+
+    Its cells are read as numbers of one dimension, with NaN for empty cells, and as words, with None if they are not
+    words.
+    """
 
     as_numbers: Callable[[], NDArray[np.float64]] | None = None
     dimension: units.Dimension = units.NUMBER
@@ -133,7 +136,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Clause:
-    """One requirement: what it says, the attribute, the rows that meet it, and by how much the others fall short."""
+    """One requirement: its text, the attribute, the rows that meet it, and the shortfall of the others."""
 
     text: str
     name: str
@@ -160,15 +163,15 @@ def split(statements: tuple[Any, ...]) -> tuple[tuple[tree.Block, ...], tuple[An
 
 
 def asked_words(blocks: Sequence[tree.Block]) -> frozenset[str]:
-    """Return the words that requirements say something of at their top level."""
+    """Return the words that requirements use at their top level."""
     return frozenset(
         str(token) for block in blocks for each in block.statements or () if (token := _subject(each)) is not None
     )
 
 
 def kept_rows(blocks: Sequence[tree.Block], rows: Rows, context: BlockContext) -> NDArray[np.bool_]:
-    """Return the rows that meet all requirements; none, with the reason in the report, where one is wrong or none is
-    left.
+    """Return the rows that meet all requirements; if one is wrong or no row is left, report the reason and
+    return none.
     """
     import numpy as np
 
@@ -198,7 +201,7 @@ def _clauses(block: tree.Block, prefix: str, rows: Rows, context: BlockContext) 
 
 
 def _subject(statement: Any) -> Token | None:
-    """Return the word that a statement says something of; None where it is none."""
+    """Return the word that a statement constrains, or None."""
     match statement:
         case tree.Assignment((word,), _) | tree.Comparison(tree.Name(word), _, _):
             found: Token = word
@@ -297,7 +300,7 @@ def _of_numbers(statement: Any, operator: str, name: str, attribute: Attribute, 
 
 
 def _nothing_left(clauses: Sequence[Clause], block: tree.Block, rows: Rows, scope: Scope) -> Any:
-    """No row meets everything: the row that misses the fewest, by the least, and what it has instead."""
+    """Return the error if no row meets all requirements, with the row that misses the fewest by the least."""
     import numpy as np
 
     missed = np.sum([~clause.met for clause in clauses], axis=0)

@@ -36,9 +36,9 @@ NO_PARAMETERS = ("problem", "minimize", "maximize", "estimate", "solve")
 
 @dataclass
 class Importer:
-    """Collects the statements of a document and of all that it imports; ``names`` grows by a file each.
+    """A collector of the statements of a document and its imports; ``names`` grows by one for each file.
 
-    A file is read once: where it is imported again, what it says is there already.
+    Each file is read once.
     """
 
     files: Files
@@ -48,7 +48,7 @@ class Importer:
     seen: set[Path] = field(default_factory=set)
 
     def expand(self, statements: tuple[Any, ...], folder: Path, chain: tuple[Path, ...]) -> list[Any]:
-        """Return the statements with every import replaced by what it brings."""
+        """Return the statements with every import replaced by its statements."""
         out: list[Any] = []
         for statement in tree.unfolded(statements, ("import",)):
             if isinstance(statement, tree.Block) and statement.words[0] == "import":
@@ -139,7 +139,7 @@ _OWN_WORDS = ("problem", *SENSES, REQUIRE, "subject", "solve")
 
 @dataclass
 class Sorted:
-    """The top level's statements by what they are."""
+    """The statements of the top level by kind."""
 
     problem: list[tree.Block] = field(default_factory=list)
     goals: list[tree.Block | tree.Goal] = field(default_factory=list)
@@ -154,7 +154,9 @@ class Sorted:
 
 @dataclass(frozen=True)
 class Resolved:
-    """What resolution gives: the spec (None where it is unusable), all diagnostics, the texts and files it read."""
+    """The result of resolution: the spec (None after an error), all diagnostics, and the texts and files that
+    it read.
+    """
 
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
@@ -171,7 +173,7 @@ def resolve(
     seed: int | None = None,
     outside: bool = False,
 ) -> Resolved:
-    """Resolve a document. ``folder`` is where the spec's files are looked up."""
+    """Resolve a document. ``folder`` contains the files of the spec."""
     report = Report()
     files = Files(folder, outside)
     importer = Importer(files, report, [document.file], {document.file: document.text})
@@ -367,9 +369,9 @@ def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
 
 
 def asked_of_plan(parts: Sorted, family: Family, facts: Any, scope: Scope) -> dict[str, Any]:
-    """What a spec asks of its plan: its quantities of its own, its goal and its comparisons, by their fields.
+    """Return the user-defined quantities, the objective and the comparisons of a spec, by field.
 
-    Where the facts are unusable nothing is said of what names them.
+    If the facts are unusable, errors in names that they define are not reported.
     """
     report_repeats(parts.goals, "a spec has one goal", "remove this line", scope)
     own = OwnQuantities(parts.lets if facts is not None else (), family, facts, scope)

@@ -1,4 +1,4 @@
-"""Scope of an expression: names, random values, and where errors are reported."""
+"""The scope of an expression: names, random values, and the report for errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OutOfRangeError(Exception):
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws ``count`` values for one item; ``accept`` says which values the item allows."""
+    """Draws of ``count`` values for one item; ``accept`` tests if the item allows a value."""
 
     seed: int
     place: str
@@ -39,9 +39,9 @@ class Draws:
         turn: int,
         accept: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
     ) -> NDArray[np.float64]:
-        """Return the values of one call; normal and mixture are drawn again where the item does not allow them.
+        """Return the values of one call; values of normal and mixture that the item does not allow are drawn again.
 
-        Raises OutOfRangeError where a thousand rounds do not give enough acceptable values.
+        Raises OutOfRangeError if a thousand rounds do not give enough acceptable values.
         """
         import numpy as np
 
@@ -68,7 +68,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Word:
-    """What a param is that stands for a word; ``span`` is where that param is defined."""
+    """The value of a param that means a word; ``span`` is its definition."""
 
     text: str
     span: Span
@@ -82,7 +82,7 @@ class Value(NamedTuple):
 
 
 class MistakeError(Exception):
-    """Ends the evaluation of one item with its diagnostic; None where the cause has been told already."""
+    """The end of the evaluation of one item, with its diagnostic, or None if the cause was reported."""
 
     def __init__(self, diagnostic: Diagnostic | None) -> None:
         self.diagnostic = diagnostic
@@ -95,7 +95,7 @@ class TooManyMistakesError(Exception):
 
 @dataclass(frozen=True)
 class Renamed:
-    """A word of an earlier release: where it is, what it was, and the word of today."""
+    """A word of an earlier release: its place, the former word and the current one."""
 
     span: Span
     was: str
@@ -104,9 +104,9 @@ class Renamed:
 
 @dataclass
 class Report:
-    """What all parts of one resolution share: the diagnostics so far, the one currency, names of unusable blocks.
+    """The shared state of a resolution: the diagnostics so far, the currency, and the names of unusable blocks.
 
-    Raises TooManyMistakesError at one diagnostic more than is told.
+    Raises TooManyMistakesError at one diagnostic more than the limit.
     """
 
     found: list[Diagnostic] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression may refer to. ``draws`` is None where random values stay distributions."""
+    """The names that an expression can use. ``draws`` is None if random values stay distributions."""
 
     files: tree.FileNames
     report: Report

@@ -29,9 +29,9 @@ _NUMERIC_FORMS = ("quantity", "range", "distribution")
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table: its place, the dotted path it fills, its declaration, its unit's factor.
+    """One column of the table: its place, the dotted path that it sets, its declaration, and the factor of its unit.
 
-    One that is ``asked`` fills nothing: requirements alone look at it, in its unit's ``dimension``.
+    A column that is ``asked`` sets no attribute: only requirements use it, in the ``dimension`` of its unit.
     """
 
     index: int
@@ -55,9 +55,9 @@ def column_of(
     context: BlockContext,
     asked: frozenset[str] = frozenset(),
 ) -> Column | None:
-    """What a column is by its head; ``asked`` are the heads of columns that count though they fill no attribute.
+    """Return the column of a head, or None after an error, which is reported.
 
-    None where it is nothing, with the reason in the report.
+    ``asked`` are heads of columns that set no attribute but are used by requirements.
     """
     report, span = context.scope.report, raw.cell_span(-1, index)
     match = _HEADER.match(cell)
@@ -118,7 +118,7 @@ def _current_path(node_type: type[Node], path: str, span: Span, report: Report) 
 
 
 def attribute(node_type: type[Node], path: str) -> tuple[str, Item] | None:
-    """Return the field and the declaration behind a dotted path as tables write it; None where there is none."""
+    """Return the field and the declaration of a dotted path in a table, or None."""
     return _find(node_type, path.split("."))
 
 

@@ -2,9 +2,9 @@
 
     name, map.tasks, map.avg [s], jobs.low, jobs.high, deadline [min], penalty [USD]
 
-A comma-separated file, or a tab-separated one (``.tsv``, or a header with tabs). Items written in the block's braces
-hold for all rows; ``require { ... }`` among them says which rows count. Numbers go straight into arrays; a file that
-is not plain is read again cell by cell, to say exactly what is wrong where.
+The file is separated by commas, or by tabs (``.tsv``, or a header with tabs). Items in the braces of the block apply to
+all rows; ``require { ... }`` among them selects rows. Numbers go straight into arrays. A file that is not plain is read
+again cell by cell to report each error at its place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def resolve_table(
     context: BlockContext,
     block: BlockTree,
 ) -> Sequence[Node]:
-    """Return the columns of a table's rows; empty where the table is wrong, with the reasons in the report."""
+    """Return the columns of the rows of a table; empty if the table is wrong, with the reasons in the report."""
     report = context.scope.report
     before = len(report.found)
     table = context.files.shown(source.written)
@@ -95,7 +95,7 @@ def _row_span(raw: RawTable, row: int) -> Span:
 
 
 def _attributes(columns: Sequence[Column], reader: CellReader, names: Sequence[str]) -> dict[str, Attribute]:
-    """What requirements may say something of: the columns that blocks are made of."""
+    """Return the attributes for requirements: the columns of the blocks."""
     found = {NAME_COLUMN: Attribute(as_words=lambda: names)}
     for column in columns:
         if column.item is None or (not column.numeric and column.item.form == "names"):

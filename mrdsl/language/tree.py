@@ -1,4 +1,4 @@
-"""The syntax tree: what was written, with every token's place, before any name has a meaning.
+"""The syntax tree: the written text, with the place of every token, before names have a meaning.
 
 Nodes are named tuples: immutable, and cheap enough for a spec of a hundred thousand lines.
 """
@@ -96,7 +96,7 @@ class Interval(NamedTuple):
 
 
 class Index(NamedTuple):
-    """``[1..1000]`` behind a block's name."""
+    """``[1..1000]`` after the name of a block."""
 
     open: Token
     low: Any
@@ -132,9 +132,9 @@ class Comparison(NamedTuple):
 
 
 class Alike:
-    """Braced blocks one after the other that are written alike, ``WORD NAME { ... }``: a tree only where asked for one.
+    """Consecutive blocks with braces that are written alike, ``WORD NAME { ... }``; trees are made on request.
 
-    ``rows`` says for each how it is written and where; ``parse`` makes the :class:`Block` of a row.
+    ``rows`` has the form and place of each; ``parse`` makes the :class:`Block` of a row.
     """
 
     def __init__(self, rows: Sequence[Row], parse: Callable[[Row], Block]) -> None:
@@ -174,9 +174,7 @@ def first_block(statement: Block | Alike) -> Block:
 
 
 def unfolded(statements: Iterable[Any], words: Container[str]) -> Iterator[Any]:
-    """Yield the statements, with a tree of each block where such that are written alike begin with one of some
-    words.
-    """
+    """Yield the statements; blocks that are written alike and begin with one of the words become trees."""
     for statement in statements:
         if statement.__class__ is Alike and statement.word in words:
             yield from statement.blocks()
@@ -262,18 +260,18 @@ def names_in(node: Any) -> Iterator[Token]:
 
 
 def span_of(files: FileNames, node: Any) -> Span:
-    """Where a node or token stands."""
+    """Return the place of a node or token."""
     return files.span(first_token(node), last_token(node))
 
 
 def header_span(files: FileNames, node: Block) -> Span:
-    """Where a block's words stand, without its body."""
+    """Return the place of the words of a block, without its body."""
     end = node.call or (node.more[-1] if node.more else node.indexed or node.words[-1])
     return files.span(node.words[0], last_token(end))
 
 
 def word_text(token: Token) -> str:
-    """Return a word's text: the name itself, or what stands between its quotes."""
+    """Return the text of a word: the name itself, or the text between its quotes."""
     return unquote(token) if token.type == "STRING" else str(token)
 
 
@@ -281,7 +279,7 @@ _ESCAPES = {"n": "\n", "t": "\t"}
 
 
 def unquote(token: str) -> str:
-    """What a quoted string means; a backslash takes the next character as it is, but for ``\\n`` and ``\\t``."""
+    r"""Return the text of a quoted string; a backslash takes the next character literally, except ``\n`` and ``\t``."""
     inner = token[1:-1]
     if "\\" not in inner:
         return inner

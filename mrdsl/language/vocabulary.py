@@ -37,16 +37,12 @@ class Vocabulary:
         return (*self.singles, *self.repeated)
 
     def is_single(self, block: tree.Block, word: str = "") -> bool:
-        """Return True if a block is a single one; where a word may be either, a name behind it makes it a
-        repeated one.
-        """
+        """Return True if a block is a single one; if a word can be both, a name after it makes it a repeated one."""
         word = word or tree.word_text(block.words[0])
         return word in self.singles and not (word in self.repeated and len(block.words) > 1)
 
     def short_form(self, word: str) -> tuple[str, Block, Item] | None:
-        """Return the field, the block and the item that ``word = value`` gives where the word is a block's;
-        else None.
-        """
+        """Return the field, the block and the item that ``word = value`` sets if the word is a block's, or None."""
         name, block = self.singles.get(word, ("", None))
         if block is None or not block.short:
             return None
@@ -106,7 +102,7 @@ _RANGE_WORDS = ("to", "until", "and")
 
 
 def money_sign(text: str, position: int) -> str:
-    """For a currency's sign at a position of a text: the amount before or behind it with the currency's name."""
+    """Return the amount with the name of its currency, for a currency sign at a position of a text."""
     currency = _SIGNS.get(text[position])
     if currency is None:
         return ""
@@ -119,7 +115,7 @@ def money_sign(text: str, position: int) -> str:
 
 
 def thousands_apart(text: str, position: int) -> str:
-    """For a digit group behind a space or an apostrophe, as in `1 200`: what to write; empty for anything else."""
+    """Return the correction of a digit group after a space or an apostrophe, as in `1 200`, or ""."""
     start = max(text.rfind("\n", 0, position) + 1, position - 20)
     for match in _APART.finditer(text, start):
         if match.start() < position <= match.end():
@@ -128,7 +124,7 @@ def thousands_apart(text: str, position: int) -> str:
 
 
 def comma_in_number(text: str, number: Token) -> tuple[str, str]:
-    """For a number that a statement starts with and a comma joins to another: what is wrong, and what to write."""
+    """Return the mistake and the correction if a comma joins two numbers at the start of a statement."""
     end = (number.start_pos or 0) + len(number)
     before = text[max(0, end - 40) : end]
     thousands = _THOUSANDS.search(before)
@@ -143,7 +139,7 @@ def comma_in_number(text: str, number: Token) -> tuple[str, str]:
 
 
 def words_between(before: Token | None, at: Token, text: str) -> str:
-    """For what follows a finished value: `9 to 10`, `USD 0.192` and `USD per h` as they are written here."""
+    """Return the correction of words after a finished value: `9 to 10`, `USD 0.192` and `USD per h`."""
     if before is None:
         return ""
     line = text[text.rfind("\n", 0, at.start_pos or 0) + 1 : at.start_pos]
@@ -158,7 +154,7 @@ def words_between(before: Token | None, at: Token, text: str) -> str:
 
 
 def dash_range(node: Any) -> str:
-    """For the difference of two numbers where a range may stand: the range."""
+    """Return the range for a difference of two numbers that was meant as one."""
     match node:
         case tree.Sum((tree.Number() as low, "-", tree.Number() as high)):
             return f"a range is written `{_written(low)}..{_written(high)}`"
@@ -185,7 +181,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def name_text(word: str) -> str:
-    """Return a name as a spec has it: in quotes where it is no word of the grammar."""
+    """Return a name as a spec has it: in quotes if it is not a word of the grammar."""
     return word if _NAME.fullmatch(word) else quoted(word)
 
 

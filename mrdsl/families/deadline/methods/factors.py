@@ -44,7 +44,9 @@ class Direct:
 
 
 def _factorized(matrix: sparse.csr_matrix, most: int) -> Callable[[Floats], Floats]:
-    """Return solves with a factor of the matrix; raises LinAlgError or RuntimeError where it is singular."""
+    """Return a function that solves with a factor of the matrix; raises LinAlgError or RuntimeError if it is
+    singular.
+    """
     if matrix.shape[0] <= most:
         dense = scipy.linalg.cho_factor(matrix.toarray(), overwrite_a=True, check_finite=False)
         return lambda right: np.asarray(scipy.linalg.cho_solve(dense, right, check_finite=False))
