@@ -15,7 +15,8 @@ import mrdsl
 from mrdsl.families.hybrid.checks import check, mean_arrivals
 from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
 from mrdsl.families.hybrid.guarantees import control_of, guarantee, shortfall
-from mrdsl.families.hybrid.methods.controller import Controlled, Tasks, allocate, book
+from mrdsl.families.hybrid.methods.bookings import book
+from mrdsl.families.hybrid.methods.controller import Controlled, Tasks, allocate
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.spec.schema import Distribution

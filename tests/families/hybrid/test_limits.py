@@ -12,8 +12,9 @@ import mrdsl
 from mrdsl.contracts.pipeline import PIECES, Draft, last_draft
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.watching import stopped_by
+from mrdsl.families.hybrid.methods.baselines import always_outsource, never_outsource, threshold
 from mrdsl.families.hybrid.methods.calendar import calendar
-from mrdsl.families.hybrid.methods.controller import always_outsource, control, never_outsource, threshold
+from mrdsl.families.hybrid.methods.controller import control
 
 TEXT = """problem hybrid "Long"
 seed = 11

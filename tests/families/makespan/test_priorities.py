@@ -12,9 +12,9 @@ import pytest
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Limits, Termination
+from mrdsl.families.makespan.methods.balanced_pools import divide
 from mrdsl.families.makespan.methods.constraint_programming import where_installed
 from mrdsl.families.makespan.methods.orders import johnson
-from mrdsl.families.makespan.methods.pools import divide
 from mrdsl.families.makespan.methods.priorities import Judge, Order, order_of, priorities
 from mrdsl.families.makespan.schedule import Batch, Floats, batch_of
 from mrdsl.simulation.slots import Integers, makespans

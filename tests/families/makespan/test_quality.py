@@ -8,8 +8,8 @@ import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.resources import resource
 from mrdsl.families.makespan.methods import orders as steps
+from mrdsl.families.makespan.methods.balanced_pools import balanced_pools
 from mrdsl.families.makespan.methods.genetic import genetic
-from mrdsl.families.makespan.methods.pools import balanced_pools
 from mrdsl.families.makespan.methods.slot_search import slot_search
 from mrdsl.families.makespan.verify import verify
 

@@ -9,9 +9,9 @@ import mrdsl
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.makespan import lower_bounds as bounds
 from mrdsl.families.makespan.lower_bounds import lower_bounds
-from mrdsl.families.makespan.methods import pools
+from mrdsl.families.makespan.methods import balanced_pools
+from mrdsl.families.makespan.methods.balanced_pools import divide
 from mrdsl.families.makespan.methods.genetic import Effort
-from mrdsl.families.makespan.methods.pools import divide
 from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.spec.spec import Spec
 from tests.families.makespan.batches import Row, spec
@@ -91,7 +91,7 @@ def test_the_gap_is_kept(gap: float) -> None:
 
 def test_searches_of_many_pools_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many jobs there are, genetic searches of pools place ``SEARCHED`` jobs at most."""
-    monkeypatch.setattr(pools, "SEARCHED", 50_000)
+    monkeypatch.setattr(balanced_pools, "SEARCHED", 50_000)
     batch = batch_of(wide(1, 30, 40, 20))
     division = divide(batch, Effort(20, 12, 4), np.random.default_rng(1))
     assert 0 < division.searched <= 50_000
@@ -103,7 +103,7 @@ def test_a_division_stops_when_it_is_told_to() -> None:
 
     def judge(*arguments: object) -> object:
         seen.append(1)
-        return pools.makespans(*arguments)  # type: ignore[arg-type]
+        return balanced_pools.makespans(*arguments)  # type: ignore[arg-type]
 
     divide(batch, Effort(20, 12, 4), np.random.default_rng(1), judge=judge, stop=lambda: True)  # type: ignore[arg-type]
     assert len(seen) == 1

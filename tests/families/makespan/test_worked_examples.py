@@ -10,7 +10,7 @@ import mrdsl
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.families.makespan.methods import orders as steps
-from mrdsl.families.makespan.methods.pools import balanced_pools
+from mrdsl.families.makespan.methods.balanced_pools import balanced_pools
 from mrdsl.families.makespan.schedule import PoolOrder, batch_of, simulate
 from mrdsl.families.makespan.verify import verify
 from mrdsl.spec import Spec

@@ -10,8 +10,6 @@ The private cloud that every hybrid policy drives: queues of tasks, VMs, and the
 
 Within a queue the oldest tasks run first, so that older tasks never have more work left than younger ones. Time within
 a slot: tasks arrive, the policy decides, the chosen tasks run for one slot, admitted tasks join the queue at its end.
-
-Policies to hold the controller of paper 004 and the calendar against: they look neither at prices nor ahead.
 """
 
 from __future__ import annotations
@@ -23,11 +21,9 @@ from dataclasses import dataclass, field, replace
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Result, SolutionStatus, Termination
-from mrdsl.core.rounding import floor
 from mrdsl.families.hybrid.checks import unpromised
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 from mrdsl.families.hybrid.guarantees import Guarantee, control_of, guarantee
-from mrdsl.families.hybrid.methods.bookings import book
 from mrdsl.families.hybrid.plan import Cost, HybridPlan, QueueRun
 from mrdsl.families.hybrid.workload import Counts, arrivals_of, rows_of
 from mrdsl.spec.spec import Spec
@@ -293,60 +289,3 @@ def _serve(queue: Controlled, slot: int, running: int, vms: int, weights: Contro
     change = queue.constants.epsilon - running - offered if busy else -vms
     queue.persistence = max(queue.persistence + change, 0.0)
     queue.persistence_max = max(queue.persistence_max, queue.persistence)
-
-
-def always_outsource(draft: Draft) -> Draft:
-    """Return every task goes outside: an upper bound on what a sensible policy costs."""
-    return _serve_oldest(draft, keep_private=False, outsource=True)
-
-
-def never_outsource(draft: Draft) -> Draft:
-    """First come, first served in the private cloud; what cannot start in time is rejected, whatever that means for the
-    acceptance."""
-    return _serve_oldest(draft, keep_private=True, outsource=False, acceptance=0.0)
-
-
-def threshold(draft: Draft) -> Draft:
-    """First come, first served in the order of the spec; what cannot end in time is outsourced, none is rejected."""
-    return _serve_oldest(draft, keep_private=True, outsource=True, acceptance=1.0)
-
-
-def _serve_oldest(draft: Draft, keep_private: bool, outsource: bool, acceptance: float = 1.0) -> Draft:
-    facts: HybridFacts = draft.spec.facts
-    tasks = [Tasks(queue) for queue in facts.queues]
-    arrivals = arrivals_of(facts, draft.seed)
-    peaks: dict[str, int] = {}
-    for vm in facts.vms:
-        members = [i for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
-        free = [vm.available] * (facts.horizon + max(queue.delay for queue in facts.queues) + 2)
-        first = [0] * len(members)
-        for slot, came in enumerate(draft.paced(rows_of(arrivals[:, members]))):
-            for place, index in enumerate(members):
-                submitted = came[place]
-                kept: list[tuple[int, int]] = []
-                if keep_private:
-                    queue = facts.queues[index]
-                    kept, first[place] = book(free, slot, queue, submitted, 0, first[place])
-                _account(tasks[index], slot, submitted, kept, outsource, acceptance)
-        peaks[vm.name] = vm.available - min(free[: facts.horizon])
-    bounds = [Bounds(delay=queue.delay) for queue in facts.queues]
-    plan = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
-    least = lower_bound(facts, arrivals) if outsource else None
-    return replace(draft, plan=plan.plan, value=plan.value, bound=least)
-
-
-def _account(
-    tasks: Tasks, slot: int, submitted: int, placed: list[tuple[int, int]], outsource: bool, acceptance: float
-) -> None:
-    """Books the fate of one slot's tasks of one queue."""
-    tasks.submitted += submitted
-    booked = sum([count for _, count in placed])
-    tasks.admitted += booked
-    tasks.finished += booked
-    if placed:
-        tasks.worst_delay = max(tasks.worst_delay, placed[-1][0] + tasks.queue.size - 1 - slot)
-    rest = submitted - booked
-    allowed = int(floor((1.0 - acceptance) * tasks.submitted)) - tasks.rejected
-    rejected = rest if not outsource else min(rest, max(allowed, 0))
-    tasks.rejected += rejected
-    tasks.outsourced += rest - rejected
