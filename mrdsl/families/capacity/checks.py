@@ -1,4 +1,4 @@
-"""What can be wrong with a capacity spec beyond its schema, and promises that no cluster can keep."""
+"""Checks of a capacity spec beyond its schema, and of constraints that no cluster can meet."""
 
 from __future__ import annotations
 
@@ -144,9 +144,7 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield one note on expected jobs that are no whole number: what is beyond the whole ones is neither run nor paid
-    for.
-    """
+    """Yield one note if numbers of expected jobs are fractional: the plan neither runs nor charges the fractions."""
     classes = facts.classes
     broken = list(matching(classes, lambda c: ceiling(c("jobs.high")) > floor(c("jobs.high"))))
     if not broken:

@@ -65,8 +65,9 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
 
 
 def limit_of_time(spec: Spec, node: JobClass, limit: float) -> tuple[Span | None, str]:
-    """Return the line that limits the time of a class to ``limit``, and how it begins: the deadline, or what is
-    tighter.
+    """Return the span and the opening words of the line that limits a class's time to ``limit``.
+
+    That is the deadline or a tighter comparison.
     """
     if limit != node.deadline:
         for constraint in spec.constraints:
@@ -152,10 +153,10 @@ class Promise:
 
 
 def promises_of(spec: Spec) -> tuple[Promise, ...]:
-    """What a spec that has passed its checks promises about runs, in the order of classes.
+    """Return the service levels that a checked spec requires of runs, in the order of classes.
 
     ``guarantee = p95`` limits the deadline, or ``completion(c) <= t`` if that is tighter. ``on_time(c) >= 99 %`` limits
-    the deadline; it replaces an estimate if the class has neither ``guarantee`` nor ``completion(c) <= t``, which
+    the deadline. It replaces the estimate of a class that has neither ``guarantee`` nor ``completion(c) <= t``, which
     limits the average.
     """
     facts: CapacityFacts = spec.facts
@@ -195,9 +196,9 @@ def users_submit(spec: Spec, index: int) -> bool:
 
 
 def by_estimate(spec: Spec, plan: CapacityPlan, promise: Promise) -> bool:
-    """Return True if the upper estimate keeps a promise and is a bound.
+    """Return True if the upper estimate meets a service level and is a bound.
 
-    No more jobs are there at once than it knows of, and nothing that it does not know goes wrong.
+    It is a bound if no more jobs are concurrent than it assumes and no disturbance occurs that it leaves out.
     """
     kept = bool(plan.completion_upper[promise.index] <= promise.limit * (1.0 + FEASIBILITY))
     if not kept or not users_submit(spec, promise.index):
@@ -235,7 +236,7 @@ def mentions_on_time(constraint: Constraint) -> bool:
 
 
 def without_promises(spec: Spec) -> Spec:
-    """Return the spec without comparisons of ``on_time``: what a formula can plan for."""
+    """Return the spec without comparisons of ``on_time``, so that a formula can plan for it."""
     return replace(spec, constraints=tuple(each for each in spec.constraints if not mentions_on_time(each)))
 
 
@@ -258,7 +259,7 @@ def refuse_promises(spec: Spec, what: str) -> None:
 
 
 def check_promises(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield comparisons of ``on_time`` that say no share to reach, and promises about classes that never run."""
+    """Yield comparisons of ``on_time`` that set no minimum share, and service levels of classes that never run."""
     wrong = [each for each in spec.constraints if mentions_on_time(each) and _level(each) is None]
     for constraint in wrong:
         yield error(
@@ -315,7 +316,7 @@ def serves(spec: Spec) -> bool:
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:
-    """Refuse comparisons beside those that are ``known``.
+    """Reject comparisons other than those that are ``known``.
 
     Raises MrdslError with one diagnostic each.
     """

@@ -19,14 +19,14 @@ from mrdsl.spec.spec import Spec
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """What to rent and whom to turn away; the cost's parts, estimates beside deadlines, jobs of each class."""
+    """Report the VMs to rent, the cost breakdown, estimates, deadlines, and the jobs of each class."""
     plan = result.plan
     assert isinstance(plan, CapacityPlan)
     return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec, plan.wholeness))
 
 
 def _bought(plan: CapacityPlan) -> dict[str, float]:
-    """How many VMs of which type are rented in which way."""
+    """Return the number of VMs by type and purchase option."""
     if plan.mix is None:
         found = {f"{plan.vm} on demand": plan.on_demand, f"{plan.vm} reserved": plan.reserved}
     else:
@@ -52,7 +52,7 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
 
 
 def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
-    """What the plan's cost consists of."""
+    """Return the parts of the plan's cost."""
     away = _penalties(plan)
     if plan.mix is not None:
         return {**_cost_of_offers(spec, plan.mix), **away}
@@ -62,7 +62,7 @@ def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
 
 
 def _cost_of_offers(spec: Spec, mix: Mixture) -> dict[str, float]:
-    """What the VMs of each type cost by the way they are bought, fees included; nothing of what is not bought."""
+    """Return the cost of VMs by type and purchase option, fees included; unused options are left out."""
     market = market_of(spec.facts)
     prices = dict(zip(market.ways, market.prices.tolist(), strict=True))
     costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in mix.bought if each.vms}
@@ -70,7 +70,7 @@ def _cost_of_offers(spec: Spec, mix: Mixture) -> dict[str, float]:
 
 
 def _penalties(plan: CapacityPlan) -> dict[str, float]:
-    """What rejected jobs cost by class, the dearest classes first; the others together."""
+    """Return the cost of rejected jobs by class, the most expensive first; a last entry sums up the others."""
     order = plan.penalty.argsort(kind="stable")[::-1]
     dearest = {f"rejected {plan.names[i]}": float(plan.penalty[i]) for i in order[:SHOWN].tolist() if plan.penalty[i]}
     others = float(plan.penalty[order[SHOWN:]].sum())

@@ -33,7 +33,10 @@ Shared = tuple[int, int, str, float, float, float]
 
 
 def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
-    """Return the one cluster of a plan. Raises TargetError where the plan has fractions of VMs, or no VM."""
+    """Return the one cluster of a plan.
+
+    Raises TargetError if the plan has fractions of VMs, or no VM.
+    """
     if not plan.whole:
         raise TargetError(
             "the plan has fractions of VMs and jobs, which nobody can rent or run", "solve it without --relax"
@@ -75,8 +78,9 @@ def _some(vm: str, lane: str, count: float, price: float | None) -> Iterator[Gro
 
 
 def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]:
-    """Return the classes that have jobs; each weighs what its slots take of all VMs, since tasks are of different
-    sizes.
+    """Return the classes that have jobs.
+
+    The weight of a class is the part of all VMs that its slots take, since tasks differ in size.
     """
     per_vm = slots_on_types(facts)
     every = float(plan.vms.sum())
@@ -111,7 +115,7 @@ def _shares(plan: CapacityPlan) -> Iterator[Shared]:
 
 
 def _tasks(node: JobClass, vm: str, slots: tuple[float, float], per_vm: tuple[int, int]) -> Iterator[Tasks]:
-    """What the class runs on the type, each kind with its slots as a whole number."""
+    """Yield the tasks of the class on the type, by kind, with a whole number of slots."""
     row = next((each for each in node.on if each.name == vm), None)
     speed = 1.0 if row is None else row.speed
     there = node if row is None or not row.described else described_on(node, row)
@@ -155,5 +159,5 @@ def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
 
 
 def targets() -> tuple[Target, ...]:
-    """Return what plans are exported to."""
+    """Return the export targets."""
     return TARGETS

@@ -1,4 +1,4 @@
-"""Forms of a capacity spec: how VMs are bought, what describes their types, and what of a plan is whole."""
+"""Forms of a capacity spec: purchase options, descriptions of VM types, and the integrality of a plan."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from mrdsl.spec.spec import Spec
 
 
 def is_plain(facts: CapacityFacts) -> bool:
-    """Return True if VMs are as in the paper: of one type, on demand and under one contract, as many as wanted; and
-    slots too:
-    each takes as much of every resource of a VM."""
+    """Return True if VMs and slots are as in the paper.
+
+    VMs are then of one type, on demand and under one contract, without a quota. A slot takes the same part of every
+    resource of a VM.
+    """
     if not is_bought_plainly(facts):
         return False
     if not has_containers(facts):
@@ -34,14 +36,14 @@ def is_bought_plainly(facts: CapacityFacts) -> bool:
 
 
 def has_slots_for_all(facts: CapacityFacts) -> bool:
-    """Return True if classes say slots alone: no containers, nothing of single types, no choice of types."""
+    """Return True if classes have ``slots`` alone: no containers, no blocks for single types, no choice of types."""
     if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
         return False
     return not has_containers(facts)
 
 
 def has_containers(facts: CapacityFacts) -> bool:
-    """Return True if some class says what a task takes of a VM."""
+    """Return True if some class has a ``container``."""
     return any(
         any(path.startswith("container.") for path in part.values)
         if isinstance(part, Columns)

@@ -68,8 +68,9 @@ def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | Non
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
     """Choose the solver of a spec.
 
-    ``calibrated`` serves constraints about runs, HiGHS P2, SCIP the nonlinear forms; ``direct`` what it solves exactly
-    (the relaxation) or far faster. With several VM types, or VMs that classes do not share, classes times lanes count.
+    ``calibrated`` serves service levels of runs, HiGHS serves P2, and SCIP serves the nonlinear forms. ``direct``
+    serves specs that it solves exactly (the relaxation) or far faster. With several VM types, or VMs that classes do
+    not share, the number of classes times lanes decides.
     """
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"

@@ -38,9 +38,9 @@ from mrdsl.spec.spec import Spec
 
 @dataclass(frozen=True)
 class Prices:
-    """What VMs cost for one period, in the spec's currency, and how many are reserved.
+    """Prices of VMs for one period, in the spec's currency, and the number of reserved VMs.
 
-    ``reserved`` equals ``on_demand`` and ``available`` is 0 where the spec reserves none.
+    If the spec reserves none, ``reserved`` equals ``on_demand`` and ``available`` is 0.
     """
 
     vm: str
@@ -57,13 +57,12 @@ class Prices:
 class Instance:
     """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
 
-    ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
-    ``limits`` are the slots of one job between which they hold; ``allowed`` says whose tasks a VM holds.
-    ``deadline`` is what the spec says, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in
-    ``subject to``.
-    ``stages`` counts those of each class, 0 where it has none; ``dags`` has them by class.
-    ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
-    ``wholeness`` is what of a plan is whole, see :mod:`mrdsl.families.capacity.forms`.
+    ``work`` has A, B and C of the guaranteed estimate; ``estimates`` has those of every estimate, NaN if unknown.
+    ``limits`` are the slots of one job between which they hold; ``allowed`` marks classes whose tasks fit a VM.
+    ``deadline`` is the spec's, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
+    ``stages`` counts those of each class, 0 if it has none; ``dags`` has them by class. ``low`` and ``expected`` bound
+    the admitted jobs, in whole jobs. The relaxation has the same bounds, so it stays a relaxation. ``wholeness`` is the
+    integrality of a plan, see :mod:`mrdsl.families.capacity.forms`.
     """
 
     names: Sequence[str]
@@ -88,16 +87,16 @@ class Instance:
 
     @property
     def slack(self) -> Floats:
-        """``-E = D - C``, what the deadline leaves to the phases, positive; 1 of classes that can only be rejected."""
+        """Time that the deadline leaves to the phases [s], ``-E = D - C`` > 0; 1 if a class can only be rejected."""
         return np.where(self.never, 1.0, self.completion_limit - self.work.constant)
 
     def kept(self) -> NDArray[np.bool_]:
-        """Which promises slots within the limits keep, of classes whose tasks a VM holds."""
+        """Return True for classes whose tasks fit a VM and that can meet their time limit with slots in the limits."""
         return np.asarray(self.allowed & estimates.kept(self.work, self.completion_limit, self.limits))
 
     @cached_property
     def never(self) -> NDArray[np.bool_]:
-        """Which classes can only be rejected: no slots keep their promise, and no job has to be admitted."""
+        """Classes that can only be rejected: no slots meet their time limit, and no job must be admitted."""
         return np.asarray(~self.kept() & (self.low <= 0.0))
 
     @property
@@ -106,8 +105,9 @@ class Instance:
         return np.where(self.never, 0.0, self.expected)
 
     def earliest(self) -> Floats:
-        """Return the time of one job with a slot for every task; in the limit of ever more slots where tasks are
-        unknown.
+        """Return the time of one job with a slot for every task [s].
+
+        If the number of tasks is unknown, it is the limit for ever more slots.
         """
         return estimates.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
 
@@ -115,8 +115,9 @@ class Instance:
     def slots_per_job(self) -> tuple[Floats, Floats]:
         """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
 
-        Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
-        :meth:`kept`, 0 of classes that can only be rejected. Whole numbers, unless the spec has fractions.
+        Correction to the paper: slots stay within the limits of the estimates' range. They are infinite if no slots
+        meet the time limit (:meth:`kept`), 0 for classes that can only be rejected, and whole unless the spec has
+        fractions.
         """
         per_vm = self.map_per_vm, self.reduce_per_vm
         slots = estimates.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
@@ -125,9 +126,9 @@ class Instance:
         return np.where(self.never, 0.0, slots[0]), np.where(self.never, 0.0, slots[1])
 
     def time_of_one_job(self) -> Floats:
-        """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough.
+        """Compute (4) on :attr:`slots_per_job` [s]: the time limit, or less if one slot of each kind is fast enough.
 
-        Of classes that can only be rejected, the promise.
+        Classes that can only be rejected have their time limit.
         """
         times = mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
         return np.where(self.never, self.completion_limit, times)
@@ -172,9 +173,9 @@ def instance_of(spec: Spec) -> Instance:
 
 @dataclass(frozen=True)
 class ClassRuns:
-    """How classes run on the one VM type: estimates, the guaranteed one, slots of a job, and slots that a VM hosts.
+    """Runs of classes on the one VM type: estimates, the guaranteed one, slots of a job, and slots per VM.
 
-    ``allowed`` says which classes may use the type, and whose tasks it holds.
+    ``allowed`` marks classes that may use the type and whose tasks fit it.
     """
 
     estimates: Mapping[str, Coefficients]
@@ -185,7 +186,7 @@ class ClassRuns:
 
 
 def class_runs_of(facts: CapacityFacts) -> ClassRuns:
-    """As the classes say, for all types or for the one that there is; for checks, method and verification alike."""
+    """Return the runs of classes, for all types or for the only one; checks, method and verification use it."""
     return kept(facts, "class_runs", lambda: _class_runs(facts))
 
 
@@ -218,10 +219,9 @@ def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
 def kept_work(
     facts: CapacityFacts, market: Market, pairs: Pairs, slots: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
-    """Return the parts of the map and of the reduce slots that do work which is not lost, (lanes, classes); 1 on firm
-    VMs.
+    """Return the parts of the map and of the reduce slots whose work is not lost, (lanes, classes); 1 on firm VMs.
 
-    ``slots`` are those of one job by lane, as if nothing were lost. 0 where more is lost than the formula is good for.
+    ``slots`` are those of one job by lane without losses. The parts are 0 if losses exceed the range of the formula.
     """
     kept = tuple(np.ones((len(market.lanes), len(facts.classes))) for _ in range(2))
     if not market.spot.any():
@@ -241,7 +241,7 @@ def kept_work(
 
 
 def _times(pairs: Pairs, vm: int, slots: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """How long one job maps and reduces on its slots; what no slots shorten counts as part of the last phase."""
+    """Compute the map and reduce times of one job on its slots [s]; the constant time is part of the last phase."""
     one = np.ones_like(slots[0])
     constant = np.maximum(pairs.work.constant[vm], 0.0)
     maps = np.where(np.isfinite(slots[0]), mapreduce.phase(pairs.work.map_work[vm], one, slots[0]), 0.0)
@@ -251,7 +251,7 @@ def _times(pairs: Pairs, vm: int, slots: tuple[Floats, Floats]) -> tuple[Floats,
 
 
 def _ages(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """Return the age of running map and reduce tasks, (types, classes); NaN where the tasks are not known."""
+    """Return the age of running map and reduce tasks [s], (types, classes); NaN if the tasks are not known."""
     shape = len(facts.vms), len(facts.classes)
     speed = np.ones(shape)
     rows = on_rows(facts)
@@ -301,12 +301,14 @@ def _hands_on(node: JobClass) -> bool:
 class Mix:
     """The numbers of a spec, by class, by VM type and by lane (see :mod:`mrdsl.families.capacity.market`).
 
-    ``map_slots``, ``reduce_slots`` and ``gamma`` have the shape (lanes, classes): the slots of one job by Theorem 4.1,
-    those for lost work included, and the VMs that they take; infinite where a class cannot run in a lane.
-    ``map_kept`` and ``reduce_kept`` are the parts of the slots that do work which is not lost. ``spot_share`` is the
-    part of a class's VM time that may be spot; ``sizes`` are those of slots where some are containers of which cores
-    and memory have to fit: ``gamma`` is then VM time, by how many slots of one kind a VM hosts. ``together`` says whose
-    jobs all stay on one type. The rest is as :class:`mrdsl.families.capacity.instance.Instance` has it.
+    ``map_slots``, ``reduce_slots`` and ``gamma`` have the shape (lanes, classes). They are the slots of one job by
+    Theorem 4.1, those for lost work included, and the VMs that they take; infinite if a class cannot run in a lane.
+    ``map_kept`` and ``reduce_kept`` are the parts of the slots whose work is not lost. ``spot_share`` is the largest
+    part of a class's VM time on spot.
+
+    ``sizes`` are those of slots if some are containers, whose cores and memory have to fit. ``gamma`` is then VM time,
+    by the number of slots of one kind per VM. ``together`` marks classes whose jobs all stay on one type. The rest is
+    as in :class:`mrdsl.families.capacity.instance.Instance`.
     """
 
     names: Sequence[str]
@@ -346,7 +348,7 @@ class Mix:
         return np.asarray(maps * parts[0] + reduces * parts[1])
 
     def vm_cost(self, bought: Floats) -> float:
-        """What so many VMs of each offer cost for one period."""
+        """Return the cost of the given VMs of each offer for one period."""
         return float(self.market.prices @ bought)
 
     def cost(self, bought: Floats, jobs: Floats) -> float:

@@ -1,22 +1,29 @@
-"""Lanes of which some optimal plan uses none, found before anything is solved: catalogues have hundreds of them.
+"""Lanes that some optimal plan leaves unused, found before solving: catalogues have hundreds of them.
 
-Lane k *dominates* lane l where one VM of l can always be replaced by m VMs of k: m of them cost no more than the
-cheapest one of l, every class that can run on l takes on k at most m times its VMs of l, k is to be had in any number,
-and it is firm where l is. Then jobs that take V whole VMs of l take at most m V whole ones of k, at no greater cost,
-whatever the other jobs do. A class of whose VM time a part s, 0 < s < 1, may be spot has to keep that as well: a job of
-gamma VMs adds gamma (1 - s) on spot and -gamma s on firm ones to a sum that is at most 0 (:func:`_beyond_spot`), and
-adds no more of it on k than on l. Its firm jobs may hold more slots than the fewest, in fractions: on k they can hold
-as many VMs as on l, where slots for all tasks take as many there. So some optimum, whole or relaxed, leaves l empty.
-Where a class stays on one type, both lanes of a type are replaced by lanes of one other type or none is. Comparisons of
-``subject to`` other than bounds on jobs of single classes and from above on VMs of single types might forbid the
-replacement: with them nothing is left out, nor where no VM is shared between classes: then their slots have to fit VMs
-piece by piece, which this does not say. Lanes of types with contracts, quotas or masters
-stay, whether dominated or not.
+Lane k *dominates* lane l if m VMs of k can always replace one VM of l:
 
-Slots beyond the fewest: with more firm VM time a class may have more of its jobs on spot VMs.
+- m VMs of k cost no more than the cheapest one of l.
+- Every class that can run on l takes on k at most m times its VMs of l.
+- The number of VMs of k has no limit.
+- k is firm if l is.
 
-A job on any slots that keep its deadline is a plan, not on the fewest alone. `spot = 50%` weighs VM time on spot VMs
-against that on firm ones, so that slots which firm jobs hold without need may save more on spot than they cost.
+Then jobs that take V whole VMs of l take at most m V whole ones of k, at no greater cost, whatever the other jobs do.
+
+A class with a part s of its VM time on spot, 0 < s < 1, has to observe that limit as well. A job of gamma VMs adds
+gamma (1 - s) on spot, and -gamma s on firm VMs, to a sum that is at most 0 (:func:`_beyond_spot`). On k it must add no
+more than on l. Its firm jobs may hold more slots than the fewest, in fractions. On k they can hold as many VMs as on l
+if slots for all tasks take as many there. So some optimum, whole or relaxed, leaves l empty.
+
+If a class stays on one type, lanes of one other type replace both lanes of a type, or none. Comparisons of ``subject
+to`` might forbid the replacement, except bounds on jobs of single classes and upper bounds on VMs of single types. With
+other comparisons no lane is left out. The same holds if classes share no VM: their slots have to fit VMs piece by
+piece, and dominance does not cover that. Lanes of types with contracts, quotas or masters always stay.
+
+Slots beyond the fewest: with more firm VM time a class can have more of its jobs on spot VMs.
+
+A job on any slots that meet its deadline is part of a plan, not only a job on the fewest. `spot = 50%` compares VM time
+on spot VMs with that on firm ones. Slots that firm jobs hold without need may therefore save more on spot than they
+cost.
 """
 
 from __future__ import annotations
@@ -70,7 +77,7 @@ def limited_classes(mix: Mix) -> Places:
 
 
 def spare_of(mix: Mix) -> Spare:
-    """What jobs may hold: at most a slot for each task, and no more than all jobs on spot can make use of."""
+    """Return the spare slots that jobs may hold: a slot for each task, and no more than all jobs on spot can use."""
     market, limits = mix.market, mix.pairs.limits
     rows: list[tuple[int, int, bool, float, float]] = []
     firm = np.flatnonzero(~market.spot)
@@ -96,8 +103,8 @@ def spare_of(mix: Mix) -> Spare:
 def is_exact(mix: Mix) -> bool:
     """Return True if whole slots beyond the fewest reach all VM times that any slots have.
 
-    They do where the slots of which a VM hosts fewer are so many whole ones of the others, and each job may hold
-    enough of those: then every VM time is the least one and some of these slots.
+    That needs two conditions: a slot of the larger kind takes a whole number of the smaller slots, and each job may
+    hold enough of the smaller ones. Then every VM time is the least one plus some of these slots.
     """
     if mix.wholeness == NO:
         return True
@@ -124,9 +131,7 @@ def _useful(mix: Mix, index: int) -> float:
 
 
 def lacking(mix: Mix, index: int, jobs: Floats) -> float:
-    """Return the firm VM time that jobs of a class by lane lack beside those on spot VMs; 0 or less where they lack
-    none.
-    """
+    """Return the firm VM time by lane that jobs of a class lack for those on spot VMs; at most 0 if none is lacking."""
     share, spot = float(mix.spot_share[index]), mix.market.spot
     vms = np.where(jobs > 0.0, mix.gamma[:, index], 0.0) * jobs
     on_spot, firm = float(vms[spot].sum()), float(vms[~spot].sum())
@@ -147,7 +152,7 @@ class SpareSlots:
             self.entries[index] = mine[np.lexsort((self.spare.part[mine], price[mine]))]
 
     def counts(self, index: int, jobs: Floats) -> tuple[Places, Floats] | None:
-        """How many slots of which entries a class's jobs hold besides; None where no number of them is enough."""
+        """Return the entries and the numbers of additional slots of a class's jobs; None if no number is enough."""
         missing = lacking(self.mix, index, jobs)
         entries = self.entries.get(index, np.zeros(0, dtype=np.int64))
         counts = np.zeros(len(entries))
@@ -162,7 +167,7 @@ class SpareSlots:
         return None if missing > ROUNDING * max(1.0, float(jobs.sum())) else (entries, counts)
 
     def vms(self, index: int, jobs: Floats) -> Floats | None:
-        """Return the VMs by lane that these slots take; None where no number of them is enough."""
+        """Return the VMs by lane that these slots take; None if no number of slots is enough."""
         found = self.counts(index, jobs)
         if found is None:
             return None
@@ -171,7 +176,7 @@ class SpareSlots:
         return taken
 
     def of_all(self, jobs: Floats) -> tuple[Floats, Floats]:
-        """Map and reduce slots beyond the fewest of all classes, (lanes, classes); none where none are enough."""
+        """Return the map and reduce slots beyond the fewest of all classes, (lanes, classes); 0 if none are enough."""
         counts = np.zeros(len(self.spare))
         for index in self.entries:
             found = self.counts(index, jobs[:, index])
@@ -190,7 +195,7 @@ SAMPLE = 16
 
 
 def lanes_to_solve(spec: Spec) -> tuple[int, bool]:
-    """How many lanes are solved, and whether the spec has so many that dominated ones are left out."""
+    """Return the number of lanes to solve, and True if the spec has enough lanes to leave dominated ones out."""
     lanes = sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
     return (len(solved_mix(spec).market.lanes), True) if lanes > FEW else (lanes, False)
 
@@ -201,7 +206,7 @@ def leaves_lanes_out(spec: Spec) -> bool:
 
 
 def solved_mix(spec: Spec) -> Mix:
-    """Return the arrays of a spec as they are solved: without dominated lanes, where there are many lanes."""
+    """Return the arrays of a spec for solving: without dominated lanes if there are many lanes."""
     return kept(spec, "solved_mix", lambda: without_dominated(mix_of(spec), spec))
 
 
@@ -215,9 +220,9 @@ def without_dominated(mix: Mix, spec: Spec) -> Mix:
 
 
 def dominated(mix: Mix, limited: Flags) -> Flags:
-    """Return the lanes that others dominate, of lanes that dominate each other all but one, and that need not stay.
+    """Return the lanes that others dominate and that need not stay; of lanes that dominate each other, all but one.
 
-    ``limited``: types with a quota besides those of the market.
+    ``limited``: types with a quota in addition to those of the market.
     """
     market = mix.market
     scarce = (limited | np.isfinite(market.available))[market.vm_of_lane]
@@ -244,16 +249,14 @@ def _dominated(mix: Mix, scarce: Flags, stay: Flags) -> Flags:
 
 
 def _beyond_spot(mix: Mix, gamma: Floats) -> Floats:
-    """What one job adds to its class's VMs on spot beyond the part of all that may be; 0 where there is no limit."""
+    """Return the VMs that one job adds on spot beyond its class's part, (lanes, classes); 0 if there is no limit."""
     share = mix.spot_share
     limited = (share > 0.0) & (share < 1.0)
     return np.where(limited, gamma, 0.0) * (mix.market.spot[:, None] - share)
 
 
 def _most_vms(mix: Mix) -> Floats:
-    """Return the most firm VMs that one job may hold; 0 on spot, and where its class has no use for more than the
-    fewest.
-    """
+    """Return the most firm VMs that one job may hold; 0 on spot and for classes that only use the fewest."""
     vms, limits = mix.market.vm_of_lane, mix.pairs.limits
     both = (limits.map_most, mix.pairs.map_per_vm), (limits.reduce_most, mix.pairs.reduce_per_vm)
     most = sum(tasks[vms] / per_vm[vms] for tasks, per_vm in both)
@@ -264,8 +267,11 @@ def _most_vms(mix: Mix) -> Floats:
 
 @dataclass(frozen=True)
 class _Lanes:
-    """What decides which lanes dominate which: VMs of one job (infinite where there are none), those beyond its class's
-    part on spot and the most that it may hold, prices of VMs, and the lanes that stay in any case."""
+    """Data that decide which lanes dominate which.
+
+    They are the VMs of one job (infinite if it cannot run), those beyond its class's part on spot, and the most that it
+    may hold. Prices of VMs and the lanes that always stay complete them.
+    """
 
     mix: Mix
     gamma: Floats
@@ -299,7 +305,7 @@ class _Lanes:
         return found
 
     def _fits_by_vector(self, others: NDArray[np.int64], lane: int, times: Floats) -> Flags:
-        """Return True if so many VMs of other lanes have room for any slots on one of this, which do as much there."""
+        """Return True if ``times`` VMs of other lanes hold any slots of one VM of this lane and are as fast."""
         mix, market = self.mix, self.market
         assert mix.sizes is not None
         runs = np.flatnonzero(mix.possible[lane])
@@ -320,7 +326,7 @@ class _Lanes:
         return np.asarray(fits)
 
     def _times(self, lane: int) -> Floats:
-        """How many VMs of each lane cost no more than one of this; of those that cost nothing, one."""
+        """Return the number of VMs of each lane that cost no more than one VM of this lane; 1 for lanes that cost 0."""
         free = self.endless <= 0.0
         price = np.where(free, 1.0, self.endless)
         return np.where(free, 1.0, np.floor(self.cheapest[lane] * (1.0 + SAME_SUM) / price))

@@ -1,7 +1,7 @@
-"""What can be rented: kinds of VMs, the ways of buying them, and what each costs for one period.
+"""VMs to rent: kinds of VMs, their purchase options, and the cost of each for one period.
 
-A *lane* is a VM type as its VMs may be counted on: firm (on demand or reserved), or spot, which the provider may take
-back. Jobs run in a lane; VMs are bought by *offers*, several of which may serve one lane.
+A *lane* is a VM type in one reliability: firm (on demand or reserved), or spot, which the provider may reclaim. Jobs
+run in a lane; *offers* sell VMs, and several offers may serve one lane.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Offer:
 
 @dataclass(frozen=True)
 class Market:
-    """All VM types: their lanes and offers, how many VMs of each there are, and how many of them are masters.
+    """All VM types: their lanes and offers, the VMs of each, and the number of masters.
 
-    ``sunk`` is what contracts cost that are paid in any case; it is no part of a plan's cost.
+    ``sunk`` is the cost of prepaid contracts. A plan's cost does not include it.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Market:
 
     @cached_property
     def spot(self) -> NDArray[np.bool_]:
-        """Which lanes are spot."""
+        """Flags of the spot lanes."""
         return np.array([lane.spot for lane in self.lanes], dtype=bool)
 
     @cached_property
@@ -81,7 +81,7 @@ class Market:
 
     @cached_property
     def of_masters(self) -> float:
-        """What masters cost at the least: the part of the cost that every plan has."""
+        """Least cost of the masters, part of the cost of every plan."""
         return float(self.prices @ self.buy(self.masters_of_lane))
 
     @cached_property
@@ -96,17 +96,17 @@ class Market:
 
     @cached_property
     def there(self) -> Floats:
-        """How many VMs there are of each offer."""
+        """Available VMs of each offer."""
         return np.array([offer.available for offer in self.offers])
 
     def cheapest(self, offers: NDArray[np.bool_] | slice = slice(None)) -> Floats:
-        """Return the least price in each lane among all offers or some, infinite where there is none."""
+        """Return the least price in each lane among all offers or some; infinite if there is none."""
         found = np.full(len(self.lanes), np.inf)
         np.minimum.at(found, self.lane_of_offer[offers], self.prices[offers])
         return found
 
     def buy(self, needed: Floats) -> Floats:
-        """So many VMs for each lane, the cheapest first, by offer; what is not on offer is left out."""
+        """Return the VMs to buy by offer for the needed VMs of each lane, the cheapest first, as far as available."""
         bought = np.zeros(len(self.offers))
         left = needed.copy()
         for turn in self._turns:
@@ -124,7 +124,7 @@ class Market:
         return [order[rank == turn] for turn in range(int(rank.max(initial=-1)) + 1)]
 
     def lanes_at(self, of_vm: NDArray[np.int64], spot: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the lane of every pair of a type and whether it is spot; -1 where there is none."""
+        """Return the lane of every pair of a type and a spot flag; -1 if there is none."""
         places = {(lane.vm, lane.spot): number for number, lane in enumerate(self.lanes)}
         keys = zip(of_vm.tolist(), spot.tolist(), strict=True)
         return np.array([places.get(key, -1) for key in keys], dtype=np.int64)

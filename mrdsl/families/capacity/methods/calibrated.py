@@ -1,9 +1,13 @@
-"""``calibrated`` for capacity: the cheapest plan found whose promises are kept in simulation.
+"""``calibrated`` for capacity: the cheapest plan found that meets its service levels in simulation.
 
-Five steps. ``start`` takes the plan of a formula, the safe one. ``fit`` fits A, B and C of every promised class to
-simulated times and solves P2 with them, until the plan is the one that was simulated. ``probe`` moves its slots where
-fewer VMs keep the promises. ``settle`` runs the neighbours of that plan until runs decide which is the cheapest.
-``confirm`` runs the plan with seeds that no step before has seen, five times at most.
+It has five steps:
+
+- ``start`` takes the plan of a formula, the safe plan.
+- ``fit`` fits A, B and C of every class with a service level to simulated times and solves P2 with them. It repeats
+  this until the plan is the simulated one.
+- ``probe`` moves the plan's slots if fewer VMs meet the service levels.
+- ``settle`` simulates the neighbours of that plan until the runs decide which one is the cheapest.
+- ``confirm`` simulates the plan with seeds that no earlier step used, at most five times.
 """
 
 from __future__ import annotations
@@ -66,7 +70,7 @@ MORE = 4
 
 
 def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0) -> Draft:
-    """Return the plan of the upper estimate, or of the next one that has a plan: where the search begins."""
+    """Return the plan of the upper estimate, or of the next estimate that has one: the start of the search."""
     spec = in_fractions(draft.spec, "calibrated finds whole slots of classes, which their jobs share")
     refuse_types(spec, "calibrated", ONE_TYPE, ALONE)
     search = Search(spec, draft.seed, confidence, looks)
@@ -173,9 +177,10 @@ def _placed(search: Search, placement: Placement, want: Wanted, cell: Cell) -> P
 
 
 def settle(draft: Draft, evaluations: int = 24, tasks: int = 50_000_000) -> Draft:
-    """Return the cheapest neighbour of the plan that runs accept, with its paid slots used.
+    """Return the cheapest neighbour of the plan that the runs accept, and use its paid slots.
 
-    The runs of as many full ``evaluations`` are spent, and of so many ``tasks``; half of the time that is left at most.
+    The step spends at most the runs of N full ``evaluations``, the given number of ``tasks``, and half of the remaining
+    time.
     """
     if not isinstance(draft.state, tuple):
         return draft
@@ -200,10 +205,10 @@ def _chosen(search: Search, placement: Placement, before: Placement) -> Placemen
 
 
 def confirm(draft: Draft) -> Draft:
-    """Return the plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at
-    last.
+    """Run the plan with fresh seeds and enlarge it until its service levels are shown.
 
-    One of the looks is the safe plan's own: what estimates bound is less than runs may show.
+    If they are not shown at last, return the safe plan. One of the looks is for the safe plan alone: its estimates may
+    bound less than runs can show.
     """
     if not isinstance(draft.state, tuple):
         return draft
@@ -329,7 +334,7 @@ def _is_safe(search: Search) -> bool:
 def _looked(
     search: Search, plan: CapacityPlan, placement: Placement, look: int
 ) -> tuple[tuple[Evidence, ...], dict[int, Times]]:
-    """What runs with the look's own seed show of every promise, and the times of classes where one is not shown."""
+    """Return evidence on every service level from the look's seed, and the times of classes that need more."""
     trials = search.new_trials(plan, "look", look)
     trials.as_packed = plan.packing is not None
     evidence, short = [], {}
@@ -393,7 +398,7 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
 
 
 def _undecided(draft: Draft, search: Search) -> Draft:
-    """Return the safe plan, where there is one, and why the search came to none."""
+    """Return the safe plan, if there is one, and the reason why the search found no other."""
     safe = search.safe if search.shown or _is_safe(search) else None
     made = f"{search.looked} full evaluation{'' if search.looked == 1 else 's'} of {search.looks}"
     why = "the time was over" if search.stopped else f"the search was over, after {made},"
