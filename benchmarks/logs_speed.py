@@ -24,7 +24,7 @@ from backports import zstd
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.opening import chunks, open_log
 from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
-from mrdsl.exchange.logs.spark_structs import decoder, mistakes
+from mrdsl.exchange.logs.spark_events import decoder, mistakes
 
 ROUNDS = 9
 BLOCK = 2**16

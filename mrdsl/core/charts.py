@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mrdsl.core.result import Table
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

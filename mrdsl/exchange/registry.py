@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mrdsl.exchange.fair_scheduler import FairQueue
     from mrdsl.exchange.job_traces import SwimJob, TableJob
     from mrdsl.exchange.logs.formats import LogFormat
-    from mrdsl.exchange.models.naming import Written
+    from mrdsl.exchange.model_names import Written
     from mrdsl.exchange.spot_history import SpotRecord
     from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes
     from mrdsl.exchange.workflows import Workflow
@@ -304,22 +304,22 @@ MODELS: tuple[ModelWriter, ...] = (
         "lp",
         "a linear model",
         "the LP format, as GLPK, CBC, HiGHS and SCIP read it",
-        _loads("models.linear", "as_lp"),
+        _loads("model_files", "as_lp"),
         (".lp",),
         linear=True,
     ),
     ModelWriter(
-        "mps", "a linear model", "free MPS, always minimized", _loads("models.linear", "as_mps"), (".mps",), linear=True
+        "mps", "a linear model", "free MPS, always minimized", _loads("model_files", "as_mps"), (".mps",), linear=True
     ),
     ModelWriter(
         "nl",
         "any model",
         "AMPL's nl, names beside it",
-        _loads("models.nonlinear", "as_nl"),
+        _loads("model_files", "as_nl"),
         (".nl",),
         beside=(".col", ".row"),
     ),
-    ModelWriter("gms", "any model", "GAMS", _loads("models.nonlinear", "as_gams"), (".gms",), encoding="utf-8"),
+    ModelWriter("gms", "any model", "GAMS", _loads("model_files", "as_gams"), (".gms",), encoding="utf-8"),
 )
 TABLES: tuple[Writer[TableWriter], ...] = (
     Writer(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
@@ -15,10 +14,6 @@ from mrdsl.language.parsing import parse_expression
 from mrdsl.language.scope import MistakeError, Renamed, Report, Value
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.schema import Item, Node
-
-if TYPE_CHECKING:
-    pass
-
 
 NAME_COLUMN = "name"
 

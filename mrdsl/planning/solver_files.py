@@ -19,8 +19,8 @@ from mrdsl.core.output_names import is_through
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.writer import Together
-from mrdsl.exchange.models.linear import column_and_row_names
-from mrdsl.exchange.models.naming import Written
+from mrdsl.exchange.model_files import column_and_row_names
+from mrdsl.exchange.model_names import Written
 from mrdsl.exchange.registry import MODELS, SOLUTIONS, ModelWriter, by_ending, endings, listed, named, recognized
 from mrdsl.exchange.text import FormatError, decode
 from mrdsl.families.diagnosis import find_family

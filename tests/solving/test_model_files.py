@@ -14,8 +14,8 @@ import pytest
 
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
-from mrdsl.exchange.models.linear import write_mps
-from mrdsl.exchange.models.naming import plain_names
+from mrdsl.exchange.model_files import write_mps
+from mrdsl.exchange.model_names import plain_names
 from mrdsl.planning import solver_contract as contract
 from mrdsl.planning.solver_contract import CASES, Case
 from mrdsl.solving.arrays import linear_program

@@ -7,16 +7,18 @@ rolled log is the lines of its files, one file behind the other.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog, Telling
 from mrdsl.exchange.logs.opening import UnreadableLogError, numbered
 from mrdsl.exchange.logs.records import LATEST, SparkApplication, SparkJob, StageRun, moment
-
-if TYPE_CHECKING:
-    from mrdsl.exchange.logs.spark_structs import Event, ExecutorInfo, StageInfo, TaskInfo
 
 Part = tuple[str, Iterable[tuple[int, memoryview]]]
 """A file of a log, and its lines with their numbers."""
@@ -54,7 +56,6 @@ def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterato
 
     ``parts`` are the files of the log in order, each with its numbered lines but the :data:`SKIPPED` ones.
     """
-    from mrdsl.exchange.logs.spark_structs import decoder, mistakes
 
     decode, broken = decoder(), mistakes()
     application = _Application(source)
@@ -276,3 +277,117 @@ def _read(log: OpenedLog, telling: Telling) -> Iterator[SparkApplication]:
 
 
 FORMAT = LogFormat(is_event_log, _read, b'{"Event":"SparkListenerLogStart"}\n')
+
+
+class TaskInfo(Struct, gc=False):
+    """``Task Info``."""
+
+    index: int = struct_field(name="Index", default=-1)
+    launch: int = struct_field(name="Launch Time", default=0)
+    finish: int = struct_field(name="Finish Time", default=0)
+    failed: bool = struct_field(name="Failed", default=False)
+    killed: bool = struct_field(name="Killed", default=False)
+    speculative: bool = struct_field(name="Speculative", default=False)
+
+
+class Reason(Struct, gc=False):
+    """``Task End Reason``."""
+
+    reason: str = struct_field(name="Reason", default="")
+
+
+class ShuffleRead(Struct, gc=False):
+    """``Shuffle Read Metrics``: bytes fetched from other executors and from the own one."""
+
+    remote: int = struct_field(name="Remote Bytes Read", default=0)
+    local: int = struct_field(name="Local Bytes Read", default=0)
+
+
+class ShuffleWrite(Struct, gc=False):
+    """``Shuffle Write Metrics``."""
+
+    written: int = struct_field(name="Shuffle Bytes Written", default=0)
+
+
+class Input(Struct, gc=False):
+    """``Input Metrics``."""
+
+    read: int = struct_field(name="Bytes Read", default=0)
+
+
+class Metrics(Struct, gc=False):
+    """``Task Metrics``."""
+
+    shuffle_read: ShuffleRead | None = struct_field(name="Shuffle Read Metrics", default=None)
+    shuffle_write: ShuffleWrite | None = struct_field(name="Shuffle Write Metrics", default=None)
+    input: Input | None = struct_field(name="Input Metrics", default=None)
+
+
+class StageInfo(Struct, gc=False):
+    """``Stage Info``."""
+
+    stage: int = struct_field(name="Stage ID")
+    attempt: int = struct_field(name="Stage Attempt ID", default=0)
+    name: str = struct_field(name="Stage Name", default="")
+    tasks: int | None = struct_field(name="Number of Tasks", default=None)
+    parents: list[int] = struct_field(name="Parent IDs", default_factory=list)
+
+
+class ExecutorInfo(Struct, gc=False):
+    """``Executor Info``."""
+
+    cores: int = struct_field(name="Total Cores", default=0)
+    host: str = struct_field(name="Host", default="")
+
+
+class JobResult(Struct, gc=False):
+    """``Job Result``."""
+
+    result: str = struct_field(name="Result", default="")
+
+
+class Event(Struct, gc=False):
+    """Any event: the fields of those that matter."""
+
+    event: str = struct_field(name="Event")
+    stage: int = struct_field(name="Stage ID", default=-1)
+    attempt: int = struct_field(name="Stage Attempt ID", default=0)
+    task_type: str = struct_field(name="Task Type", default="")
+    reason: Reason | None = struct_field(name="Task End Reason", default=None)
+    task_info: TaskInfo | None = struct_field(name="Task Info", default=None)
+    metrics: Metrics | None = struct_field(name="Task Metrics", default=None)
+    stage_info: StageInfo | None = struct_field(name="Stage Info", default=None)
+    stage_infos: list[StageInfo] = struct_field(name="Stage Infos", default_factory=list)
+    stage_ids: list[int] = struct_field(name="Stage IDs", default_factory=list)
+    job: int | None = struct_field(name="Job ID", default=None)
+    job_submitted: int | None = struct_field(name="Submission Time", default=None)
+    job_ended: int | None = struct_field(name="Completion Time", default=None)
+    job_result: JobResult | None = struct_field(name="Job Result", default=None)
+    app_name: str = struct_field(name="App Name", default="")
+    app_id: str | None = struct_field(name="App ID", default=None)
+    timestamp: int | None = struct_field(name="Timestamp", default=None)
+    user: str = struct_field(name="User", default="")
+    executor: str = struct_field(name="Executor ID", default="")
+    executor_info: ExecutorInfo | None = struct_field(name="Executor Info", default=None)
+    version: str = struct_field(name="Spark Version", default="")
+    spark_properties: Any = struct_field(name="Spark Properties", default=None)
+
+    def properties_of_spark(self) -> dict[str, str]:
+        """``Spark Properties`` of an environment: an object, or pairs in some versions."""
+        found = self.spark_properties
+        if isinstance(found, dict):
+            return {intern(str(key)): intern(str(value)) for key, value in found.items()}
+        if isinstance(found, list):
+            pairs = (pair for pair in found if isinstance(pair, list) and len(pair) == 2)
+            return {intern(str(key)): intern(str(value)) for key, value in pairs}
+        return {}
+
+
+def decoder() -> Callable[[bytes | memoryview], Event]:
+    """Return the function from a line to its event."""
+    return msgspec.json.Decoder(Event).decode
+
+
+def mistakes() -> tuple[type[Exception], ...]:
+    """What the decoder raises for a line that is no event."""
+    return msgspec.DecodeError, UnicodeDecodeError, RecursionError

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mrdsl.exchange.registry import WORKFLOWS, named, names
 from mrdsl.exchange.text import FormatError
@@ -82,10 +81,6 @@ def _read(reader: str, path: str, modified: int, size: int) -> Workflow:
     workflows = named(WORKFLOWS, reader)
     assert workflows is not None, reader
     return workflows.read(path, [])
-
-
-if TYPE_CHECKING:
-    pass
 
 
 def known_names(dags: Sequence[Dag]) -> Iterator[str]:

@@ -22,8 +22,8 @@ from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.watching import DEBUG, GLANCE, is_stoppable, is_stopped, is_wanted, log
-from mrdsl.exchange.models.linear import relations, write_lp, write_mps
-from mrdsl.exchange.models.naming import plain_names
+from mrdsl.exchange.model_files import relations, write_lp, write_mps
+from mrdsl.exchange.model_names import plain_names
 from mrdsl.exchange.text import FormatError
 from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.processes import end, is_kept, signals_deferred, start

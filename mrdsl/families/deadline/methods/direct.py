@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -214,9 +213,6 @@ def _sums(spec: Spec) -> Diagnostic:
         "leave the solver to auto, or write --solver highs",
     )
 
-
-if TYPE_CHECKING:
-    pass
 
 LIMITS = Limits(time=60.0, threads=1)
 

@@ -1,26 +1,31 @@
-"""A linear program with its names as an LP or an MPS file that GLPK, CBC, HiGHS, SCIP and others read alike.
+"""Model files: LP and free MPS of a linear program, AMPL's nl and GAMS of any Pyomo model.
 
-In LP, every column stands in the goal, so that all readers see the columns in one order. A range becomes two rows, a
-constant becomes a column that is fixed at 1, and every bound is written out.
+GLPK, CBC, HiGHS, SCIP and others read LP and MPS alike. In LP, every column stands in the goal, so that all readers see
+the columns in one order. A range becomes two rows, a constant becomes a column that is fixed at 1, and every bound is
+written out.
 
 In free MPS, nothing is left to assumption, since readers differ. The program is always minimized: costs change sign if
 the goal is to maximize. The constant is a column fixed at 1: as a right side of the goal it has one sign for CBC, HiGHS
 and SCIP, the other for GLPK and lp_solve. Every bound of every integer column is written out. CBC 2.10 takes
 `` LO BOUND x0 0`` for fixed format unless the ``NAME`` line says FREE. lp_solve 5.5 cuts off optima if the goal of a
 program with whole columns has a fractional one that is fixed, so the constant's column is whole there too.
+
+Pyomo's own writers write nl, with the names in .col and .row files, and GAMS.
 """
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import LinearProgram, Names
-from mrdsl.exchange.models.naming import Written, legal_names, number, numbers
+from mrdsl.exchange.model_names import Written, legal_names, number, numbers
 
 CONSTANT = "objective_constant"
 GOAL = "goal"
@@ -230,3 +235,52 @@ def _refuse_infinite(program: LinearProgram) -> None:
     if not (np.isfinite(program.costs).all() and np.isfinite(program.coefficients).all()):
         message = "the model has a coefficient beyond the numbers that there are"
         raise MrdslError([error("number-too-large", message, None, "write smaller numbers in the spec")])
+
+
+def as_gams(stream: IO[str], model: Any, title: str) -> Written:
+    """Write the model through Pyomo's own writer, which names columns and rows by GAMS's rules."""
+    import pyomo.environ as pyo
+    from pyomo.repn.plugins.gams_writer import ProblemWriter_gams
+
+    written = io.StringIO()
+    logger = logging.getLogger("pyomo.core")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        options = {"symbolic_solver_labels": True, "warmstart": False}
+        _, symbols = ProblemWriter_gams()(model, written, lambda _: True, options)
+    finally:
+        logger.setLevel(level)
+    head, solve, rest = written.getvalue().partition("SOLVE GAMS_MODEL")
+    text = head.replace("+1.0E+100", "+inf").replace("-1.0E+100", "-inf") + solve + rest.partition("\n")[0] + "\n"
+    stream.write(text)
+    entries = list(symbols.bySymbol.items())
+    columns = [(symbol, data) for symbol, data in entries if data.ctype is pyo.Var]
+    equations = set(head.partition("EQUATIONS")[2].partition(";")[0].split())
+    rows = [
+        (symbol + side, data)
+        for symbol, data in entries
+        if data.ctype is pyo.Constraint
+        for side in ("", "_lo", "_hi")
+        if symbol + side in equations
+    ]
+    return Written(columns, rows)
+
+
+def as_nl(stream: IO[str], model: Any, title: str) -> Written:
+    """Write the model; nl has no place for its title."""
+    from pyomo.repn.plugins.nl_writer import NLWriter
+
+    information = NLWriter().write(model, stream, linear_presolve=False, scale_model=False)
+    columns = legal_names(v.name for v in information.variables)
+    rows = legal_names((c.name for c in information.constraints), taken=columns)
+    goals = legal_names((o.name for o in information.objectives), taken=[*columns, *rows])
+    beside = {
+        ending: "".join(f"{line}\n" for line in lines)
+        for ending, lines in ((".col", columns), (".row", [*rows, *goals]))
+    }
+    return Written(
+        list(zip(columns, information.variables, strict=True)),
+        list(zip(rows, information.constraints, strict=True)),
+        beside=beside,
+    )

@@ -1,1 +1,0 @@
-"""Model files: LP, free MPS, AMPL's nl and GAMS, the same bytes for the same model."""
