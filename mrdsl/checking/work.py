@@ -106,7 +106,7 @@ ESTIMATES = ("lower", "average", "upper")
 
 @dataclass(frozen=True)
 class Described:
-    """What a spec says of the jobs of each row: items by their paths, NaN where it says nothing, and stages."""
+    """The description of the jobs of each row in a spec: items by path, NaN for missing ones, and stages."""
 
     items: Mapping[str, Floats]
     stages: Sequence[Dag | None]
@@ -124,7 +124,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Work:
-    """``A / map slots + B / reduce slots + C`` of one job, and what no job ends before [s]."""
+    """``A / map slots + B / reduce slots + C`` of one job, and a lower bound on the end of every job [s]."""
 
     maps: Floats
     reduces: Floats
@@ -132,7 +132,7 @@ class Work:
     path: Floats
 
     def time(self, map_slots: Floats, reduce_slots: Floats) -> Floats:
-        """Compute the time of one job on slots of its own, equation (4)."""
+        """Compute the time of one job on its slots, equation (4)."""
         return _phase(self.maps, map_slots) + _phase(self.reduces, reduce_slots) + self.rest
 
 
@@ -142,12 +142,12 @@ def described(
     own: Mapping[int, Any] | None = None,
     blocks: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Described:
-    """Read what a spec says of each row.
+    """Read the description of each row.
 
     Args:
         classes: The classes of the spec.
         of_class: The class of each row; by default each class is a row.
-        own: What ``on TYPE { ... }`` says of some rows, by row.
+        own: The values of ``on TYPE { ... }`` of some rows, by row.
         blocks: Blocks and their items that describe jobs; by default phases and coefficients.
 
     Returns:
@@ -179,7 +179,7 @@ def described(
 
 
 def estimates(jobs: Described) -> dict[str, Work]:
-    """Compute A, B and C of the lower, the average and the upper estimate of one job; NaN where one is not known."""
+    """Compute A, B and C of the lower, the average and the upper estimate of one job; NaN for unknown ones."""
     speed = jobs.speed
     map_work, map_max = jobs["map.tasks"] * jobs["map.avg"] / speed, jobs["map.max"] / speed
     path_avg = path_max = np.zeros_like(speed)
@@ -226,7 +226,7 @@ def promised(found: Mapping[str, Work], guarantee: NDArray[np.str_]) -> Work:
 
 
 def tasks_at_once(jobs: Described) -> tuple[Floats, Floats]:
-    """Count the map and the reduce tasks of one job that can run at once; infinite where coefficients hide them."""
+    """Count the map and the reduce tasks of one job that can run at once; infinite if only coefficients are known."""
     maps = jobs["map.tasks"]
     if jobs.stages:
         maps = np.where(np.isnan(jobs.of_stages("width")), maps, jobs.of_stages("width"))
@@ -243,7 +243,7 @@ def _phase(work: Floats, slots: Floats) -> Floats:
 
 
 def _above(work: Floats, longest: Floats) -> Floats:
-    """Work beside two longest tasks; all of it where that leaves none (few tasks), which is an upper bound too."""
+    """Return the work without two longest tasks, or all of it for few tasks, which is an upper bound too."""
     beside = work - 2.0 * longest
     return np.where(beside > 0.0, beside, work)
 
@@ -270,13 +270,13 @@ def fewest_vms(work: Two, left: float, most: Two, hosted: Two, whole: bool) -> I
 
     Args:
         work: A and B of one job, in slot-seconds.
-        left: What the deadline leaves to both phases [s].
+        left: The time that the deadline leaves to both phases [s].
         most: The tasks of each kind; at least one slot of a kind that has tasks.
         hosted: Slots of each kind that one VM hosts.
         whole: True if slots are whole.
 
     Yields:
-        Map and reduce slots; of several pairs on equally few VMs each.
+        Map and reduce slots; every pair of those on equally few VMs.
     """
     if not left > 0.0:
         return

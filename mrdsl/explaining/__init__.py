@@ -1,1 +1,1 @@
-"""Why there is no plan, and what each promise costs: questions put to the solvers."""
+"""Reasons why there is no plan, and the price of each constraint, found by questions to the solvers."""

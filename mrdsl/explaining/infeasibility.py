@@ -28,7 +28,7 @@ from mrdsl.spec.spec import Constraint, Spec
 
 
 def is_equality(spec: Spec, line: Line) -> bool:
-    """Return True if a promise says that something of the plan equals a number."""
+    """Return True if a constraint sets a quantity of the plan equal to a number."""
     if line.constraint is None or spec.constraints[line.constraint].comparison != "=":
         return False
     each = spec.constraints[line.constraint]
@@ -36,10 +36,10 @@ def is_equality(spec: Spec, line: Line) -> bool:
 
 
 def nearest_met(spec: Spec, line: Line, oracle: Oracle) -> Iterator[Change]:
-    """Yield the nearest value below and above, where there is one: what a plan has in the least range that has a plan.
+    """Yield the nearest feasible value below and above, if there is one.
 
     Ranges grow until one has a plan and are halved again, so each value is the nearest to within 1 % of the change.
-    Each is verified by solving the spec with it in place of the equality's.
+    Each is verified by a solve of the spec with that value.
     """
     assert line.constraint is not None
     each = spec.constraints[line.constraint]
@@ -78,15 +78,15 @@ FOR_REASONS = 0.8
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why there is no plan.
+    """The explanation of a spec without a plan.
 
-    ``reasons`` are the plain ones that need no solver. Each of ``conflicts`` is irreducible: all of it cannot be kept,
-    any one given up can, as far as this conflict goes; they have no promise in common, and every one needs a change.
-    ``alone`` are the promises that no plan keeps even with all others given up, at the nearest value that one does.
-    ``repair`` is the cheapest combination of changes that was found. ``relaxations`` would each do alone;
-    ``not_alone`` are promises of a conflict whose giving up is not enough, as there is another conflict beside.
-    ``prices`` are the results of the changed specs, the repair's first, then that of each relaxation; None where time
-    ran out. ``complete`` says that it did not.
+    ``reasons`` need no solver. Each of ``conflicts`` is irreducible: its constraints exclude each other, and giving up
+    any one of them resolves it. Conflicts have no constraint in common, and every one needs a change. ``alone`` are the
+    constraints that no plan meets even without all others, at the nearest feasible value. ``repair`` is the cheapest
+    combination of changes that was found. Each of ``relaxations`` is enough alone; ``not_alone`` are constraints of a
+    conflict that are not enough alone because there is another conflict. ``prices`` are the results of the changed
+    specs, first of the repair and then of each relaxation, or None after the time limit. ``complete``: the time was
+    enough.
     """
 
     reasons: tuple[Diagnostic, ...] = ()
@@ -109,7 +109,9 @@ class Explanation:
         return tuple(line for conflict in self.conflicts for line in conflict)
 
     def short(self) -> str:
-        """``deadline of sort to 21.4 min, or size of cluster to 225``; "" where nothing is known."""
+        """Return the changes in a line: ``deadline of sort to 21.4 min, or size of cluster to 225``; "" if none is
+        known.
+        """
         return ", or ".join(f"{change.line.label} to {change.shown}" for change in self.relaxations)
 
 
@@ -121,9 +123,7 @@ def explain(
     seconds: float | None = None,
     questions: int = QUESTIONS,
 ) -> Explanation:
-    """Return the explanation of a spec that has no plan; what is not found out in ``seconds``, or with so many
-    questions to a
-    solver, is left out."""
+    """Return the explanation of a spec that has no plan, as far as ``seconds`` and that number of questions allow."""
     family = find_family(spec)
     explanation = Explanation(tuple(d for d in family.impossible(spec) if d.impossible))
     now, method = time.monotonic(), (solver, formulation, relax)
@@ -158,9 +158,9 @@ def explain(
 
 
 def _conflicts(spec: Spec, lines: Sequence[Line], oracle: Oracle) -> tuple[tuple[Line, ...], ...]:
-    """Irreducible sets of lines that cannot all be kept, none with a line of another, until what is left has a plan.
+    """Return irreducible sets of conflicting lines, disjoint, until the remaining lines have a plan.
 
-    () where the spec has no plan even without any of them.
+    The result is empty if the spec has no plan even without all of them.
     """
     everything = tuple(lines)
     if not everything or not oracle.has_plan(given_up(spec, everything)):
@@ -180,7 +180,7 @@ def _conflicts(spec: Spec, lines: Sequence[Line], oracle: Oracle) -> tuple[tuple
 
 
 def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: Oracle) -> Iterator[Change]:
-    """Yield the smallest change of each promise in a conflict that is enough alone: none where there is a second
+    """Yield the smallest change of each constraint in a conflict that is enough alone: none if there is a second
     conflict.
     """
     for line in conflicts[0] if len(conflicts) == 1 else ():
@@ -193,9 +193,7 @@ def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: O
 
 
 def _smallest_change(spec: Spec, line: Line, oracle: Oracle) -> Change | None:
-    """Return the nearest value of one promise at which the spec has a plan, shown with few digits; None where none
-    does.
-    """
+    """Return the nearest value of one constraint at which the spec has a plan, with few digits, or None."""
     for axis in axes_of((line,)):
         edge = boundary(partial(_moved_has_plan, spec, oracle, axis), axis.most)
         if edge is None:

@@ -1,4 +1,4 @@
-"""Constraints of a spec that can be relaxed, and the oracle that says if a spec has a plan."""
+"""Constraints of a spec that can be relaxed, and the oracle for the existence of a plan."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _UNITS = (1.0, units.MINUTE, units.HOUR, units.DAY, 1e-3, 0.01, 1 / units.HOUR, 
 
 @dataclass(frozen=True)
 class Line:
-    """One promise of the spec: a number of its facts, or one comparison of ``subject to``.
+    """One constraint of the spec: a number of its facts, or one comparison of ``subject to``.
 
-    ``direction`` is +1 where a larger number is easier to keep, -1 where a smaller one is, 0 where there is no number
-    to move. ``limit`` is the easiest value that the language allows. ``unit`` is what the number was written in, of
-    ``factor`` in SI, where the kind does not say it: an expression's number; "" elsewhere.
+    ``direction`` is +1 if a larger number is easier, -1 if a smaller one is, and 0 if there is no number to change.
+    ``limit`` is the easiest value that the language allows. ``unit`` is the written unit of an expression's number,
+    with ``factor`` in SI; "" if the kind determines it.
     """
 
     label: str
@@ -145,9 +145,7 @@ def _comparison(spec: Spec, family: Family, index: int) -> Line:
 
 
 def _written(text: str, value: float, sign: int) -> tuple[str, float]:
-    """Return the unit that a comparison's number is written in, and its size in SI; "" where it is no number with a
-    unit.
-    """
+    """Return the written unit of the number in a comparison, and its SI size; "" if it is not a number with a unit."""
     side = re.split(r"<=|>=|==?", text)[-1 if sign > 0 else 0]
     found = _LITERAL.fullmatch(side.strip())
     number = float(found[1].replace("_", "")) if found else 0.0
@@ -178,7 +176,7 @@ def given_up(spec: Spec, lines: Iterable[Line], factor: float = FARTHEST) -> Spe
 
 
 def easiest(line: Line, factor: float = FARTHEST) -> float:
-    """Return the value at which a promise asks for next to nothing."""
+    """Return the value at which a constraint requires almost nothing."""
     if line.direction > 0:
         return min(line.limit, max(abs(line.value), 1.0) * factor)
     return max(line.limit, min(line.value, 0.0) if line.limit == 0.0 else line.limit)
@@ -197,7 +195,7 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Oracle:
-    """Whether a spec has a plan, asked of the same solver as the spec itself; counts what it was asked.
+    """The oracle for the existence of a plan, which uses the solver of the spec and counts its questions.
 
     ``until`` is on the clock of ``time.monotonic``.
     """
@@ -210,7 +208,7 @@ class Oracle:
     asked: int = field(default=0)
 
     def has_plan(self, spec: Spec) -> bool:
-        """True where a plan was found, False where none exists; OutOfTimeError where neither is known in time."""
+        """Return True if a plan was found and False if none exists. Raises OutOfTimeError if the time is not enough."""
         result = self._solved(spec, ANY_PLAN)
         if result is None or result.termination is Termination.INFEASIBLE:
             return False
@@ -219,9 +217,9 @@ class Oracle:
         raise OutOfTimeError
 
     def best(self, spec: Spec) -> Result | None:
-        """Return the result of a spec, its plan as good as the solver's own gap asks, in the time that is left; None
-        where the
-        spec is refused."""
+        """Return the result of a spec within the solver's own gap and the remaining time, or None if the spec is
+        rejected.
+        """
         return self._solved(spec, None)
 
     def _solved(self, spec: Spec, gap: float | None) -> Result | None:
@@ -239,9 +237,9 @@ class Oracle:
 
 
 def irreducible(items: tuple[Each, ...], enough: Callable[[tuple[Each, ...]], bool]) -> tuple[Each, ...]:
-    """Return a part of ``items`` that is enough and of which nothing can be left out (QuickXplain, Junker 2004).
+    """Return a part of ``items`` that is enough and irreducible (QuickXplain, Junker 2004).
 
-    ``enough`` holds of all items, and of every set that has a part of which it holds; that all are enough is not asked.
+    ``enough`` is monotone and true for all items, which is not tested.
     """
     needed = set(_divided((), items, False, enough))
     return tuple(item for item in items if item in needed)
@@ -250,7 +248,7 @@ def irreducible(items: tuple[Each, ...], enough: Callable[[tuple[Each, ...]], bo
 def _divided(
     kept: tuple[Each, ...], items: tuple[Each, ...], just_added: bool, enough: Callable[[tuple[Each, ...]], bool]
 ) -> tuple[Each, ...]:
-    """Return the part of ``items`` that is needed beside what is kept."""
+    """Return the part of ``items`` that is needed in addition to the fixed ones."""
     if just_added and enough(kept):
         return ()
     if len(items) <= 1:

@@ -23,14 +23,16 @@ LEAST_STEP = 1e-4
 
 @dataclass(frozen=True)
 class Axis:
-    """One promise that can be moved: ``scale`` is what a change of 1 is, ``most`` the change to its easiest value."""
+    """One constraint that can change: ``scale`` is the size of a change of 1, ``most`` the change to its
+    easiest value.
+    """
 
     line: Line
     scale: float
     most: float
 
     def value(self, change: float) -> float:
-        """Return the promise's value after a change; whole where the promise is."""
+        """Return the value of the constraint after a change; whole if the constraint is."""
         if change <= 0.0:
             return self.line.value
         if change >= self.most:
@@ -39,15 +41,15 @@ class Axis:
         return self.line.value + self.line.direction * (ceil(step - ROUNDING) if self.line.whole else step)
 
     def change(self, value: float) -> float:
-        """How far a value lies from what was written, in the easy direction."""
+        """Return the distance of a value from the written one, in the easy direction."""
         return max((value - self.line.value) * self.line.direction / self.scale, 0.0)
 
     def snapped(self, change: float) -> float:
-        """Return the change of a value that can be written: whole where the promise is."""
+        """Return the change to a value that can be written: whole if the constraint is."""
         return self.change(self.value(change)) if self.line.whole else min(change, self.most)
 
     def held(self, change: float) -> float:
-        """Return the change of the last value that can be written before this one: whole where the promise is."""
+        """Return the change to the last value before this one that can be written: whole if the constraint is."""
         if not self.line.whole or change >= self.most:
             return min(change, self.most)
         return floor(change * self.scale + ROUNDING) / self.scale
@@ -75,7 +77,7 @@ def axes_of(lines: tuple[Line, ...]) -> tuple[Axis, ...]:
 
 @dataclass
 class Space:
-    """The points of a spec, and what is known of them."""
+    """The points of a spec, and the known answers for them."""
 
     spec: Spec
     axes: tuple[Axis, ...]
@@ -105,7 +107,7 @@ class Space:
         return tuple(axis.shown(change) for axis, change in zip(self.axes, point, strict=True))
 
     def has_plan(self, point: Point) -> bool:
-        """Return True if the spec has a plan at a point, asked only where no other answer says it."""
+        """Return True if the spec has a plan at a point; ask only if no other answer implies it."""
         if any(_beyond(point, known) for known in self.with_plan):
             return True
         if any(_beyond(known, point) for known in self.without):
@@ -154,10 +156,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Repair:
-    """A combination of changes that was verified: the spec with these values, as they are shown, has a plan.
+    """A verified combination of changes: the spec with these values, as shown, has a plan.
 
-    ``size`` is the sum of the relative changes. Every combination changes at least ``least``; ``proven`` says that
-    none is smaller by more than a twentieth.
+    ``size`` is the sum of the relative changes. Every combination changes at least ``least``. ``proven``: none is
+    smaller by more than a twentieth.
     """
 
     changes: tuple[Change, ...]
@@ -179,7 +181,7 @@ _ROUNDING = 0.005
 
 @dataclass
 class Search:
-    """The search for the cheapest combination; what it has found stays when it has to stop."""
+    """The search for the cheapest combination; its findings stay after a stop."""
 
     spec: Spec
     lines: tuple[Line, ...]
@@ -194,7 +196,7 @@ class Search:
         self.space = Space(self.spec, axes_of(self.lines), self.oracle)
 
     def start(self) -> bool:
-        """Find some combination, fast; False where no values have a plan. Raises OutOfTimeError."""
+        """Find a combination fast; return False if no values have a plan. Raises OutOfTimeError."""
         space = self.space
         if not space.axes or not space.has_plan(space.easiest):
             return False
@@ -225,7 +227,7 @@ class Search:
         return Repair(changes, self.space.size(self.best), self.least)
 
     def _alone(self) -> tuple[Point, Point]:
-        """What every combination must change at least, promise by promise, with all others given up."""
+        """Return the change that every combination needs at least, constraint by constraint, without all others."""
         space = self.space
         low, high = [0.0] * len(space.axes), [0.0] * len(space.axes)
         for i in self._impossible(tuple(range(len(space.axes)))):
@@ -272,9 +274,9 @@ class Search:
         return self.best is not None and size >= (1.0 - TOLERANCE) * self.space.size(self.best) - LEAST_STEP
 
     def _across(self, corner: Point) -> tuple[Point, Point] | None:
-        """From a corner without a plan along the diagonal: the last point without one, and the first with one.
+        """Return the last point without a plan on the diagonal from a corner, and the first one with a plan, or None.
 
-        A combination is noted from the latter. None where there is no such point.
+        The latter is noted as a combination.
         """
         space = self.space
 
@@ -323,7 +325,7 @@ class Search:
         self._note(drawn)
 
     def _at(self, point: Point, i: int, start: float, by: float) -> bool:
-        """Return True if there is a plan where one coordinate of a point is ``start + by``."""
+        """Return True if there is a plan with one coordinate of a point at ``start + by``."""
         return self.space.has_plan(self.space.at(point, {i: self.space.axes[i].snapped(start + by)}))
 
     def _note(self, point: Point) -> None:
@@ -344,7 +346,7 @@ def change_of(spec: Spec, line: Line, value: float) -> Change:
 
 
 def price_of(spec: Spec, changes: tuple[Change, ...], oracle: Oracle) -> Result | None:
-    """What the spec's best plan is after these changes, as far as time goes; None where there was none left."""
+    """Return the best plan of the spec after these changes, within the remaining time, or None."""
     try:
         return oracle.best(moved(spec, {change.line: change.value for change in changes}))
     except OutOfTimeError:

@@ -1,4 +1,4 @@
-"""A whole plan in one report: the decision, what it consists of, why, what if, and what is needed to repeat it."""
+"""A report on a plan: the decision, its parts, the reasons, what-if curves, and the inputs to repeat it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ def report(
     runs: Settings | None = None,
     known: Iterable[Diagnostic] = (),
 ) -> tuple[Report, Result]:
-    """Return all that is known of the spec's plan, or why there is none; ``plan`` is a saved one, else the spec is
-    solved.
+    """Return the report on the spec's plan, or the reasons why there is none; ``plan`` is a saved one, otherwise the
+    spec is solved.
 
-    ``command`` is what repeats it, ``known`` the diagnostics of reading the spec; with ``runs`` the plan is run, too.
-    ``how.seconds`` is spent on reasons and again on curves. Raises MrdslError as ``solve`` does.
+    ``command`` repeats the report, and ``known`` are the diagnostics of reading the spec. With ``runs`` the plan is
+    simulated. ``how.seconds`` is the limit for the reasons, and again for the curves. Raises MrdslError as ``solve``
+    does.
     """
     family = find_family(spec)
     if plan is not None:
@@ -84,7 +85,7 @@ def _each_once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _shown(spec: Spec, family: Family, result: Result) -> Shown:
-    """What the family says of its plan; the bare goal where it has no words of its own."""
+    """Return the family's description of its plan, or the bare objective."""
     if result.plan is None:
         nothing = "No plan meets all constraints" if result.termination is Termination.INFEASIBLE else ""
         return Shown(f"{nothing or 'No plan was found'}.")
@@ -109,7 +110,7 @@ def _plan(result: Result, shown: Shown) -> Iterator[Section]:
 
 
 def _observed(result: Result, observed: Result | None, seen: Result) -> Iterator[Section]:
-    """What a simulation shows that has a plan of its own kind; else it stands in the plan's tables."""
+    """Yield the outcome of a simulation with its own kind of plan; for others it is in the tables of the plan."""
     if observed is not None and observed is not seen:
         yield Section("Simulated", observed.tables())
 
@@ -144,7 +145,7 @@ def _why_not(spec: Spec, result: Result, how: How) -> Iterator[Part]:
 
 
 def _risks(family: Family, result: Result, observed: Result | None) -> Iterator[str]:
-    """What is not known of a plan, and what would tell it."""
+    """Yield the open questions about a plan, and how to answer them."""
     gap = result.objective.gap
     if result.plan is not None and result.objective.value is not None and result.solution is not SolutionStatus.OPTIMAL:
         measured = "the variable part of the objective" if result.fixed else "it"
@@ -165,7 +166,7 @@ def _remarks(shown: Shown, diagnostics: tuple[Diagnostic, ...], risks: tuple[str
 
 
 def _listing(spec: Spec, diagnostics: tuple[Diagnostic, ...]) -> Section:
-    """Return the spec's text, the lines marked that something is said of."""
+    """Return the text of the spec with marks at the lines of diagnostics."""
     if not spec.text:
         return Section("Spec", ())
     lines = spec.text.splitlines()

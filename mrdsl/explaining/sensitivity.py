@@ -26,8 +26,10 @@ STEP = 0.05
 
 @dataclass(frozen=True)
 class Step:
-    """A promise at another value: ``effect`` is the goal's change, None where no plan keeps it (``possible`` False)
-    or where the solver did not prove its answer in time."""
+    """A constraint at another value, and the change of the objective, ``effect``.
+
+    It is None if no plan meets the constraint (``possible`` False), or if the solver did not prove its answer in time.
+    """
 
     line: Line
     value: float
@@ -107,9 +109,10 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
 
 
 def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "highs") -> Table:
-    """Return the shadow prices of the relaxation's constraints: what one unit more on the right side does to the goal.
+    """Return the shadow prices of the relaxation: the change of the objective per unit of the right side of each
+    constraint.
 
-    Raises MrdslError where the formulation is not linear or the solver gives none.
+    Raises MrdslError if the formulation is not linear or the solver gives no prices.
     """
     from mrdsl.planning.solver_files import span_of
     from mrdsl.solving.checked_answer import solve_model
@@ -138,7 +141,7 @@ ALONE = 3
 
 @dataclass(frozen=True)
 class How:
-    """Who solves the changed specs, and how long all of them may take together, in seconds."""
+    """The solver of the changed specs, and the time limit of all of them together [s]."""
 
     solver: str = "auto"
     formulation: str | None = None
@@ -157,9 +160,10 @@ class Curves:
 
 
 def curves(spec: Spec, result: Result, how: How) -> Curves:
-    """Return the goal over deadlines and over prices; points without a plan, or without time for them, are holes.
+    """Return the objective over deadlines and over prices; points without a plan, or without time for them, are holes.
 
-    ``result`` is that of the spec as it is. Who watches is told of every point. No charts where the goal has no value.
+    ``result`` is that of the unchanged spec. Watchers get every point. There are no charts if the objective has no
+    value.
     """
     if result.objective.value is None:
         return Curves((), 0, 0)
@@ -202,7 +206,7 @@ def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Poi
 
 
 def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[tuple[str, tuple[FactNumber, ...]]]:
-    """What is moved: all numbers together where there are several, then the first ones alone."""
+    """Yield the numbers to change: all together if there are several, then the first ones alone."""
     if len(numbers) > 1:
         yield f"all {kind}s", numbers
     labels = [label_of(spec.facts, number) for number in numbers]
@@ -218,7 +222,7 @@ def _deadlines(spec: Spec) -> tuple[FactNumber, ...]:
 
 
 def _prices(spec: Spec) -> tuple[FactNumber, ...]:
-    """What is paid by time; where nothing is, what is paid by the piece."""
+    """Return the prices per time, or else the prices per piece."""
     for kind in ("price", "money"):
         paths = _paths(type(spec.facts), kind, "", False)
         numbers = (number for path in paths for number in numbers_at(spec.facts, path))
@@ -245,9 +249,7 @@ def _still_within(how: How, seconds: float) -> How:
 
 
 def _value(spec: Spec, numbers: tuple[FactNumber, ...], factor: float, how: How) -> float | None:
-    """Return the goal's value with the numbers times ``factor``; None where there is no plan then, or it was not
-    finished.
-    """
+    """Return the objective with the numbers times ``factor``, or None without a finished plan."""
     values: Mapping[FactNumber, float] = {number: value_at(spec.facts, number) * factor for number in numbers}
     try:
         changed = replace(spec, facts=with_values(spec.facts, values))

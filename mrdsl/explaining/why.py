@@ -21,7 +21,7 @@ PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class Explained:
-    """A result, and what there is to say of it: tables, and sentences between them, in order."""
+    """A result and its explanation: tables, and sentences between them, in order."""
 
     result: Result
     parts: tuple[Table | str, ...]
@@ -41,11 +41,11 @@ class Explained:
 def why(
     plan: Spec | Result, solver: str, formulation: str | None, relax: bool, limits: Limits, worth: bool
 ) -> Explained:
-    """Return the plan's own story and what its promises are worth; without a plan, which promises exclude each other.
+    """Return the explanation of a plan and the worth of its constraints; without a plan, the conflicting constraints.
 
-    A spec is solved; a result is taken as it is, with the formulation that it was made by. ``worth`` moves every
-    promise a step. ``limits.time`` is for the solve and the reasons together. Raises MrdslError as solving does, and
-    KeyboardInterrupt where reasons are interrupted.
+    A spec is solved; a result is used unchanged, with its own formulation. ``worth`` changes every constraint by a
+    step. ``limits.time`` is for the solve and the explanation together. Raises MrdslError as solving does, and
+    KeyboardInterrupt if the explanation is interrupted.
     """
     began = time.monotonic()
     from mrdsl.planning.solve_spec import solve
@@ -94,7 +94,7 @@ def _of_plan(
 
 
 def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:
-    """Return the explanation as one diagnostic: what excludes what, and what to change, all of it together."""
+    """Return the explanation as one diagnostic: the conflicts, and all changes that resolve them."""
     if not explanation.conflict:
         message = "no plan meets all constraints of this spec"
         return impossible("no-plan", message, spec.span, "run `mrdsl why` for details")
@@ -199,7 +199,7 @@ def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
 
 
 def _no_repair(explanation: Explanation) -> str:
-    """That no change was found, no further than values were tried."""
+    """Return the sentence that no change was found, with the range of the tried values."""
     fixed = ", ".join(line.label for line in explanation.in_conflict if not line.direction)
     if not fixed:
         return "No values of these constraints are enough: a constraint without a number must be removed."
@@ -238,7 +238,7 @@ def _now(line: Line, spec: Spec) -> str:
 
 
 def _prices_alone(explanation: Explanation) -> tuple[Result | None, ...]:
-    """Return the prices of the changes that are enough alone: behind that of the repair, where there is one."""
+    """Return the prices of the changes that are enough alone, without that of the repair."""
     return explanation.prices[0 if explanation.repair is None else 1 :]
 
 

@@ -1,1 +1,3 @@
-"""From a spec to a plan: who solves it, its model, the answer, the check; files for solvers elsewhere."""
+"""The way from a spec to a plan: the choice of a solver, the model, the answer and its check; files for other
+solvers.
+"""

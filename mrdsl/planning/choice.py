@@ -1,4 +1,4 @@
-"""Who solves a spec: the method that was asked for, or the family's own choice, refused before anything is built."""
+"""The choice of a method: the requested one or the default of the family, rejected before any model is built."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ SECOND_TIME = 0.01
 
 @dataclass(frozen=True)
 class Choice:
-    """Who solves, with what: ``solver`` is None where the formulation needs none, ``formulation`` for pipelines.
+    """A solver and a formulation: ``solver`` is None if the formulation needs none, ``formulation`` is None for
+    pipelines.
 
-    ``automatic``: nobody named the solver.
+    ``automatic``: the user did not name the solver.
     """
 
     solver: SolverFile | None
@@ -74,10 +75,10 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
 def second_choice(
     choice: Choice, family: Family, spec: Spec, relax: bool, result: Result, seconds: float | None
 ) -> Choice | None:
-    """Return the embedded solver where a pipeline ended without a plan or a proof, in the seconds that are left.
+    """Return the embedded solver for a pipeline that ended without a plan or a proof, for the remaining time.
 
-    It takes the formulation of which the pipeline knows plans. None if somebody named the pipeline, if there is no such
-    formulation, or if the time is over.
+    It uses the formulation of the pipeline's plans. Return None if the user named the pipeline, there is no such
+    formulation, or the time is over.
     """
     if result.plan is not None or result.termination not in (Termination.COMPLETED, Termination.TIME_LIMIT):
         return None
@@ -94,7 +95,7 @@ def second_choice(
 
 
 def with_bound_of(first: Result, second: Result) -> Result:
-    """Return the second result, with the bound of the first where it has no plan and no proof that there is none."""
+    """Return the second result, with the bound of the first if it has neither a plan nor a proof that there is none."""
     if second.plan is not None or second.termination is Termination.INFEASIBLE or first.bound is None:
         return second
     return replace(second, bound=first.bound)
@@ -122,9 +123,9 @@ def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
 
 
 def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto") -> tuple[str | None, bool]:
-    """Formulation and relaxation: the command's, and what it leaves open as the spec's ``solve with`` says.
+    """Return formulation and relaxation: those of the command, or of ``solve with`` in the spec.
 
-    ``solve with`` speaks of its own method only: it says nothing where the command names another.
+    ``solve with`` applies only to its own method: it has no effect if the command names another.
     """
     method = spec.method
     if method is None or solver not in ("auto", method.name):
@@ -168,7 +169,7 @@ def _by_family(spec: Spec, family: Family, relax: bool, formulation: str | None)
 
 
 def _lacks(declared: SolverFile, spec: Spec, family: Family, relax: bool) -> str:
-    """What keeps a pipeline from solving this spec, "" where nothing does."""
+    """Return the reason why a pipeline cannot solve this spec, or ""."""
     pipeline = declared.pipelines.get(family.name)
     if pipeline is None:
         return f"`{declared.name}` does not solve {family.name} problems"

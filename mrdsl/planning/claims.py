@@ -18,7 +18,9 @@ from mrdsl.spec.spec import Spec
 
 
 def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:
-    """Return the result with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+    """Return the result with its plan checked and valued from the facts alone, and without the plan if it breaks a
+    constraint.
+    """
     result = finite(result)
     if result.plan is None:
         return result
@@ -66,10 +68,11 @@ def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[
 
 
 def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, method: str) -> Answer:
-    """Return the answer without what ``known`` contradicts: a verified plan and a proven bound, found by ``method``.
+    """Return the answer without the claims that ``known`` contradicts: a verified plan and a proven bound of
+    ``method``.
 
-    A bound beyond the value of a plan that exists is withdrawn for the known one; a point beyond the known bound, and
-    "infeasible" of a spec that has a plan, are errors of the solver.
+    A bound beyond the value of a known plan is replaced by the known bound. A point beyond the known bound, and
+    "infeasible" for a spec with a plan, are errors of the solver.
     """
     if answer.termination is Termination.INFEASIBLE and known.plan is not None:
         message = f"it claims that there is no plan, but `{method}` found one with value {known.value:g}"
@@ -92,10 +95,10 @@ def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, meth
 
 
 def better_of(result: Result, known: Result, limits: Limits, maximize: bool, solver: str, method: str) -> Result:
-    """Return the result, or ``known`` where its plan is worth more, or where ``solver`` has none; both are verified.
+    """Return the result, or ``known`` if its plan is better or ``solver`` has none; both are verified.
 
-    ``method`` is who found ``known``. The plan is told to be its; it is optimal as far as the better bound proves that.
-    What was told of the plan that is left out is left out with it.
+    ``method`` found ``known`` and is named as the source of its plan, which is optimal if the better bound proves it.
+    Diagnostics of the other plan are left out.
     """
     if known.plan is None or known.value is None or not _is_worth_more(known, result, DEFAULT_GAP, maximize):
         return result
@@ -116,9 +119,7 @@ def better_of(result: Result, known: Result, limits: Limits, maximize: bool, sol
 
 
 def not_the_best(result: Result, known: Result, limits: Limits, maximize: bool, solver: str, method: str) -> Result:
-    """Return the result, no longer optimal where ``known``, found by ``method``, is worth more than its gap
-    explains.
-    """
+    """Return the result, not optimal any more if the plan of ``method`` is better by more than the gap."""
     gap = (limits.gap or DEFAULT_GAP) + TOLERANCE
     if result.solution is not SolutionStatus.OPTIMAL or not _is_worth_more(known, result, gap, maximize):
         return result
@@ -133,7 +134,7 @@ def not_the_best(result: Result, known: Result, limits: Limits, maximize: bool, 
 
 
 def method_of(formulation: Formulation) -> str:
-    """Return the name of what knows a plan without a solver."""
+    """Return the name of the method that knows a plan without a solver."""
     return getattr(formulation.known, "__name__", "a method").replace("_", " ")
 
 
@@ -146,7 +147,7 @@ def _is_worth_more(known: Result, result: Result, gap: float, maximize: bool) ->
 
 
 def _told(result: Result, value: float, solver: str, method: str) -> Diagnostic:
-    """Whose plan it is and what the solver had instead."""
+    """Return the note with the method of the plan, and the solver's own value."""
     if result.plan is None:
         failed = [each.message for each in result.diagnostics if each.severity is Severity.ERROR]
         why = f" ({failed[0]})" if failed else ""

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class CompiledModel:
-    """A spec with its Pyomo model, as ``mrdsl.compile`` gives it.
+    """A spec with its Pyomo model, made by ``mrdsl.compile``.
 
-    The text is read once; an update works out only what mentions the changed params. A solve begins at the last plan
-    where the solver can, in the same worker process.
+    The text is read once; an update evaluates only items that mention the changed params. If the solver can, a solve
+    starts at the last plan, in the same worker process.
     """
 
     @checked
@@ -48,11 +48,11 @@ class CompiledModel:
 
     @property
     def model(self) -> Any:
-        """The Pyomo model of the spec as it is now, built when it is first asked for; raises MrdslError.
+        """The Pyomo model of the current spec, built at first access; raises MrdslError.
 
-        From then on it is this model that is solved, with what was changed in it (a constraint more, a variable fixed),
-        and its variables hold the plan; an update or a revision builds it anew. Solve it with a Pyomo solver of your
-        own instead, and :meth:`result` reads the plan.
+        From then on :meth:`solve` solves this model with your changes (an added constraint, a fixed variable), and its
+        variables have the values of the plan. An update or a revision builds it anew. You can also solve it with a
+        Pyomo solver: :meth:`result` reads the plan.
         """
         if self._model is None:
             self._model = compile_model(self._spec, self.formulation, self.relax)
@@ -60,9 +60,9 @@ class CompiledModel:
         return self._model
 
     def update(self, **parameters: Any) -> CompiledModel:
-        """Give params new values: numbers, or text with a unit (``deadline="15 min"``); the others stay as they are.
+        """Change values of params: numbers, or texts with a unit (``deadline="15 min"``); other params stay the same.
 
-        Raises MrdslError where the spec has no such param or the values break it; the model then stays as it was.
+        Raises MrdslError if the spec has no such param or the values break it; the model then stays the same.
         """
         self.revise(self._reader().update(parameters))
         return self
@@ -75,21 +75,21 @@ class CompiledModel:
 
     @checked
     def solve(self, solver: str = "auto", limits: Limits | None = None) -> Result:
-        """Solve the spec as it is now, or its model once that has been asked for.
+        """Solve the current spec, or its model after an access to :attr:`model`.
 
-        Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` where a pipeline is to solve a model.
+        Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` if a pipeline is to solve a model.
         """
         return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
 
     @checked
     def result(self, solver: str = "a solver of the caller's") -> Result:
-        """Read the plan in the variables of :attr:`model`, which you solved with a solver of your own.
+        """Read the plan in the variables of :attr:`model` after you solved it with another solver.
 
-        The point is checked against the model, and the plan against the spec. What solved it is not asked for a proof:
-        no bound is claimed, and the plan is feasible, not optimal.
+        The point is checked against the model, and the plan against the spec. The plan is feasible, not optimal: there
+        is no bound.
 
         Args:
-            solver: What the result calls who solved the model.
+            solver: The name of the solver in the result.
 
         Returns:
             The verified plan with its cost; ``error`` as the termination if the point breaks the model or the spec.

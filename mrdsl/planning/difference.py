@@ -1,4 +1,4 @@
-"""From one plan to the next: what an operator must do, the smallest change first."""
+"""Steps from one plan to the next for an operator, the smallest change first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MORE_AND_LESS = {
 
 @dataclass(frozen=True)
 class Change:
-    """One thing to do. ``before`` or ``after`` is None where there is no such setting in that plan."""
+    """One step. ``before`` or ``after`` is None if that plan has no such setting."""
 
     setting: Setting
     before: float | str | None
@@ -34,14 +34,14 @@ class Change:
 
     @property
     def change(self) -> float | None:
-        """After less before, with nothing as 0; None of words."""
+        """The value after minus the value before, with 0 for missing settings; None for words."""
         if isinstance(self.before, str) or isinstance(self.after, str):
             return None
         return (self.after or 0.0) - (self.before or 0.0)
 
     @property
     def size(self) -> float:
-        """By what changes are put in order: how much of its unit; a word counts as 1."""
+        """The size for the order of changes, in its unit; 1 for a word."""
         return 1.0 if self.change is None else abs(self.change)
 
     @property
@@ -71,7 +71,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """What leads from the last plan to the one of now, the smallest change first; ``note`` is what it leaves open."""
+    """The steps from the last plan to the current one, the smallest change first; ``note`` is the part that they leave
+    open.
+    """
 
     last: Result
     now: Result
@@ -112,10 +114,10 @@ class Difference:
 
 
 def diff(last: Result, now: Result, names: tuple[str, str] = ("last", "now")) -> Difference:
-    """What an operator must do who runs the plan ``last`` and shall run ``now``.
+    """Return the steps of an operator from the plan ``last`` to the plan ``now``.
 
-    Without a last plan everything is to be done. Raises MrdslError where the families differ (``different-problems``),
-    where there is no plan to go to, and where a plan has nothing to operate (``not-operated``).
+    Without a last plan there is a step for every setting. Raises MrdslError if the families differ
+    (``different-problems``), if there is no new plan, and if a plan has no settings (``not-operated``).
     """
     if last.problem != now.problem:
         message = f"`{names[0]}` is {kind_words(last.problem)} plan, and `{names[1]}` {kind_words(now.problem)} one"
@@ -159,7 +161,7 @@ def _by_place(settings: Sequence[Setting]) -> Mapping[tuple[str, ...], Setting]:
 
 
 def _same(change: Change) -> bool:
-    """Return True if nothing is to be done: a count that is not there is 0, a word or an option is not."""
+    """Return True if a change has no effect: a missing count is 0, but a missing word or option is not."""
     counted = change.setting.action in MORE_AND_LESS
     if change.change is None or (not counted and None in (change.before, change.after)):
         return change.before == change.after

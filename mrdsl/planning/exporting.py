@@ -1,4 +1,4 @@
-"""A plan as files for other systems: what a family says of it, put into a target's form."""
+"""Export of plans to other systems: the family describes the plan, and the target writes its files."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Write = Callable[[Spec, Plan, Wishes], Exported]
 
 
 def export(spec: Spec, plan: Plan, form: str, wishes: Wishes) -> Exported:
-    """Return a plan as a form. Raises MrdslError where it has none of this name, or the target would refuse it."""
+    """Return a plan in a form. Raises MrdslError if the form does not exist or the target would reject the plan."""
     return writer_of(spec, form)(spec, plan, wishes)
 
 
 def writer_of(spec: Spec, form: str) -> Write:
-    """What writes plans for a spec in a form. Raises MrdslError ``unknown-form``, which names those that can."""
+    """Return the writer of plans of a spec in a form. Raises MrdslError ``unknown-form`` with the possible forms."""
     family = find_family(spec)
     for own in family.exports:
         if own.name == form:
@@ -79,7 +79,7 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
 
 
 def _refuse_others(target: Target, wishes: Wishes) -> None:
-    """Raise MrdslError for what the target does not know, and for sizes of a machine that are none."""
+    """Raise MrdslError for options that the target does not support, and for invalid sizes of a machine."""
     for name in ("cores", "memory"):
         size = getattr(wishes, name)
         if size is not None and not 0 < size < inf:
@@ -108,7 +108,7 @@ def _origin(spec: Spec, plan: Plan) -> Origin:
 
 
 def as_wished(deployment: Deployment, wishes: Wishes) -> Deployment:
-    """Return the deployment with types that are called, and are as large, as the user says.
+    """Return the deployment with the names and sizes of types that the user gave.
 
     Raises MrdslError for a type that the spec does not have.
     """

@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class _PassedError(BaseException):
-    """Carries what the caller's function raised past all that would take it for a failure of its own."""
+    """A wrapper that carries an exception of the caller's function past all handlers."""
 
 
 def observed(run: Callable[[], T], on_progress: Callable[[Progress], None] | None, stop: Event | None) -> T:
-    """What ``run`` gives; ``on_progress`` is told of its work, and ``stop`` ends it with what it has.
+    """Return the value of ``run``; report its work to ``on_progress``, and end it early after ``stop``.
 
-    What ``on_progress`` raises ends the work, and passes to the caller as it is.
+    Exceptions of ``on_progress`` end the work and reach the caller unchanged.
     """
     raised: list[BaseException] = []
 

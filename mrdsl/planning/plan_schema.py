@@ -1,4 +1,4 @@
-"""The JSON Schema of saved plans, made from what the decoder goes by: the types of the fields of specs and plans."""
+"""The JSON Schema of saved plans, made from the field types of specs and plans that the decoder uses."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class _Definitions:
 
 
 def _is_saved(hint: Any) -> bool:
-    """Return True if values of a type are saved; what is called is not."""
+    """Return True if values of a type are saved; functions are not."""
     return not any(get_origin(one) is not None and "Callable" in str(one) for one in (hint, *get_args(hint)))
 
 
@@ -125,9 +125,9 @@ def _documented(schema: Schema, declared: Any) -> Schema:
 
 
 def plan_schema(kinds: Iterable[str] | None = None) -> Schema:
-    """Return the JSON Schema of saved plans of these families, by default of all that are installed.
+    """Return the JSON Schema of saved plans of these families, by default of all installed ones.
 
-    What `mrdsl solve --json` prints follows it too: only what it lacks is not required.
+    The output of `mrdsl solve --json` follows it too: parts that it lacks are not required.
     """
     definitions = _Definitions()
     names = tuple(kinds) if kinds is not None else family_names()

@@ -51,7 +51,7 @@ def ended(
     before: tuple[Diagnostic, ...],
     seconds: Mapping[str, float],
 ) -> Result:
-    """Return the result for its user: what was found, and what is to be said where nothing was."""
+    """Return the result for the user, with a diagnostic if there is no plan."""
     diagnostics = before + result.diagnostics
     if result.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
         diagnostics += (
@@ -83,7 +83,7 @@ def ended(
 
 
 def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:
-    """Return the result with what was solved, for what goal and by whom."""
+    """Return the result with the names of its spec, objective and solver."""
     goal = goal_of(spec, family)
     unit = spec.currency if goal.unit == "currency" else goal.unit
     return replace(
@@ -103,14 +103,12 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
 
 
 def period_of(spec: Spec, family: Family, unit: str) -> float | None:
-    """Return the time that a goal in money is the cost of [s]; None of other goals, and where the spec does not choose
-    it.
-    """
+    """Return the time [s] that an objective in money pays for, or None for other objectives and fixed periods."""
     return float(family.paid_for(spec)) if family.paid_for is not None and unit == spec.currency else None
 
 
 def amounts(spec: Spec, family: Family, plan: Plan | None) -> dict[str, Amount]:
-    """What the plan has of each quantity that the spec names with ``let``; nothing without a plan."""
+    """Return the value in the plan of each quantity of ``let``; empty without a plan."""
     if plan is None or family.quantity is None:
         return {}
     values = {let.name: value_of(let.expression, partial(family.quantity, spec, plan)) for let in spec.lets}
@@ -140,7 +138,7 @@ def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
 
 
 def result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
-    """Return the answer with the plan that was read from it, and a diagnostic where the solver failed."""
+    """Return the answer with the plan that was read from it, and a diagnostic if the solver failed."""
     diagnostics: tuple[Diagnostic, ...] = ()
     if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
         diagnostics = (failure(answer.solver, answer.message, span),)
@@ -170,23 +168,23 @@ def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, re
 def refined(
     spec: Spec, formulation: Formulation, result: Result, relax: bool, limits: Limits, solve: SolveModel | None
 ) -> Result:
-    """Return the result with what the model leaves out done to its plan."""
+    """Return the result after the steps on its plan that the model leaves out."""
     if formulation.refine is None or result.plan is None:
         return result
     return formulation.refine(spec, relax, limits, result, solve)
 
 
 def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
-    """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
+    """Return an answer to the model of ``formulation`` in the terms of the spec, not verified yet."""
     chosen = formulation_named(find_family(spec), formulation)
     return refined(spec, chosen, plan_in(spec, chosen, model, answer, relax, None), relax, Limits(), None)
 
 
 def run_foreign(solver: SolverFile, family: Family, run: Callable[[], Result], end: float | None) -> Result:
-    """What a plug-in's pipeline comes to by ``end`` of the monotonic clock; raises PluginError where it fails.
+    """Return the result of a plug-in's pipeline by ``end`` of the monotonic clock; raises PluginError if it fails.
 
-    What mrdsl's own steps cannot do with a draft that a plug-in's step left is the plug-in's fault. A pipeline all of
-    whose steps are mrdsl's own is none of a plug-in's.
+    If a step of mrdsl fails on the draft of a plug-in's step, the fault is the plug-in's. A pipeline of mrdsl's own
+    steps has no fault of a plug-in.
     """
     found = last_plugin(solver, family.name)
     with ending(end):

@@ -1,7 +1,7 @@
-"""Results as files: what ``mrdsl solve -o`` writes, and every command reads where it reads a spec.
+"""Results as files: ``mrdsl solve -o`` writes them, and every command that reads a spec reads them.
 
-The object is that of ``mrdsl solve --json`` and, besides, the resolved ``spec``, the ``files`` behind it, the plan's
-own fields as ``state`` (``plan`` is a view of them), and a ``fingerprint`` of it all.
+The object is that of ``mrdsl solve --json`` plus the resolved ``spec``, its input ``files``, the fields of the plan as
+``state`` (``plan`` is a view of them), and a ``fingerprint`` of the whole.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ UNSEALED = ("fingerprint", "seconds")
 
 @dataclass(frozen=True)
 class Saved:
-    """A saved plan as it was read: the result, the files behind it, and what the file says besides.
+    """A saved plan as read: the result, its input files, and the other contents of the file.
 
-    ``intact``: whether the file is what was written, by its fingerprint. ``document`` is the JSON object.
+    ``intact``: the fingerprint shows that the file is unchanged. ``document`` is the JSON object.
     """
 
     result: Result
@@ -49,9 +49,9 @@ class Saved:
 
 
 def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
-    """Return the saved plan as plain JSON values, names of files relative to ``folder`` if it is given.
+    """Return the saved plan as plain JSON values, with names of files relative to ``folder`` if it is given.
 
-    Raises MrdslError where the result has no spec.
+    Raises MrdslError if the result has no spec.
     """
     spec = result.spec
     if not isinstance(spec, Spec):
@@ -81,7 +81,7 @@ def fingerprint(document: Mapping[str, Any]) -> str:
 
 
 def read_saved(text: str, name: str = "") -> Saved:
-    """Return the saved plan in a text; nothing in it is believed yet (see :mod:`mrdsl.planning.verified_plans`).
+    """Read the saved plan in a text, without verification (see :mod:`mrdsl.planning.verified_plans`).
 
     Raises MrdslError ``malformed-plan`` with the place for anything else.
     """

@@ -37,10 +37,10 @@ SAME, CHANGED, MISSING, UNKNOWN = "same", "changed", "missing", "unknown"
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A file as a plan remembers it: ``name`` as the spec's folder sees it, and what its bytes were.
+    """A file in a saved plan: ``name`` relative to the spec's folder, and the size and hash of its bytes.
 
-    ``sha256`` is "" where the file had changed already when the plan was saved. ``content`` is there for data that a
-    spec reads when it is used, but for what is beyond the budget.
+    ``sha256`` is "" if the file had changed before the plan was saved. ``content`` is there for data that a spec reads
+    on use, within the budget.
     """
 
     name: str
@@ -50,7 +50,7 @@ class SavedFile:
     content: bytes | None = None
 
     def state(self) -> str:
-        """Return True if the file is still the same where it lay: ``same``, ``changed``, ``missing``, ``unknown``."""
+        """Return the state of the file in its place: ``same``, ``changed``, ``missing`` or ``unknown``."""
         if not self.sha256:
             return UNKNOWN
         try:
@@ -185,9 +185,9 @@ def _expanded(content: Any, path: str, left: int) -> bytes:
 
 
 def place_of(file: SavedFile) -> str:
-    """Where the data of a file lies: in its place if it is still the same, else unpacked into a temporary folder.
+    """Return the place of the data of a file: its own if unchanged, or a copy in a temporary folder.
 
-    Raises ValueError where it is neither there nor brought along.
+    Raises ValueError if it is neither there nor in the plan.
     """
     if file.state() == SAME:
         return file.path
@@ -215,7 +215,7 @@ FAMILIES_OF_SLOTS = ("capacity", "joint")
 
 
 def _without_bounds(document: dict[str, Any]) -> dict[str, Any]:
-    """Versions 1 and 2 call estimates bounds that count slots in fractions: the view no longer says so."""
+    """Remove the claim of versions 1 and 2 that estimates with fractional slots are bounds."""
     plan = document.get("plan")
     classes = plan.get("classes") if isinstance(plan, dict) else None
     if not isinstance(plan, dict) or not isinstance(classes, dict):
@@ -318,7 +318,7 @@ def spec_document(
 
 
 def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
-    """Return the spec that a document says, held against its family's declarations. Raises MalformedError,
+    """Return the spec in a document, checked against the declarations of its family. Raises MalformedError,
     MrdslError.
     """
     if not isinstance(document, Mapping):
@@ -345,7 +345,9 @@ def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
 
 
 def finder(files: Sequence[SavedFile], places: dict[int, str]) -> Callable[[int], str]:
-    """Where the data of the file with a number lies, kept in ``places``; raises ValueError where there is none."""
+    """Return a function from the number of a file to the place of its data, cached in ``places``; it raises ValueError
+    if there is none.
+    """
 
     def find(number: int) -> str:
         if not 0 <= number < len(files):
@@ -376,7 +378,7 @@ def parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def malformed(name: str, path: str, message: str, hint: str = "") -> MrdslError:
-    """What is wrong with a saved plan, and where."""
+    """Return the error of a saved plan, with its place."""
     place = name or "saved plan"
     told = f"`{path}` {message}" if path else message
     default = "save a plan with `mrdsl solve SPEC -o plan.json`"

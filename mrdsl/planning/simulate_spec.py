@@ -23,9 +23,9 @@ from mrdsl.spec.spec import Spec
 def simulate(
     spec: Spec, settings: Settings, seed: int | None, solved: Result | None = None, limits: Limits | None = None
 ) -> Result:
-    """What independent runs show; see :func:`mrdsl.api.simulate`. ``seed`` is the spec's where None.
+    """Return the result of independent runs; see :func:`mrdsl.api.simulate`. ``seed`` None is the spec's.
 
-    ``solved`` is the plan to run, of this spec, where there is one already; else ``limits`` are those of the solve.
+    ``solved`` is the plan of this spec to run, if there is one; otherwise ``limits`` are the limits of the solve.
     """
     family = find_family(spec)
     if not (family.simulate or family.simulate_plan):
@@ -46,7 +46,7 @@ def simulate(
 
 
 def require_runs_of_plans(spec: Spec, option: str) -> None:
-    """Raise MrdslError where plans of the spec's family are not run by themselves, for an ``option`` that runs one."""
+    """Raise MrdslError for an ``option`` that runs a plan if plans of the family cannot run alone."""
     family = find_family(spec)
     if family.simulate:
         message = (
@@ -86,7 +86,7 @@ def _require(settings: Settings, seed: int | None) -> None:
 
 
 def observe(spec: Spec, solved: Result, settings: Settings) -> Result | None:
-    """What independent runs show of a plan that is known already; None where the family has no simulation."""
+    """Return the result of independent runs of a known plan, or None if the family has no simulation."""
     family = find_family(spec)
     _require(settings, spec.seed)
     if family.simulate:
@@ -102,13 +102,13 @@ def _run(spec: Spec, family: Family, solved: Result, settings: Settings) -> Resu
 
 
 def evidence_of(plan: Any) -> Simulated | None:
-    """How a plan was run; None where it was not."""
+    """Return the settings of the runs of a plan, or None if it was not run."""
     simulated = getattr(plan, "simulated", None)
     return simulated if isinstance(simulated, Simulated) else None
 
 
 def doubts(plan: Any) -> Iterator[tuple[str, str]]:
-    """Where verdicts of a plan do not follow from the numbers beside them, and why."""
+    """Yield the verdicts of a plan that do not follow from its numbers, with the reason."""
     simulated = evidence_of(plan)
     for path, verdict in _verdicts(plan, "state"):
         doubt = doubt_about(verdict)
@@ -133,16 +133,16 @@ def _verdicts(value: Any, path: str) -> Iterator[tuple[str, Verdict]]:
 
 
 def said_of(plan: Any) -> str:
-    """In a word, what runs say of all promises together; nothing where there are none."""
+    """Return the verdict of the runs on all constraints in a word, or "" without runs."""
     outcomes = set(plan.outcomes().values())
     worst = next((one for one in (Outcome.BROKEN, Outcome.UNDECIDED, Outcome.KEPT) if one in outcomes), None)
     return "" if worst is None else str(worst)
 
 
 def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
-    """Return the result with what the same runs of its plan show now: of its own search, and of a simulation of it.
+    """Return the result with the outcome of the same runs of its plan now: those of its search, and of a simulation.
 
-    Raises MrdslError where its plan was not run, or is itself what a simulation saw.
+    Raises MrdslError if its plan was not run, or is the result of a simulation.
     """
 
     simulated = evidence_of(result.plan)
@@ -174,7 +174,7 @@ def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
 
 
 def _what_if(said: Mapping[str, Any]) -> WhatIf:
-    """Raise MrdslError where it is none: whoever wrote the file may have written anything."""
+    """Return the what-if settings in a file. Raises MrdslError if they are not valid: a file can contain anything."""
     try:
         slow = said.get("stragglers")
         pair = None if slow is None else (float(slow["share"]), float(slow["factor"]))

@@ -43,13 +43,17 @@ def solve(
     model: Any = None,
     start: Result | None = None,
 ) -> Result:
-    """Solve a spec and check what comes out against the spec's own promises.
+    """Solve a spec and check the result against the constraints of the spec.
 
-    Termination and solution are two facts; a plan is reported only when it keeps every promise. ``memory`` (of
-    ``mrdsl.solving.checked_answer``) is what a loop hands from one solve to the next, ``model`` a
-    model of the spec that the caller may have changed. ``start`` is an earlier result to begin at; a note says where it
-    is not used. Raises MrdslError for a spec or a request that is wrong (exit code 2) and for a solver that is missing
-    (exit code 3).
+    Termination and solution are separate facts, and only a plan that meets every constraint is reported.
+
+    Args:
+        memory: The state that a loop passes from one solve to the next (``mrdsl.solving.checked_answer``).
+        model: A model of the spec that the caller may have changed.
+        start: An earlier result to start from; a note gives the reason if it is not used.
+
+    Raises:
+        MrdslError: A wrong spec or request (exit code 2), or a missing solver (exit code 3).
     """
     began = time.monotonic()
     require_options(LIMITS, vars(limits or Limits()), "limits.")
@@ -164,7 +168,7 @@ class _Run:
     interrupted: bool = False
 
     def result(self) -> Result:
-        """What came out, with every claim of the solver that was withdrawn."""
+        """Return the result, with every withdrawn claim of the solver."""
         try:
             result = self._solved()
             second = second_choice(self.choice, self.family, self.spec, self.relax, result, self._seconds_left())
@@ -198,7 +202,7 @@ class _Run:
         return self._explained(self._verified(result))
 
     def _settled(self, call: Callable[[], Result]) -> Result:
-        """What becomes of a plan that is there: a stop waits for it, and a first Ctrl-C begins it once more."""
+        """Finish the work on an existing plan: a stop waits for it, and a first Ctrl-C starts it again."""
         keeps = is_kept()
         with stopped_by(None):
             try:
@@ -210,7 +214,7 @@ class _Run:
                 return call()
 
     def _refuse_early(self, chosen: Formulation) -> None:
-        """Before anything is built: a solver that cannot do what the formulation needs."""
+        """Reject a solver that lacks a feature that the formulation needs, before any model is built."""
         from mrdsl.solving.programs import refuse_what_it_cannot
 
         if self.choice.solver is not None:
@@ -243,7 +247,7 @@ class _Run:
         return answer
 
     def _explained(self, result: Result) -> Result:
-        """Where a solver or a pipeline proved that there is no plan: what the family says about the reasons."""
+        """Add the reasons of the family if a solver or a pipeline proved that there is no plan."""
         if (
             result.termination is not Termination.INFEASIBLE
             or has_errors(result.diagnostics)
@@ -289,7 +293,7 @@ class _Run:
         return self._refined(chosen, plan_in(self.spec, chosen, model, answer, self.relax, choice.span))
 
     def _refined(self, chosen: Formulation, result: Result) -> Result:
-        """Return the result with what the model leaves out done to its plan, in what is left of the time."""
+        """Return the result after the steps on its plan that the model leaves out, in the remaining time."""
         from mrdsl.planning.results import refined
 
         started, limits = time.perf_counter(), self.choice.limits
@@ -301,7 +305,7 @@ class _Run:
         return result
 
     def _array_form(self, chosen: Formulation, needs: Needs) -> ArrayForm | None:
-        """Return the formulation's arrays where nothing asks for a Pyomo model."""
+        """Return the arrays of the formulation if no option needs a Pyomo model."""
         solver, asked = self.choice.solver, self.model is not None or self.memory is not None
         if chosen.arrays is None or asked or needs.duals or self.spec.constraints:
             return None
@@ -333,7 +337,7 @@ class _Run:
         return self._refined(chosen, result)
 
     def _known(self, chosen: Formulation, seconds: float | None) -> Result | None:
-        """What the family knows of the spec without a solver, found within so many seconds."""
+        """Return the result that the family finds without a solver in that many seconds."""
         return None if chosen.known is None else chosen.known(self.spec, self.relax, Limits(time=seconds))
 
     def _seconds_left(self) -> float | None:
@@ -341,9 +345,7 @@ class _Run:
         return None if limit is None else max(limit - (time.monotonic() - self.began), LEAST_TIME)
 
     def _compared(self, chosen: Formulation, answer: Answer, known: Result | None = None) -> Answer:
-        """Return the answer, held against what the family knows of the spec, unless it is to a model of the
-        caller's.
-        """
+        """Return the answer compared with the family's own result, unless it is for a model of the caller."""
         from mrdsl.planning.claims import compared, method_of
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
@@ -360,9 +362,7 @@ class _Run:
         return compared(answer, self.known, self.choice.limits, self._maximizes(), method_of(chosen))
 
     def _or_known(self, chosen: Formulation, result: Result) -> Result:
-        """Return the result, or what the family knows without a solver where that is better; a named solver keeps its
-        plan.
-        """
+        """Return the result, or the family's own result if that is better; a named solver keeps its plan."""
         from mrdsl.planning.claims import better_of, method_of, not_the_best
 
         solver, limits, maximize = self.choice.solver, self.choice.limits, self._maximizes()

@@ -1,4 +1,4 @@
-"""What every solver must do, as cases that anybody's tests can run.
+"""The contract of solvers, as cases that any test can run.
 
     import pytest
     from mrdsl.planning import solver_contract as contract
@@ -7,7 +7,7 @@
     def test_contract(case):
         assert contract.complaints("mysolver", case) == ()
 
-The optima are small enough to be checked by hand; each case says how. ``mrdsl solvers --check`` runs the first of each
+The optima are small enough to check by hand; each case shows how. ``mrdsl solvers --check`` runs the first of each
 kind.
 """
 
@@ -41,7 +41,7 @@ SMALLEST = ("quickstart", "two-jobs", "small", "reference")
 
 @dataclass(frozen=True)
 class Case:
-    """A model whose answer is known: ``value`` is its optimum, None where there is none.
+    """A model with a known answer: ``value`` is its optimum, or None if there is none.
 
     ``quick`` marks the one case of its kind that ``mrdsl solvers --check`` runs.
     """
@@ -74,7 +74,9 @@ def corner() -> Any:
 
 
 def largest() -> Any:
-    """max 3x - y - 1 with -2 <= x - y <= 2 (a range), x <= 5: x = 5, y = 3, 11; y's range is worth 1 a unit."""
+    """Maximize 3x - y - 1 with -2 <= x - y <= 2 (a range), x <= 5: x = 5, y = 3, value 11; one unit of the range is
+    worth 1.
+    """
     model = _model(x=(None, 5), y=(0, None))
     model.goal = pyo.Objective(expr=3 * model.x - model.y - 1, sense=pyo.maximize)
     model.between = pyo.Constraint(expr=(-2, model.x - model.y, 2))
@@ -200,7 +202,9 @@ def logarithm() -> Any:
 
 
 def not_convex() -> Any:
-    """min x (1 - x) over 0.2 .. 0.7: concave; 0.16 at the left end, 0.21 at the right, where a local one stops."""
+    """Minimize the concave x (1 - x) over 0.2 .. 0.7: 0.16 at the left end, 0.21 at the right, where a local search
+    stops.
+    """
     model = _model(x=(0.2, 0.7))
     model.x.set_value(0.69)
     model.goal = pyo.Objective(expr=model.x * (1 - model.x))
@@ -285,10 +289,11 @@ def _real_models() -> Iterator[RealModel]:
 
 
 def complaints_of_real(solver: SolverFile, case: RealModel) -> tuple[str, ...]:
-    """What is wrong with a solver's answer to a family's model: no proof, or another value than the embedded solver's.
+    """Return the faults of a solver's answer to a family's model: no proof, or another value than the embedded
+    solver's.
 
-    One that only needs longer than a moment is not complained of, nor is a family's refusal to write its spec in a
-    formulation (paper 000's P0 needs at least one job).
+    A solver that only needs more time is not a fault, nor is a family that cannot write its spec in a formulation (P0
+    of paper 000 needs at least one job).
     """
     spec = load_file(case.path).spec
     assert spec is not None, "shipped specs are right"
@@ -310,15 +315,15 @@ def complaints_of_real(solver: SolverFile, case: RealModel) -> tuple[str, ...]:
 
 
 def cases_for(solver: str) -> tuple[Case, ...]:
-    """Return the cases that a solver must pass, by what its file says that it solves."""
+    """Return the cases that a solver must pass, from the features in its file."""
     declared = registry.find(solver)
     return tuple(case for case in CASES if case.kind in declared.solves)
 
 
 def complaints(solver: str | SolverFile, case: Case) -> tuple[str, ...]:
-    """Everything that is wrong with the solver's answer to a case; () where it passes.
+    """Return all faults of the solver's answer to a case.
 
-    Raises MrdslError where the solver is not installed.
+    Raises MrdslError if the solver is not installed.
     """
     declared = registry.find(solver) if isinstance(solver, str) else solver
     duals = bool(case.duals) and "duals" in declared.offers

@@ -38,17 +38,22 @@ from mrdsl.spec.spec import Spec
 def write_model(
     model: Any, path: str | Path, spec: Spec | None = None, *, form: str | None = None, force: bool = False
 ) -> tuple[Path, ...]:
-    """Write the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``FILE.names.json`` beside it.
+    """Write the model in the format of the extension (.lp, .mps, .nl, .gms), and ``FILE.names.json`` next to it.
 
-    ``form`` (``lp``) stands in for the ending. Into a device, a pipe or standard output goes the model alone. Files
-    that are there already are written over only with ``force``.
+    The names map to the lines of ``model.spans``, or else to the block of ``spec`` that the index names. The same model
+    gives the same bytes. An nl file gets its names in .row and .col files, as AMPL does. A device, a pipe or standard
+    output gets only the model.
 
-    The names map to the lines of ``model.spans``, and where that says nothing to the block of ``spec`` that the index
-    names.
+    Args:
+        form: A format (``lp``) instead of the extension.
+        force: Overwrite existing files.
 
-    The same model gives the same bytes. An nl file gets its names in .row and .col files, as AMPL does. Returns the
-    written paths. Raises MrdslError ``unknown-format``, also where a model is not linear and the format only knows
-    linear ones, ``file-exists`` and ``unwritable-file``.
+    Returns:
+        The written paths.
+
+    Raises:
+        MrdslError: ``unknown-format``, also for a nonlinear model in a linear format; ``file-exists``;
+            ``unwritable-file``.
     """
     path = Path(path)
     writer = writer_of(path, form)
@@ -62,7 +67,7 @@ def write_model(
 
 
 def writer_of(path: Path, form: str | None = None) -> ModelWriter | None:
-    """Who writes the format of that name, or the one that the path's ending says."""
+    """Return the writer of the format with that name, or of the extension of the path."""
     return by_ending(MODELS, path.suffix) if form is None else named(MODELS, form)
 
 
@@ -77,7 +82,7 @@ def paths_of(path: Path, form: str | None = None) -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class _Out:
-    """Where a model goes, and whether files are written beside it."""
+    """The target of a model, and True if further files are written next to it."""
 
     files: Together
     path: Path
@@ -139,10 +144,10 @@ def _entry(data: Any, spans: Any) -> dict[str, Any]:
 
 
 def span_of(data: Any, spans: Any) -> Span | None:
-    """Return the line of the spec behind a Pyomo variable or constraint, from ``model.spans``.
+    """Return the line of the spec for a Pyomo variable or constraint, from ``model.spans``.
 
-    Its keys are component names, or (component name, index) for one member; a component that has none itself takes
-    that of the whole.
+    Its keys are component names, or (component name, index) for one member; a member without a line takes that of the
+    component.
     """
     component = data.parent_component().local_name
     indexed = data.parent_component().is_indexed()
@@ -171,8 +176,10 @@ def spans_of_blocks(facts: Any) -> dict[str, Span]:
 
 @dataclass(frozen=True)
 class Proof:
-    """What the user says of the solver's run: ``names`` is the model's names.json, ``gap`` the relative gap and
-    ``bound`` the bound, in the goal's own sense and unit, that the solver proved."""
+    """The user's statement about the solver's run: the model's names.json, and the proven gap or bound.
+
+    ``gap`` is relative; ``bound`` is in the sense and unit of the objective.
+    """
 
     names: Path | None = None
     gap: float | None = None
@@ -196,15 +203,17 @@ def read_solution(
     relax: bool = False,
     proof: Proof = NOTHING,
 ) -> Result:
-    """Return the plan that a solution file holds for the model that ``compile`` wrote of this spec, checked like any
-    other.
+    """Return the plan of a solution file for the model that ``compile`` wrote of this spec, verified as usual.
 
-    ``form`` is a format of ``exchange.registry.SOLUTIONS``; without it the file's own look decides. "Optimal" in a file
-    is no bound: one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where
-    its names are those of this very model. "Infeasible" in a file is an error if the family knows a plan, and else a
-    claim that a warning reports: the termination is then ``completed``.
+    "Optimal" in a file is not a bound. A bound is claimed only if the file has the names of this model, and shadow
+    prices in it or ``proof`` prove the bound. "Infeasible" in a file is an error if the family knows a plan; otherwise
+    a warning reports the claim, and the termination is ``completed``.
 
-    Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or ``stale-model`` (exit code 2).
+    Args:
+        form: A format of ``exchange.registry.SOLUTIONS``; by default it is detected.
+
+    Raises:
+        MrdslError: ``unreadable-solution``, ``unreadable-names`` or ``stale-model`` (exit code 2).
     """
     text = _read(Path(path))
     formulation, relax = asked(spec, formulation, relax)

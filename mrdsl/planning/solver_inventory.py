@@ -1,4 +1,4 @@
-"""All that ``mrdsl solvers`` tells of each solver, as plain values."""
+"""The output of ``mrdsl solvers`` for each solver, as plain values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from mrdsl.solving.registry import version, where
 def entries(name: str | None = None, try_out: bool = False) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:
     """Return one entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
 
-    With ``try_out`` every installed solver solves the quick case of each kind that its file claims, and the families
-    models of these kinds. Raises MrdslError
-    where ``name`` is unknown.
+    With ``try_out`` every installed solver solves the quick case of each kind in its file, and models of the families
+    of these kinds. Raises MrdslError if ``name`` is unknown.
     """
     problems: list[Diagnostic] = []
     declared: list[SolverFile] = []

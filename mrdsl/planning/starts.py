@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def point_of(spec: Spec, form: ArrayForm, start: Result) -> tuple[Array | None, str]:
-    """Return the point of an earlier plan in the program of today; None where it has none, and why."""
+    """Return the point of an earlier plan in the current program, or None and the reason."""
     if start.plan is None:
         return None, "it has no plan"
     if start.problem != spec.problem:

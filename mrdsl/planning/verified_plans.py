@@ -1,4 +1,4 @@
-"""Verification of saved plans against their own spec: what is recomputed, and what is taken on trust."""
+"""Verification of saved plans against their own spec: the recomputed parts, and the parts that are taken on trust."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Trust:
-    """What a file claims: ``taken`` are the claims that nothing here confirms, in words.
+    """The claims of a file: ``taken`` are the claims that were not confirmed, in words.
 
-    ``method``: what found a bound anew, "" if nothing did; ``bound`` is that bound. ``better`` is the value of a plan
-    that the claimed bound says cannot be, None without one.
+    ``method`` recomputed the ``bound``, or is "". ``better`` is the value of a plan beyond the claimed bound, or None.
     """
 
     taken: tuple[str, ...]
@@ -40,12 +39,12 @@ class Trust:
 
 
 def trust_in(result: Result, family: Family, again: bool = False) -> Trust:
-    """Work out again what is cheap, and name the rest.
+    """Recompute the cheap claims, and name the others.
 
     Args:
-        result: What a saved file says, its plan checked.
+        result: The result in a saved file, with its plan checked.
         family: The family of its spec.
-        again: True if its runs were made once more, and showed the same.
+        again: True if its runs were repeated with the same outcome.
     """
     found = _found_anew(result, family) if result.bound is not None and result.plan is not None else Trust(())
     confirmed = result.bound is None or (found.bound is not None and not _is_beyond(result.bound, found.bound, result))
@@ -101,12 +100,11 @@ _MISFITS = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError,
 
 @dataclass(frozen=True)
 class Verified:
-    """What may be believed of a saved plan.
+    """The verified part of a saved plan.
 
-    ``result`` is the file's, but that its bound and its claim to be optimal are withdrawn where the file is not as it
-    was written. ``found`` says what is wrong: errors where the plan is not one of its spec, warnings for the rest.
-    ``again``: whether the same runs were made once more, and showed the same. ``trust``: what of the file nothing here
-    confirms.
+    ``result`` is that of the file, without bound and claim of optimality if the file was changed. ``found`` has errors
+    if the plan does not belong to its spec, and warnings. ``again``: the same runs were repeated with the same outcome.
+    ``trust``: the claims that were not confirmed.
     """
 
     result: Result
@@ -117,11 +115,11 @@ class Verified:
 
     @property
     def kept(self) -> bool:
-        """Return True if the plan keeps every promise and is worth what the file says."""
+        """True if the plan meets every constraint and has the value in the file."""
         return not has_errors(self.found)
 
     def require(self) -> Result:
-        """Return the result. Raises MrdslError where the plan is not one of its spec."""
+        """Return the result. Raises MrdslError if the plan does not belong to its spec."""
         if not self.kept:
             raise MrdslError(self.found)
         return self.result
@@ -153,9 +151,9 @@ def verify(saved: Saved) -> Verified:
 
 
 def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
-    """Make the runs that the file tells of once more: an error where they show anything else now.
+    """Repeat the runs in the file, and report an error if their outcome differs.
 
-    Raises MrdslError where the plan was not run. A plan that is refused already is not run.
+    Raises MrdslError if the plan was not run. A rejected plan is not run.
     """
     if not verified.kept:
         return verified
@@ -185,7 +183,7 @@ def _told(saved: Saved, diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
-    """What is wrong with the plan: the spec it is for, its promises, its worth, and the view of it in the file."""
+    """Yield the errors of the plan: its spec, constraints and value, and the view of it in the file."""
     result = saved.result
     spec, plan = result.spec, result.plan
     family = find_family(spec)
@@ -226,7 +224,7 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
 
 
 def _is_of_solve(result: Result) -> bool:
-    """Return True if a plan makes promises: what a simulation of a family without plans saw does not."""
+    """Return True if a plan makes promises; the result of a simulation in a family without plans does not."""
     return result.solver.get("name") != "simulation"
 
 
@@ -245,9 +243,9 @@ def _number(value: float | None) -> str:
 
 
 def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
-    """Where ``plan`` in the file, which people and programs read, is not what its ``state`` says.
+    """Yield differences between ``plan`` in the file, which people and programs read, and its ``state``.
 
-    What a file that nobody edited does not say, the version that wrote it did not know.
+    A field that an unchanged file lacks was unknown to the version that wrote it.
     """
     plan.tables()
     for path in _differences(saved.document.get("plan"), plain(plan.document()), "plan", lacking=not saved.intact):
@@ -256,7 +254,7 @@ def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
 
 
 def _differences(stored: Any, shown: Any, path: str, *, lacking: bool) -> Iterator[str]:
-    """Where two values differ; with ``lacking`` also where ``stored`` does not say what ``shown`` does."""
+    """Yield the paths at which two values differ; with ``lacking`` also those that only ``shown`` has."""
     if isinstance(stored, Mapping) and isinstance(shown, Mapping):
         for key in dict.fromkeys((*stored, *shown)):
             if key in stored and key in shown:
@@ -280,7 +278,7 @@ def _is_list(value: Any) -> bool:
 
 
 def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
-    """What ``mrdsl verify`` prints: what the file says of itself, and the files behind it."""
+    """Return the tables of ``mrdsl verify``: the contents of the file, and its input files."""
     result = verified.result
     rows = [
         ("written by mrdsl", str(saved.document.get("mrdsl", ""))),
@@ -307,7 +305,7 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
 
 
 def document(verified: Verified, saved: Saved) -> dict[str, Any]:
-    """What ``mrdsl verify --json`` prints."""
+    """Return the object that ``mrdsl verify --json`` prints."""
     result = verified.result
     return {
         "format": 1,
@@ -326,7 +324,7 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
 
 
 def read_file(file: str | Path) -> Saved:
-    """Return a saved plan as it was written; nothing of it is believed yet. Raises MrdslError."""
+    """Read a saved plan without verification. Raises MrdslError."""
     try:
         text = read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
     except (UnreadableError, UnicodeDecodeError) as problem:
@@ -336,12 +334,10 @@ def read_file(file: str | Path) -> Saved:
 
 
 def open_plan(file: str | Path) -> Verified:
-    """Return a saved plan, held against the spec in it. Raises MrdslError where the file is none."""
+    """Return a saved plan, verified against its spec. Raises MrdslError if the file is not a saved plan."""
     return verify(read_file(file))
 
 
 def open_text(text: str, name: str) -> Verified:
-    """Return a saved plan that is a text; ``name`` stands for its file in messages. Raises MrdslError where it
-    is none.
-    """
+    """Return a saved plan in a text; ``name`` is its file in messages. Raises MrdslError if it is not one."""
     return verify(read_saved(text, name))
