@@ -1,4 +1,4 @@
-"""The Python API: what an embedding program calls. Everything that the command line does is here, by the same names."""
+"""Functions of the Python API. Every command of the command line is here under the same name."""
 
 from mrdsl.api.files import check_plugin, export, from_table, vm_types
 from mrdsl.api.plans import (

@@ -25,14 +25,20 @@ if TYPE_CHECKING:
 def vm_types(
     source: str | Path | Arrow | Iterable[Mapping[str, Any]], braces: str = "", *, reader: str | None = None
 ) -> tuple[VmType, ...]:
-    """Return the VM types of a file, of a table, or of rows that name each column as a file does.
+    """Read VM types for the input data of a capacity spec.
 
-    A column is named as in ``"on_demand.price [USD/h]"``; a table is one of pandas, polars or pyarrow, see
-    :func:`mrdsl.from_table`.
+    Columns have the names of a table file, such as `"on_demand.price [USD/h]"`.
 
-    ``reader`` is ``"ec2"`` or ``"instance_types"`` for a provider's list, None for a table. ``braces`` is what a spec
-    writes behind its name: ``'require { cores >= 4, emr = yes }, fee = 0.05 USD/h'``. Raises MrdslError with every
-    diagnostic.
+    Args:
+        source: Path of a file, a table of pandas, polars or pyarrow, or rows as mappings from column names.
+        braces: Block that a spec writes after the file name, such as `'require { cores >= 4 }, fee = 0.05 USD/h'`.
+        reader: `"ec2"` or `"instance_types"` for the list of a provider, None for a table.
+
+    Returns:
+        One VM type for each row that meets `require`.
+
+    Raises:
+        MrdslError: With every diagnostic, if the source is not valid.
 
     >>> facts = CapacityFacts(vms=vm_types("types.csv", "require { cores >= 4 }"), classes=...)  # doctest: +SKIP
     """
@@ -58,13 +64,23 @@ def export(
     cores: float | None = None,
     memory: float | None = None,
 ) -> Exported:
-    """Return a plan as a target's files: ``files`` are texts by name, ``notes`` say what of the plan they do not.
+    """Write a plan as the files of a target, such as EMR or YARN.
 
-    ``plan`` is a spec, which is solved, or a result. ``vms`` says what its VM types are called where they are rented,
-    ``master`` the type of the machine that runs no tasks; ``fleets`` lets EMR choose among the plan's types; ``cores``
-    and ``memory`` (bytes) are what tasks may use of a VM that says neither. Raises MrdslError as :func:`solve` does,
-    ``unknown-form`` where the family's plans have no such form, ``target-refuses`` where the target would refuse it,
-    ``nothing-to-export`` where there is no plan.
+    Args:
+        plan: Result with a plan, or a spec, which is solved first.
+        target: Name of the target, as in `mrdsl export`.
+        vms: Names of the provider for the VM types of the plan.
+        master: VM type of the machine without tasks.
+        fleets: Let EMR choose among the VM types of the plan.
+        cores: Cores that tasks can use on a VM type without `cores`.
+        memory: Memory [bytes] that tasks can use on a VM type without `memory`.
+
+    Returns:
+        `files` with texts by name, and `notes` on parts of the plan that the files do not express.
+
+    Raises:
+        MrdslError: As :func:`solve`; `unknown-form` if the family does not support the target; `target-refuses` if the
+            target would reject the plan; `nothing-to-export` if there is no plan.
     """
     from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.exchange.targets.deployment import Wishes
@@ -81,10 +97,18 @@ def export(
 
 @checked
 def check_plugin(folder: str | Path) -> PluginReport:
-    """Run the solvers, pipelines and families that a folder declares on real models, as ``mrdsl check-plugin`` does.
+    """Check the solvers, heuristics and families of a folder on real models.
 
-    The code in the folder is run. The report says what was tried; its ``complaints`` are what is wrong, with file and
-    line. Raises MrdslError ``wrong-option`` where the folder declares nothing.
+    This runs the code in the folder.
+
+    Args:
+        folder: Folder with a `pyproject.toml` or solver files.
+
+    Returns:
+        A report of all checks. Its `complaints` have file and line.
+
+    Raises:
+        MrdslError: `wrong-option` if the folder declares nothing.
     """
     from mrdsl.extending import checking
 
@@ -95,13 +119,21 @@ def check_plugin(folder: str | Path) -> PluginReport:
 def from_table(
     problem: str, word: str, table: Arrow, braces: str = "", *, currency: str = units.DEFAULT_CURRENCY
 ) -> Sequence[Any]:
-    """Return the blocks of a table: what ``classes from "classes.csv"`` would be of the same rows, for the facts of a
-    Spec.
+    """Convert a table to blocks of a spec, like `classes from "classes.csv"`.
 
-    ``word`` is that of the language (``"classes"``, ``"vms"``, ``"jobs"``, ``"tasks"``); the table is any that has
-    ``__arrow_c_stream__``, with the columns of such a file (``"deadline [min]"``). ``braces`` is what a spec writes
-    behind the name, ``currency`` that of the Spec. Raises MrdslError with every diagnostic, each with its row, counted
-    from 0, and its column; ``missing-extra`` where nanoarrow is not installed.
+    Args:
+        problem: Name of the family.
+        word: Word of the language: `"classes"`, `"vms"`, `"jobs"` or `"tasks"`.
+        table: Any table with `__arrow_c_stream__`, with columns such as `"deadline [min]"`.
+        braces: Block that a spec writes after the file name.
+        currency: Currency of the spec.
+
+    Returns:
+        One block for each row.
+
+    Raises:
+        MrdslError: With every diagnostic, each with row (from 0) and column; `missing-extra` if nanoarrow is not
+            installed.
 
     >>> facts = CapacityFacts(vms=vms, classes=from_table("capacity", "classes", frame))  # doctest: +SKIP
     """

@@ -1,4 +1,4 @@
-"""The Python API: what an embedding program calls."""
+"""API functions for specs, plans and simulations."""
 
 from __future__ import annotations
 
@@ -32,10 +32,18 @@ Parameters = Mapping[str, Any]
 
 @checked
 def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | None = None) -> Spec:
-    """Return the spec in a file. ``parameters`` overrides its params: numbers, or text with a unit (``"15 min"``).
+    """Load a spec from a file, or from a saved plan.
 
-    Of a saved plan it is the spec in it, whose params are settled. Raises MrdslError with every diagnostic where the
-    text is no valid spec.
+    Args:
+        path: Path of the file.
+        parameters: Values of parameters: numbers, or texts with a unit such as `"15 min"`.
+        seed: Seed that replaces the one in the file.
+
+    Returns:
+        The spec.
+
+    Raises:
+        MrdslError: With every diagnostic, if the file is not a valid spec.
     """
     if is_json_object(path) and not parameters:
         spec: Spec = load_plan(path).spec
@@ -45,10 +53,16 @@ def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | 
 
 @checked
 def load_plan(path: str | Path) -> Result:
-    """Return the result in a saved plan, as ``mrdsl solve -o`` and :meth:`Result.to_json` write it, held against its
-    spec.
+    """Load the result in a saved plan and check it against its spec.
 
-    Raises MrdslError where the file is none, and where its plan breaks a promise or is not worth what it says.
+    Args:
+        path: File written by `mrdsl solve -o` or :meth:`Result.to_json`.
+
+    Returns:
+        The saved result.
+
+    Raises:
+        MrdslError: If the file is not a saved plan, or its plan does not meet its spec or has another value.
     """
     from mrdsl.planning.verified_plans import open_plan
 
@@ -57,10 +71,17 @@ def load_plan(path: str | Path) -> Result:
 
 @checked
 def verify(path: str | Path, *, again: bool = False) -> Verified:
-    """What may be believed of a saved plan: the result, what is wrong with it, and which files behind it have changed.
+    """Verify a saved plan, and list what cannot be recomputed.
 
-    ``again`` makes its runs once more. Raises MrdslError where the file is none, and where there are no
-    such runs.
+    Args:
+        path: File of the saved plan.
+        again: Repeat the simulation runs in it.
+
+    Returns:
+        The result, the errors found in it, and the input files that have changed.
+
+    Raises:
+        MrdslError: If the file is not a saved plan, or `again` is set and it has no runs.
     """
     from mrdsl.planning.verified_plans import open_plan, read_file, run_again
     from mrdsl.planning.verified_plans import verify as check
@@ -73,9 +94,17 @@ def verify(path: str | Path, *, again: bool = False) -> Verified:
 
 @checked
 def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
-    """Compare plans side by side: their goals, and every number that they have in common; a spec is solved for it.
+    """Compare plans: their objectives, and every number that they have in common.
 
-    ``names`` tell them apart. Raises MrdslError ``different-problems`` where their families or goals differ.
+    Args:
+        plans: Results, or specs, which are solved first.
+        names: Names of the plans in the table.
+
+    Returns:
+        A table with a column for each plan.
+
+    Raises:
+        MrdslError: `different-problems` if the families or objectives differ.
     """
     from mrdsl.reporting.comparison import compare as run
 
@@ -89,10 +118,18 @@ def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
 
 @checked
 def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("last", "now")) -> Difference:
-    """What an operator must do to come from one plan to the other, the smallest change first; a spec is solved for it.
+    """List the changes from one plan to another, the smallest first.
 
-    Raises MrdslError where the families differ (``different-problems``), and where there is nothing that somebody sets
-    (``not-operated``).
+    Args:
+        last: Current plan, or a spec, which is solved first.
+        now: New plan, or a spec, which is solved first.
+        names: Names of both plans.
+
+    Returns:
+        The settings that an operator changes.
+
+    Raises:
+        MrdslError: `different-problems` if the families differ; `not-operated` if plans of the family have no settings.
     """
     from mrdsl.planning.difference import diff as run
 
@@ -104,16 +141,37 @@ def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("las
 def loads(
     text: str, parameters: Parameters | None = None, *, folder: str | Path = ".", seed: int | None = None
 ) -> Spec:
-    """Return the spec in a text; ``folder`` is where its imports and tables are looked up. Raises MrdslError."""
+    """Load a spec from a text.
+
+    Args:
+        text: Text of the spec.
+        parameters: Values of parameters: numbers, or texts with a unit such as `"15 min"`.
+        folder: Folder of its imports and tables.
+        seed: Seed that replaces the one in the text.
+
+    Returns:
+        The spec.
+
+    Raises:
+        MrdslError: With every diagnostic, if the text is not a valid spec.
+    """
     return _spec(load_text(text, parameters, folder=folder, seed=seed))
 
 
 @checked
 def dumps(spec: Spec) -> str:
-    """Return the text of a spec, in SI units and exact: ``loads`` of it gives the same spec. Raises MrdslError for
-    mistakes.
+    """Write a spec as text, exactly and in SI units.
 
-    Params, imports, tables and generators are written out as what they made.
+    `loads` of the text gives the same spec. Parameters, imports, tables and generators are replaced by their values.
+
+    Args:
+        spec: The spec.
+
+    Returns:
+        Text of the spec.
+
+    Raises:
+        MrdslError: If the spec has errors.
     """
     from mrdsl.language.printing import print_spec
 
@@ -125,8 +183,14 @@ def dumps(spec: Spec) -> str:
 
 @checked
 def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tuple[Diagnostic, ...]:
-    """Return every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; ()
-    for none.
+    """Check a spec.
+
+    Args:
+        spec: Path of a spec or saved plan, or a spec built in Python.
+        parameters: Values of parameters of a file.
+
+    Returns:
+        Errors and warnings in order; empty if there are none.
     """
     if not isinstance(spec, Spec):
         if is_json_object(spec) and not parameters:
@@ -140,7 +204,17 @@ def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tupl
 
 @checked
 def fmt(text: str) -> str:
-    """Return the text of a spec in its canonical form. Raises MrdslError where it does not parse."""
+    """Format the text of a spec.
+
+    Args:
+        text: Text of the spec.
+
+    Returns:
+        The text in its canonical form.
+
+    Raises:
+        MrdslError: If the text cannot be parsed.
+    """
     from mrdsl.language.formatting import format_text
 
     formatted, problems = format_text(text, "<text>")
@@ -151,11 +225,19 @@ def fmt(text: str) -> str:
 
 @checked
 def quantity(text: str, *, currency: str = "") -> float:
-    """Return the number in SI units that a text means, ``"15 min"``, ``"0.192 USD/h"``, ``"16 GiB"``, ``"85%"``.
+    """Convert a text with a unit to a number in SI units.
 
-    Seconds, bytes, joules, watts; counts and shares as plain numbers; money in the currency that is written, or only in
-    ``currency`` where that is given. Fields with a unit take such texts themselves. Raises MrdslError for any other
-    text.
+    Fields with a unit also accept such texts.
+
+    Args:
+        text: Quantity such as `"15 min"`, `"0.192 USD/h"`, `"16 GiB"` or `"85%"`.
+        currency: Required currency of money; any currency if empty.
+
+    Returns:
+        Seconds, bytes, joules or watts; counts and shares as plain numbers; money in the currency of the text.
+
+    Raises:
+        MrdslError: If the text is not a quantity.
     """
     from mrdsl.language.items import quantity as run
 
@@ -176,16 +258,27 @@ def profile(
     watch: Watch | None = None,
     allow_outside: bool = False,
 ) -> Profiles:
-    """What logs say: classes of jobs, the cluster as it was, what was left out.
+    """Measure classes of jobs and the cluster in logs.
 
-    ``paths`` are files, folders, globs and ``-`` for standard input. ``by`` is ``name``, ``queue``, ``user`` or a
-    regular expression; ``cluster`` groups by k-means instead, into ``classes`` or as many as set themselves apart.
-    ``longest`` is ``max`` or ``p95``, ``sort`` whether sorting counts as ``reduce`` or ``shuffle``. ``price`` is what
-    one VM costs (``0.20 USD/h``). ``watch`` takes the bytes that lie there and gives a context of what is called with
-    those read.
-    ``allow_outside`` follows links that lead out of a folder of logs.
+    Files that cannot be read are listed in the result.
 
-    What cannot be read is told in the result. Raises MrdslError where nothing could be saved, or an option is wrong.
+    Args:
+        paths: Files, folders, patterns, and `-` for standard input.
+        by: Grouping of jobs: `name`, `queue`, `user` or a regular expression.
+        classes: Number of groups for `cluster`; found automatically if None.
+        cluster: Group jobs by k-means.
+        seed: Seed of the grouping.
+        longest: Longest time of a task: `max` or `p95`.
+        sort: Phase of the sorting time: `reduce` or `shuffle`.
+        price: Price of a VM, such as `"0.20 USD/h"`.
+        watch: Function that gets the total bytes and returns a context manager of a function that gets the bytes read.
+        allow_outside: Follow links that leave a folder of logs.
+
+    Returns:
+        Classes, cluster, and the jobs left out.
+
+    Raises:
+        MrdslError: If no job could be read, or an option is wrong.
     """
     from mrdsl.profiling.profiles import profile as run
 
@@ -215,20 +308,26 @@ def solve(
     stop: Event | None = None,
     start: Result | None = None,
 ) -> Result:
-    """Return the best plan that the solver finds, with its bound, and how the run ended.
+    """Find the best plan of a spec, with a bound.
 
-    ``on_progress`` is called, in this thread, with every better plan's value and bound, and five times a second while
-    a solver works; what it raises ends the solve and passes through. Another thread ends the solve by setting ``stop``:
-    the result then has the best plan so far, if any, and the termination ``interrupted``; a step of a heuristic that
-    runs ends first.
+    A problem without a plan is a result and not an error. What `on_progress` raises ends the solve.
 
-    ``start`` is the result of an earlier solve, of this spec or of one like it: the search begins at its plan, and one
-    that is cut short ends with nothing worse. A capacity plan that still keeps the spec and is as good as the best is
-    returned itself. A note (``start-unused``) says where it is not used: where it does not fit the spec, and where what
-    solves it begins at no plan.
+    Args:
+        spec: The spec.
+        solver: Name of a solver or heuristic.
+        formulation: Formulation of the family; its default if None.
+        relax: Solve the relaxation.
+        limits: Time [s], relative gap and threads.
+        on_progress: Function that is called in this thread with every better plan, and five times a second.
+        stop: Event that ends the solve. The result then has the best plan so far and the termination `interrupted`.
+        start: Result of this spec or a similar one, whose plan starts the search. A capacity plan that is still valid
+            and optimal is returned unchanged. A note (`start-unused`) reports a plan that is not used.
 
-    Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a
-    problem without a plan is a result, not an error.
+    Returns:
+        The plan, its objective with bound and gap, and the termination.
+
+    Raises:
+        MrdslError: If the spec has errors, or the solver is missing or does not support it.
     """
     from mrdsl.planning.solve_spec import solve as run
 
@@ -251,9 +350,22 @@ async def asolve(
     on_progress: Callable[[Progress], None] | None = None,
     start: Result | None = None,
 ) -> Result:
-    """:func:`solve` for asyncio, in a thread of its own; cancelling the task ends the solver too.
+    """Solve a spec in a thread, for asyncio. Cancelling the task ends the solver.
 
-    ``on_progress`` is called in that thread.
+    Args:
+        spec: The spec.
+        solver: Name of a solver or heuristic.
+        formulation: Formulation of the family; its default if None.
+        relax: Solve the relaxation.
+        limits: Time [s], relative gap and threads.
+        on_progress: Function that is called in that thread with every better plan.
+        start: Result whose plan starts the search.
+
+    Returns:
+        The result, as :func:`solve`.
+
+    Raises:
+        MrdslError: As :func:`solve`.
     """
     import asyncio
     from threading import Event
@@ -294,9 +406,18 @@ def _without_interrupt(call: Callable[[], Result]) -> Result | None:
 
 @checked
 def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> CompiledModel:
-    """Return the spec as a Pyomo model that can be changed and solved again.
+    """Compile a spec to a Pyomo model that you can change and solve again.
 
-    See :class:`mrdsl.planning.compiled_model.CompiledModel`.
+    Args:
+        spec: The spec.
+        formulation: Formulation of the family; its default if None.
+        relax: Compile the relaxation.
+
+    Returns:
+        The model, with methods to solve it and to read a plan from it.
+
+    Raises:
+        MrdslError: If the spec has errors, or the family does not support the formulation.
     """
     from mrdsl.planning.compiled_model import CompiledModel
 
@@ -318,16 +439,28 @@ def simulate(
     what_if: WhatIf | None = None,
     limits: Limits | None = None,
 ) -> Result:
-    """Run the spec as a simulation, where its family has one; a family that plans solves it before.
+    """Simulate a spec or the plan of a result.
 
-    A result is run as it is: its own plan, where its family plans.
+    A spec of a family with plans is solved first. The options from `slowstart` on replace values of the spec.
 
-    ``jobs`` is how many each user completes in a run. The rest stands in the place of what the spec says: reduces start
-    when the share ``slowstart`` of the maps is done, ``stragglers`` is a share of tasks and how many times as long they
-    take, ``lose`` machines go after the warm-up, and ``burst`` jobs come with each arrival; ``what_if`` says all four.
-    ``limits`` bound the solve of a spec, not the runs.
-    Raises MrdslError where the spec or a number is wrong, where the family has no simulation, and where such an option
-    means nothing in it.
+    Args:
+        spec: Spec or result.
+        runs: Number of independent runs.
+        seed: Seed that replaces the one of the spec.
+        jobs: Jobs that each user completes in a run.
+        processes: Number of processes; it does not change the result.
+        slowstart: Share of map tasks after which reduce tasks start, between 0 and 1.
+        stragglers: Share of slow task attempts, and how many times as long they take.
+        lose: Machines of every class that are removed after the warm-up.
+        burst: Jobs in each arrival.
+        what_if: All four options in one value.
+        limits: Limits of the solve of a spec, not of the runs.
+
+    Returns:
+        The result with the observed times and verdicts in its plan.
+
+    Raises:
+        MrdslError: If the spec or a number is wrong, or the family does not support a simulation or an option.
     """
     from mrdsl.planning.simulate_spec import simulate as run
     from mrdsl.simulation.settings import Settings, WhatIf
@@ -352,13 +485,25 @@ def report(
     markdown: bool = False,
     force: bool = False,
 ) -> str:
-    """Return all that is known of a plan as one HTML page, or as Markdown; written to ``output`` too, where that is
-    given.
+    """Write a report on a plan as an HTML page or as Markdown.
 
-    ``plan`` is a spec, which is solved as :func:`solve` does, or a result, which is not solved again. The form is that
-    of ``output``'s ending; without one, ``markdown`` asks for Markdown. ``simulate`` runs the plan so many times
-    besides; ``spend`` is how many seconds go into what promises are worth, and again into what-if curves. Raises
-    MrdslError as :func:`solve` does, and ``missing-extra`` where a page is asked for without the extra `report`.
+    Args:
+        plan: Result, or a spec, which is solved first.
+        output: Output file; its extension selects the format.
+        solver: Name of a solver or heuristic.
+        formulation: Formulation of the family; its default if None.
+        relax: Solve the relaxation.
+        limits: Time [s], relative gap and threads.
+        simulate: Number of simulation runs.
+        spend: Time for the sensitivity of constraints, and again for what-if curves [s].
+        markdown: Write Markdown if there is no `output`.
+        force: Replace an existing file.
+
+    Returns:
+        Text of the report.
+
+    Raises:
+        MrdslError: As :func:`solve`; `missing-extra` for a page without the extra `report`.
     """
     from mrdsl.core.writer import write_text
     from mrdsl.explaining.report import report as run

@@ -1,4 +1,4 @@
-"""What is asked of plans besides: why they are so, many of them side by side, studies, solutions of other programs."""
+"""API functions for explanations, sweeps, studies and solution files."""
 
 from __future__ import annotations
 
@@ -30,11 +30,21 @@ def why(
     limits: Limits | None = None,
     worth: bool = True,
 ) -> Explained:
-    """What a plan means and what each promise is worth; without a plan, which promises exclude each other.
+    """Explain a plan, or find the conflicting constraints if there is no plan.
 
-    ``plan`` is a spec, which is solved as :func:`mrdsl.solve` does, or a result. ``limits.time`` bounds the seconds for
-    reasons too (30 without). ``worth`` moves each promise a step, which takes a solve each. Raises MrdslError as
-    ``solve`` does.
+    Args:
+        plan: Result, or a spec, which is solved first.
+        solver: Name of a solver or heuristic.
+        formulation: Formulation of the family; its default if None.
+        relax: Explain the relaxation.
+        limits: Limits of each solve; `limits.time` [s] also limits the search for reasons (30 s by default).
+        worth: Measure the sensitivity to each constraint, with one solve for each step.
+
+    Returns:
+        Tables and texts.
+
+    Raises:
+        MrdslError: As :func:`solve`.
     """
     from mrdsl.explaining.why import why as run
 
@@ -59,10 +69,31 @@ def sweep(
     allow_outside: bool = False,
     force: bool = False,
 ) -> Summary:
-    """Solve a spec's file for every combination of params and seeds, in parallel: a row for each in ``.table``.
+    """Solve a spec for all combinations of parameters and seeds, in parallel.
 
-    ``output`` (.csv, .jsonl, .parquet) gets the table; the same call goes on where an interrupted one stopped.
-    ``progress`` is called with the runs that are done, and all. Raises MrdslError as ``mrdsl sweep`` tells it.
+    The same call continues an interrupted sweep.
+
+    Args:
+        spec: File of the spec.
+        over: Values of each parameter: a sequence, or a text such as `"0.8:1.4:0.1"`.
+        output: Table to write: .csv, .jsonl or .parquet.
+        solver: Name of a solver or heuristic.
+        seeds: Seeds, or a text such as `"1..5"`.
+        parameters: Values of other parameters.
+        formulation: Formulation of the family; its default if None.
+        relax: Solve relaxations.
+        limits: Limits of each solve.
+        processes: Number of processes; one for each core if None.
+        executor: `processes`, or `dask://HOST:PORT` for a Dask scheduler.
+        progress: Function that is called with the number of finished runs and of all runs.
+        allow_outside: Permit files outside the folder of the spec.
+        force: Replace an existing table.
+
+    Returns:
+        A summary whose `table` has a row for each run.
+
+    Raises:
+        MrdslError: With the diagnostics of `mrdsl sweep`.
     """
     from mrdsl.sweeping.cells import Setting, axis_of, seeds_of
     from mrdsl.sweeping.sweep import sweep as run
@@ -96,11 +127,26 @@ def study(
     allow_outside: bool = False,
     force: bool = False,
 ) -> Studied:
-    """Run the study in a file, or the shipped one of that name, into a folder (default: the file's name).
+    """Run the study in a file, or a built-in study.
 
-    ``.table`` has a row per run, in the study's order; ``.tables`` what the runs say together. The same call goes on
-    where an interrupted one stopped, and runs nothing twice; ``retry`` runs again what failed. ``progress`` is called
-    with the runs that are done, and all. Raises MrdslError as ``mrdsl study`` tells it.
+    The same call continues an interrupted study and repeats no run.
+
+    Args:
+        file: Study file, or name of a built-in study.
+        output: Folder of the results; by default the name of the file.
+        processes: Number of processes; one for each core if None.
+        executor: `processes`, or `dask://HOST:PORT` for a Dask scheduler.
+        retry: Repeat failed runs.
+        plots: Draw charts.
+        progress: Function that is called with the number of finished runs and of all runs.
+        allow_outside: Permit files outside the folder of the study.
+        force: Use a folder that is not empty.
+
+    Returns:
+        The results: `table` has a row for each run, and `tables` summarize them.
+
+    Raises:
+        MrdslError: With the diagnostics of `mrdsl study`.
     """
     from mrdsl.sweeping.study.shipped import study_file
     from mrdsl.sweeping.study.study import Way, run_study_file
@@ -122,12 +168,23 @@ def read(
     gap: float | None = None,
     bound: float | None = None,
 ) -> Result:
-    """Return the plan in a solution file of the model that :func:`mrdsl.compile` wrote of the spec, checked like any
-    other.
+    """Read and check the plan in a solution file of a compiled model.
 
-    ``format`` is whose file it is; its own look decides without. ``names`` is the model's names.json, without which
-    nothing is proven; ``gap`` (relative) and ``bound`` (in the goal's unit) are what the solver proved. Raises
-    MrdslError for a file that cannot be read, or is of another model.
+    Args:
+        spec: Spec of the model.
+        solution: Solution file of another program.
+        format: Format of the file; detected if None.
+        formulation: Formulation of the model.
+        relax: The model is the relaxation.
+        names: The `names.json` of the model. Without it, no bound is used.
+        gap: Relative gap that the program proved.
+        bound: Bound that the program proved, in the unit of the objective.
+
+    Returns:
+        The plan, as the result of a solve.
+
+    Raises:
+        MrdslError: If the file cannot be read, or belongs to another model.
     """
     from mrdsl.planning.solver_files import Proof, read_solution
 
@@ -137,7 +194,17 @@ def read(
 
 @checked
 def explain(code: str) -> str:
-    """What a diagnostic's code means, with a bad and a good spec, as Markdown. Raises MrdslError for an unknown one."""
+    """Explain the code of a diagnostic as Markdown, with examples.
+
+    Args:
+        code: Code, such as `unknown-name`.
+
+    Returns:
+        Text of the explanation.
+
+    Raises:
+        MrdslError: If the code is unknown.
+    """
     from mrdsl.core.resources import page
 
     return page(code)

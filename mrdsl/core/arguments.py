@@ -61,9 +61,13 @@ _OPEN = ("Any", "Values")
 
 
 def checked(function: Function) -> Function:
-    """Let a function or method raise MrdslError `wrong-value` for an argument of another type than its annotation.
+    """Check the arguments of an API function against its annotations.
 
-    The message names the argument, what it may be and what it is.
+    Args:
+        function: Function of the API.
+
+    Returns:
+        The function, which raises MrdslError `wrong-value` with the name, the expected and the actual type.
     """
     taken = signature(function)
     if iscoroutinefunction(function):

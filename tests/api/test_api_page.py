@@ -19,6 +19,7 @@ All public names of `mrdsl`, made from the code. Numbers are SI: seconds, bytes,
 Importing the package loads neither Pyomo nor a solver; each name is loaded when it is first used.
 
 """
+_SECTION = re.compile(r"(Args|Returns|Raises|Yields|Attributes):")
 _ROLE = re.compile(r":(?:func|class|meth|mod):`~?(?:mrdsl\.)?([^`]+)`")
 
 
@@ -79,7 +80,25 @@ def _signature(of: Any) -> str:
 
 
 def _text(of: Any) -> str:
-    return _ROLE.sub(r"`\1`", inspect.cleandoc(of.__doc__ or "")).replace("``", "`")
+    return _ROLE.sub(r"`\1`", "\n".join(_as_markdown(inspect.cleandoc(of.__doc__ or "")))).replace("``", "`")
+
+
+def _as_markdown(text: str) -> Iterator[str]:
+    """The lines of a docstring; sections of Google style become bold words and lists."""
+    section = ""
+    for line in text.splitlines():
+        if _SECTION.fullmatch(line):
+            section = line.removesuffix(":")
+            yield from (f"**{section}**", "")
+        elif section and line.startswith("    ") and not line.startswith("     "):
+            name, colon, words = line.strip().partition(": ")
+            named = section != "Returns" and colon and " " not in name
+            yield f"- `{name}`: {words}" if named else f"- {line.strip()}"
+        elif section and line.startswith("     "):
+            yield f"  {line.strip()}"
+        else:
+            section = section if line.strip() else ""
+            yield line
 
 
 def _first(of: Any) -> str:
@@ -93,6 +112,15 @@ def test_the_page_is_that_of_the_code() -> None:
 def test_every_public_name_says_what_it_is() -> None:
     lacking = [name for name in mrdsl.__all__ if not name.startswith("_") and not getattr(mrdsl, name).__doc__]
     assert lacking == []
+
+
+def test_every_function_documents_its_arguments() -> None:
+    functions = [name for name in mrdsl.__all__ if inspect.isroutine(getattr(mrdsl, name))]
+    assert functions
+    for name in functions:
+        of = getattr(mrdsl, name)
+        section = inspect.cleandoc(of.__doc__).partition("Args:\n")[2].partition("\n\n")[0]
+        assert re.findall(r"^    (\w+): ", section, re.MULTILINE) == list(inspect.signature(of).parameters), name
 
 
 if __name__ == "__main__":
