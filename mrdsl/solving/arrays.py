@@ -28,7 +28,7 @@ from mrdsl.core.reading import UnreadableError, read_bytes
 
 
 def objective_of(model: Any) -> Any:
-    """Return the model's one active objective; raises ValueError where there is none or several."""
+    """Return the one active objective of the model; raises ValueError if there is none or more than one."""
     objectives = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
     if len(objectives) != 1:
         raise ValueError(f"the model {model.name!r} has {len(objectives)} active objectives; it needs exactly one")
@@ -41,12 +41,12 @@ def constraints_of(model: Any) -> Iterator[Any]:
 
 
 def hints_of(model: Any) -> Mapping[str, Mapping[str, Any]]:
-    """What ``model.solver_hints`` says for particular solvers: ``{"highs": {"presolve": "off"}}``."""
+    """Return ``model.solver_hints`` for particular solvers: ``{"highs": {"presolve": "off"}}``."""
     return dict(getattr(model, "solver_hints", None) or {})
 
 
 def linear_program(model: Any) -> tuple[LinearProgram, Names] | None:
-    """Return the model as a linear program and the Pyomo objects behind it; None where an expression is not linear."""
+    """Return the model as a linear program with its Pyomo objects, or None if an expression is not linear."""
     variables: dict[int, Any] = {}
     order: dict[int, int] = {}
     visitor = LinearRepnVisitor({}, var_recorder=OrderedVarRecorder(variables, order, None))
@@ -135,7 +135,7 @@ def _columns(variables: dict[int, Any]) -> tuple[Any, Any, Any]:
 
 
 def _bounds(variable: Any) -> tuple[float | None, float | None]:
-    """Raise MrdslError ``number-too-large`` where a variable would have to be infinite."""
+    """Return the bounds of a variable. Raises MrdslError ``number-too-large`` if it would have to be infinite."""
     try:
         bounds: tuple[float | None, float | None] = variable.bounds
     except ValueError:
@@ -147,7 +147,7 @@ def _bounds(variable: Any) -> tuple[float | None, float | None]:
 
 @contextmanager
 def without_goal(model: Any) -> Iterator[None]:
-    """Yield the model with nothing to minimize, for as long as the block lasts."""
+    """Yield the model without an objective during the ``with`` block."""
     goal = objective_of(model)
     goal.deactivate()
     name = unique_component_name(model, "nothing_to_minimize")
@@ -161,7 +161,7 @@ def without_goal(model: Any) -> Iterator[None]:
 
 @contextmanager
 def scaled_goal(model: Any, factor: float) -> Iterator[None]:
-    """Yield the model with its goal multiplied by ``factor``, for as long as the block lasts."""
+    """Yield the model with its objective multiplied by ``factor`` during the ``with`` block."""
     goal = objective_of(model)
     goal.deactivate()
     name = unique_component_name(model, "scaled_goal")
@@ -265,7 +265,7 @@ def fingerprint(program: LinearProgram, columns: Sequence[str]) -> str:
 
 
 def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) -> None:
-    """Raise MrdslError: ``unreadable-names``, or ``stale-model`` where the model was compiled from something else."""
+    """Raise MrdslError ``unreadable-names``, or ``stale-model`` if the model was compiled from another spec."""
     place = Span(str(path), 1, 1, 1, 1)
     try:
         stored = json.loads(read_bytes(path))

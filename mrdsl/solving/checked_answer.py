@@ -65,7 +65,7 @@ class NonlinearModel:
 
     @contextmanager
     def as_file(self) -> Iterator[str]:
-        """Yield the path of the nl file, beside it the columns' names x0, x1, … in a .col file."""
+        """Yield the path of the nl file, with the names x0, x1, ... of the columns in a .col file next to it."""
         from pyomo.repn.plugins.nl_writer import NLWriter
 
         with scratch_folder() as folder:
@@ -111,9 +111,10 @@ class NonlinearModel:
             variable.set_value(value, skip_validation=True)
 
     def natural_scale(self) -> float:
-        """Return the power of two by which the goal's largest linear coefficient comes to its natural size, as in a
-        linear
-        program; where it has none, its constant; 1 where it has neither."""
+        """Return the power of two that brings the largest linear coefficient of the objective to its natural size.
+
+        If there is none, its constant is used; the scale is 1 without either.
+        """
         found = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
         return natural_scale(max((abs(c) for c in found.linear_coefs), default=0.0) or abs(found.constant))
 
@@ -146,7 +147,7 @@ class NonlinearModel:
 
 
 def nonlinear_model(model: Any) -> NonlinearModel:
-    """Return the model with its kind: MINLP where an unfixed variable is whole, else NLP."""
+    """Return the model with its kind: MINLP if an unfixed variable is whole, otherwise NLP."""
     variables = model.component_data_objects(pyo.Var, descend_into=True)
     whole = any(not v.fixed and (v.is_integer() or v.is_binary()) for v in variables)
     return NonlinearModel(
@@ -194,11 +195,16 @@ def solve_model(
 ) -> Answer:
     """Solve a Pyomo model and load a feasible point, if one is found, into its variables.
 
-    ``solver`` is a declared name; ``needs`` what the caller wants beyond what the model shows (duals). ``memory``
-    holds the point of the last model of the same shape: where to begin, and where this one's is kept. Any point is
-    checked against the model before it counts: bounds, whole numbers, constraints. Raises MrdslError for an unknown
-    solver, one that cannot do the model (both exit code 2), or a missing one (exit code 3); everything else that can
-    go wrong is a termination.
+    Any point is checked against the model before it counts: bounds, whole numbers, constraints.
+
+    Args:
+        solver: A declared name.
+        needs: Features that the caller needs in addition to those of the model (duals).
+        memory: The point of the last model of the same shape, to start from, which is replaced by that of this model.
+
+    Raises:
+        MrdslError: An unknown solver, or one that cannot solve the model (exit code 2); a missing one (exit code
+            3). All other failures are terminations.
     """
     declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
@@ -268,7 +274,7 @@ def fixed_outside(model: Any) -> str:
 
 
 def answer_in(model: Any, solver: str) -> Answer:
-    """Return what the values of a Pyomo model's variables come to, checked against the model; no bound is known.
+    """Return the answer of the values in a Pyomo model, checked against the model; there is no bound.
 
     Raises MrdslError ``no-plan`` if no variable has a value.
     """

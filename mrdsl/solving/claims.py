@@ -1,8 +1,8 @@
 """Claims of a solver's reply: its bound counts only as far as it agrees with the known point.
 
-A claim that contradicts a point or a value known to be right is withdrawn, with a doubt that says why: the point stays,
-since it was checked against the model, and the proof goes. Tolerances say how closely a bound must agree with a value,
-and a value with its plan's.
+A claim that contradicts a verified point or value is withdrawn, with a doubt that gives the reason. The point stays,
+because it was checked against the model, and the proof is dropped. Tolerances define how closely a bound must agree
+with a value, and a value with that of its plan.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CRASHED = "it crashed"
 
 @dataclass(frozen=True)
 class Point:
-    """A checked point of a model: its value, the size of the goal's largest term there, what is fixed of the goal."""
+    """A checked point of a model: its value, the size of the largest term of the objective, and the fixed part."""
 
     values: Array
     value: float
@@ -88,13 +88,15 @@ def answer_of(
 
 
 def failure(solver: str, message: str, span: Span | None = None) -> Diagnostic:
-    """What is told of a solver that ended without an answer; a crash is its own fault, and not the spec's."""
+    """Return the diagnostic of a solver that ended without an answer; a crash is a fault of the solver, not of the
+    spec.
+    """
     own = f"this is a fault of {solver}, not of the spec; take another solver: `mrdsl solvers` lists them"
     return error("solver-failed", f"{solver}: {message}", span, own if message.startswith(CRASHED) else "")
 
 
 def graded(answer: Answer, limits: Limits) -> Answer:
-    """Return the answer called optimal where, and only where, its bound proves that."""
+    """Return the answer, optimal if and only if its bound proves that."""
     if answer.solution is SolutionStatus.NONE:
         return answer
     gap = relative_gap(answer.value, answer.bound, answer.fixed)
@@ -106,7 +108,7 @@ def graded(answer: Answer, limits: Limits) -> Answer:
 
 
 def _refined(reply: Reply, measured: float, value: float, limits: Limits, maximize: bool) -> float | None:
-    """Return the bound, where it was printed with few digits no further from the value than the gap that was proven.
+    """Return the bound; a bound printed with few digits is no further from the value than the proven gap.
 
     The gap is relative to the ``measured`` part of the value.
     """

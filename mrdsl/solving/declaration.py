@@ -1,8 +1,8 @@
-"""What a file in ``solvers/`` may say: a frozen schema that refuses unknown keys.
+"""The schema of a file in ``solvers/``: frozen, with an error for unknown keys.
 
-A solver is reached in one of three ways: ``[worker]``, a Python function that runs in a process of its own;
-``[command]``, a program that reads a model file and writes a solution file; ``[pyomo]``, a name in Pyomo's own
-SolverFactory. A pipeline names the steps of a heuristic, per problem family.
+There are three ways to call a solver: ``[worker]``, a Python function that runs in its own process; ``[command]``, a
+program that reads a model file and writes a solution file; ``[pyomo]``, a name in Pyomo's own SolverFactory. A pipeline
+names the steps of a heuristic, per problem family.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Worker:
 
 @dataclass(frozen=True)
 class Command:
-    """``[command]``: a program and how it is called.
+    """``[command]``: a program and its arguments.
 
-    ``places`` are paths below the running Python's package folder, looked at before ``PATH``; ``libraries`` folders
-    are added to the library path for programs found there. ``arguments`` may hold ``{model}``, ``{solution}`` and
-    ``{limits}`` (in place; else the limits come last). ``writes`` is the model format (``lp`` or ``mps``),
-    ``reads`` the reader of its solution file. ``version`` are the arguments that make it print its version; ``start``
-    those that give it a file ``{start}`` of names and values to begin with.
+    ``places`` are paths below the package folder of the running Python, searched before ``PATH``; ``libraries`` are
+    folders for the library path of programs found there. ``arguments`` can contain ``{model}``, ``{solution}`` and
+    ``{limits}`` (otherwise the limits come last). ``writes`` is the model format (``lp`` or ``mps``), ``reads`` the
+    reader of its solution file. ``version`` are the arguments that print the version, ``start`` those for a file
+    ``{start}`` of names and values to start from.
     """
 
     program: str
@@ -68,8 +68,8 @@ class ThroughPyomo:
 class Pipeline:
     """``[pipelines.FAMILY]``: the steps, each ``{ call = "module:function", …parameters }``.
 
-    ``relax`` says that the steps honour the continuous relaxation, ``subject_to`` that they honour the comparisons,
-    ``exact`` that they prove their plan optimal.
+    ``relax``: the steps support the continuous relaxation; ``subject_to``: they support comparisons; ``exact``: they
+    prove their plan optimal.
     """
 
     steps: tuple[Mapping[str, Any], ...]
@@ -80,10 +80,10 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class Distrust:
-    """``[[distrust]]``: versions that are known to err, and what is done about it.
+    """``[[distrust]]``: versions with known errors, and the options that avoid them.
 
-    ``versions`` is a regular expression that the whole version matches, ``kinds`` the kinds of model (all where it is
-    empty), ``reason`` what was seen. ``options`` are given to the solver, beside its own, whenever it is asked.
+    ``versions`` is a regular expression for the whole version, ``kinds`` the kinds of model (all if empty), ``reason``
+    the observed error. ``options`` are added to the solver's own in every call.
     """
 
     versions: str
@@ -94,7 +94,9 @@ class Distrust:
 
 @dataclass(frozen=True)
 class SolverFile:
-    """One declared solver or pipeline; ``source`` says which file declared it and ``origin`` why that file won."""
+    """One declared solver or pipeline; ``source`` is the file that declares it and ``origin`` the reason why that file
+    is used.
+    """
 
     kind: str
     name: str
@@ -127,21 +129,21 @@ class SolverFile:
 
     @property
     def foreign_file(self) -> str | None:
-        """The file or entry point that declared it, None for what comes with mrdsl."""
+        """The file or entry point that declares it, or None for solvers of mrdsl."""
         return None if self.origin == SHIPPED else self.source
 
     @property
     def folder(self) -> Path | None:
-        """The folder that the user named, whose modules its functions may be; None for what is installed."""
+        """The folder that the user named, which may contain its modules; None for installed ones."""
         return Path(self.source).parent if self.origin not in (SHIPPED, ENTRY_POINT) else None
 
     @property
     def shown(self) -> str:
-        """What it is, in words, for a message."""
+        """The kind and name, for messages."""
         return f"the {self.kind} `{self.name}`"
 
     def distrusted(self, version: str | None, kind: str) -> tuple[Distrust, ...]:
-        """What is known against a version on a kind of model; one that does not tell its version is under suspicion."""
+        """Return the known errors of a version on a kind of model; an unknown version counts as affected."""
         return tuple(
             d
             for d in self.distrust
@@ -157,7 +159,7 @@ class SolverFile:
 
     @property
     def reach(self) -> Worker | Command | ThroughPyomo:
-        """How the solver is called."""
+        """The way to call the solver."""
         way = self.worker or self.command or self.pyomo
         assert way is not None, "checked when the file was read"
         return way
@@ -189,8 +191,9 @@ def declare(data: Mapping[str, Any], source: str, origin: str, text: str = "") -
 
 
 def _understood(data: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """What a file need not say: its name is its file's, its kind shows in its tables, and Pyomo's solvers are taken to
-    solve linear models."""
+    """Return the data with defaults: the name of the file, the kind from its tables, and linear models for solvers of
+    Pyomo.
+    """
     path = PurePath(source)
     found: dict[str, Any] = {"name": path.stem} if path.suffix == ".toml" else {}
     ways = [way for way in _TABLES if way in data]

@@ -17,10 +17,10 @@ from mrdsl.solving.worker import Worker
 def in_processes(
     call: Callable[[Any, object], Any], requests: Sequence[Any], processes: int, what: str = "simulating"
 ) -> list[Any]:
-    """``call(request, None)`` of every request; one process runs everything in this one.
+    """Return ``call(request, None)`` of every request; with one process everything runs in this one.
 
-    ``call`` is a function of a module; who watches is told of every piece, by ``what`` it is. An interruption ends the
-    processes. Raises MrdslError where one of them dies.
+    ``call`` is a function of a module; watchers get the progress under the name ``what``. An interruption ends the
+    processes. Raises MrdslError if one of them dies.
     """
     if processes <= 1 or len(requests) <= 1:
         return [call(request, None) for request in counted(what, requests)]
@@ -72,9 +72,9 @@ def _answer(worker: Worker) -> Any:
 
 
 def seen_of(scenarios: Sequence[Scenario], settings: Settings, apart: bool = False) -> list[list[Seen]]:
-    """What every run of every scenario showed; nothing of it depends on the number of processes.
+    """Return the outcome of every run of every scenario, which does not depend on the number of processes.
 
-    Scenarios may have the same jobs in the same run, unless they are ``apart``: then no two of them do.
+    Scenarios have the same jobs in the same run, unless they are ``apart``.
     """
     requests = [
         (scenario, settings.seed, run + at * settings.runs * apart)

@@ -1,10 +1,10 @@
 """Child processes that end when they must: with their group, with their parent, and after Ctrl-C.
 
-Three things ensure that. Every child leads a process group of its own, so that ending it ends what it started. On Linux
-the kernel ends a child whose parent dies. And one guard (:mod:`mrdsl.core.guarded`) for all of a process's children and
-theirs ends the groups that a killed process leaves behind.
+Three mechanisms ensure that. Every child leads its own process group, so that ending the group ends its children. On
+Linux the kernel ends a child whose parent dies. One guard (:mod:`mrdsl.core.guarded`) for all children ends the groups
+that a killed process leaves.
 
-Ctrl-C is an exception for a program that embeds mrdsl, and a result with the best plan for a user of the commands.
+Ctrl-C is an exception for a program that embeds mrdsl, and a result with the best plan for users of the commands.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def begin_as_child(parent: int) -> None:
-    """Called in a forked child: a group of its own, none of the parent's signal handlers, an end with the parent."""
+    """Prepare a forked child: its own group, no signal handlers of the parent, and an end with the parent."""
     os.setpgid(0, 0)
     for number in _DEFERRED:
         signal.signal(number, signal.SIG_DFL)
@@ -75,9 +75,7 @@ def begin_as_child(parent: int) -> None:
 def start(
     line: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | int, folder: str | None = None
 ) -> subprocess.Popen[bytes]:
-    """Return a program in a session of its own, its output in ``output``, which the guard knows and :func:`end`
-    ends.
-    """
+    """Start a program in its own session with its output in ``output``; the guard knows it and :func:`end` ends it."""
     parent, guard = os.getpid(), guarded()
     prepare, started = None, list(line)
     passed: tuple[int, ...] = ()
@@ -107,7 +105,7 @@ def start(
 
 
 class _Program(subprocess.Popen[bytes]):
-    """A program that tells the guard of itself before it runs, so that no moment of this process's end loses it."""
+    """A program that registers with the guard before it runs, so that this process cannot end without ending it."""
 
     pid = 0
     mark = ""
@@ -132,10 +130,10 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 def _end_marked(mark: str) -> None:
-    """End what a program started in sessions of its own, which its group does not hold (Linux only).
+    """End the processes that a program started in other sessions (Linux only).
 
-    Children inherit the environment: whoever has the mark was started by the program. One that is ended may have
-    started another meanwhile, so they are sought until there are none.
+    Children inherit the environment: a process with the mark was started by the program. A process can start another
+    one before its end, so the search is repeated until there are none.
     """
     for _ in range(MOST_ROUNDS if mark and sys.platform == "linux" else 0):
         found = list(_marked(f"{MARK}={mark}".encode()))
@@ -169,9 +167,9 @@ def end_group(leader: int) -> None:
 
 @contextlib.contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Let no signal handler written in Python interrupt the block; what came meanwhile comes at its end.
+    """Delay Python signal handlers until the end of the ``with`` block.
 
-    Around the start of a child: else an exception out of a handler would lose the child before anyone knows it.
+    It protects the start of a child: an exception of a handler would lose the child before it is registered.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -195,14 +193,18 @@ _KEPT: ContextVar[bool] = ContextVar("_KEPT", default=False)
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """While it lasts, a Ctrl-C ends the solve with what it has; elsewhere KeyboardInterrupt passes to the caller."""
+    """Make a Ctrl-C in the ``with`` block end the solve with its best plan; elsewhere KeyboardInterrupt reaches the
+    caller.
+    """
     with _keeping(True):
         yield
 
 
 @contextmanager
 def passed_on() -> Iterator[None]:
-    """While it lasts, a Ctrl-C passes to the caller, whoever keeps it: a question's answer is not the plan."""
+    """Pass a Ctrl-C in the ``with`` block to the caller, even within :func:`kept`: the answer to a question is not the
+    plan.
+    """
     with _keeping(False):
         yield
 
@@ -217,8 +219,8 @@ def _keeping(whether: bool) -> Iterator[None]:
 
 
 def is_kept() -> bool:
-    """Return True if a KeyboardInterrupt makes a result; else it is raised again once what was begun is ended.
+    """Return True if a KeyboardInterrupt makes a result; otherwise it is raised again after the started work has ended.
 
-    It does where another thread has ended the work, too.
+    It is also True if another thread stopped the work.
     """
     return _KEPT.get() or is_stopped()

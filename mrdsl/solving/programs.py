@@ -1,6 +1,6 @@
-"""One linear program in arrays, one solver: its reply, and its checked answer.
+"""One linear program in arrays and one solver: its reply, and its checked answer.
 
-Nothing here loads Pyomo unless the solver is called by it.
+Pyomo is loaded only for solvers that it calls.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Optimum:
 
 
 class UnsolvedError(Exception):
-    """Neither an optimum nor that there is no solution was proven; the text says what came instead."""
+    """An error if neither an optimum nor infeasibility was proven, with the reply of the solver."""
 
 
 def optimum(program: LinearProgram, limits: Limits) -> Optimum | None:
@@ -59,10 +59,9 @@ def optimum(program: LinearProgram, limits: Limits) -> Optimum | None:
 
 
 def optima(programs: Sequence[LinearProgram], limits: Limits) -> list[Optimum | UnsolvedError | None]:
-    """Return the same for several programs, asked in one request, since every request costs the way to the solver and
-    back.
+    """Return the optima of several programs in one request, since every request costs time to reach the solver.
 
-    An UnsolvedError stands in the place of its program; the time limit is that of all together.
+    An UnsolvedError replaces the optimum of a program; the time limit is for all together.
     """
     ends = inf if limits.time is None else time.monotonic() + limits.time
     trivial = [_trivial(program) for program in programs]
@@ -81,7 +80,7 @@ def optima(programs: Sequence[LinearProgram], limits: Limits) -> list[Optimum | 
 
 
 def _together(programs: Sequence[LinearProgram], limits: Limits) -> Sequence[Reply | None]:
-    """Return the embedded solver's replies for programs of one kind, None where it came to no answer before it
+    """Return the embedded solver's replies for programs of one kind, or None for those without an answer before it
     ended.
     """
     if not programs:
@@ -124,8 +123,8 @@ def solve_program(
 ) -> Reply:
     """Return the solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
 
-    The solver sees the goal minimized, at its natural size and without what is fixed of it, on which its gap would be
-    measured; value, bound and duals come back in the goal's own.
+    The solver gets the objective minimized, at its natural size, and without its fixed part, which gaps leave out.
+    Value, bound and duals are converted back.
     """
     if (settled := _trivial(program)) is not None:
         return settled
@@ -142,18 +141,18 @@ def solve_program(
 
 
 class Model(Protocol):
-    """A model that can tell the points of its relaxation."""
+    """A model that recognizes the points of its relaxation."""
 
     def is_only_fractional(self, x: Array) -> bool: ...
 
 
 def without_relaxed_point(reply: Reply, model: Model, late: bool = False) -> Reply:
-    """Take the point of the relaxation out of the reply of a search that was cut short.
+    """Remove the point of the relaxation from the reply of a search that was cut short.
 
-    CBC that its limit stops before it branches writes such a point, and calls it optimal.
+    If its limit stops CBC before it branches, it writes such a point and calls it optimal.
 
     Args:
-        late: True if the time limit has passed, whatever the solver says of it.
+        late: True if the time limit has passed, whatever the solver reports.
     """
     claimed = late and reply.termination in (Termination.OPTIMAL, Termination.COMPLETED)
     if reply.values is None or not (claimed or reply.termination in CUT_SHORT):
@@ -166,7 +165,7 @@ def without_relaxed_point(reply: Reply, model: Model, late: bool = False) -> Rep
 
 
 def _decided(reply: Reply) -> Reply:
-    """Return the reply, undecided where its values are beyond all that a bounded program has."""
+    """Return the reply, undecided if its values are beyond those of any bounded program."""
     if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
         return Reply(Termination.INFEASIBLE, undecided=True)
     return reply
@@ -203,7 +202,7 @@ def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply
 
 
 def _trivial(program: LinearProgram) -> Reply | None:
-    """What needs no solver: a row without columns that cannot hold, or a program without columns."""
+    """Return the reply without a solver for a row without columns that cannot hold, or a program without columns."""
     empty = np.diff(program.starts) == 0
     if np.any(empty & ((program.row_lower > FEASIBILITY) | (program.row_upper < -FEASIBILITY))):
         return Reply(Termination.INFEASIBLE)
@@ -229,9 +228,9 @@ def options_of(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
 
 
 def through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
-    """Return the reply of a solver that Pyomo itself calls; ``what`` is the request's program or model.
+    """Return the reply of a solver that Pyomo calls; ``what`` is the program or model of the request.
 
-    Pyomo does not always tell at which limit GLPK and CBC stopped: at the time limit where that has passed.
+    Pyomo does not always report the limit at which GLPK and CBC stopped: it is the time limit if that has passed.
     """
     from mrdsl.solving.backends.pyomo import solve
 
@@ -260,12 +259,11 @@ def solve_arrays(
     span: Span | None = None,
     start: Array | None = None,
 ) -> tuple[Answer, Array | None]:
-    """Return the answer to a linear program and its point; None where there is none that holds.
+    """Return the answer to a linear program and its point, or None if there is no valid one.
 
-    ``start`` is a point of the program: the solver begins there where it can, and a search that is cut short has
-    nothing worse.
-
-    Raises MrdslError for a solver that cannot do the program (exit code 2) or a missing one (exit code 3).
+    ``start`` is a point of the program: the solver starts from it if it can, and a search that is cut short returns
+    nothing worse. Raises MrdslError for a solver that cannot solve the program (exit code 2) or a missing one (exit
+    code 3).
     """
     refuse_what_it_cannot(solver, Needs(program.kind), span)
     require(solver, span)
@@ -281,7 +279,7 @@ def solve_arrays(
 
 
 def _no_worse(reply: Reply, program: LinearProgram, start: Array | None) -> Reply:
-    """Return the reply of a search that was cut short, with the point that it began at where it has none as good."""
+    """Return the reply of a search that was cut short, with its starting point if it found no better one."""
     if start is None or reply.termination not in CUT_SHORT:
         return reply
     value, sign = program.objective(start), -1.0 if program.maximize else 1.0
@@ -312,7 +310,7 @@ def refused_point(solver: str, solver_version: str | None, worst: float, row: st
 
 
 def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
-    """Raise MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
+    """Raise MrdslError ``unable-solver`` if the needs exceed the features in the solver's file."""
     lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
     if needs.duals and "duals" not in solver.offers:
         lacks = lacks or "gives no shadow prices"

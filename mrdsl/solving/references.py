@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plugin | None]:
-    """Return a function that a solver file names, and the plug-in that it belongs to; None for mrdsl's own.
+    """Return a function that a solver file names, and its plug-in, or None for functions of mrdsl.
 
-    Raises MrdslError ``broken-plugin`` where a plug-in's cannot be loaded, at the line at which that fails.
+    Raises MrdslError ``broken-plugin`` if a plug-in's function cannot be loaded, at the line that fails.
     """
     if solver.foreign_file is None:
         return function_named(reference), None
@@ -43,9 +43,7 @@ def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plug
 
 
 def last_plugin(solver: SolverFile, family: str) -> tuple[Plugin, Span | None] | None:
-    """Return the plug-in of a pipeline's last step that is not mrdsl's own, and where that is defined; None where all
-    are.
-    """
+    """Return the plug-in of the last step of a pipeline that is not mrdsl's own, and its place, or None."""
     from mrdsl.core.plugins import defined_at
 
     for step in reversed(solver.pipelines[family].steps):
@@ -56,7 +54,7 @@ def last_plugin(solver: SolverFile, family: str) -> tuple[Plugin, Span | None] |
 
 
 def unloaded(what: str, cause: Exception) -> str:
-    """Why a function that a solver file names cannot be loaded, in words, with its place where one is known."""
+    """Return the reason why a function of a solver file cannot be loaded, with its place if known."""
     if isinstance(cause, MrdslError):
         said = "; ".join(f"{each.message} ({each.place})" if each.place else each.message for each in cause.diagnostics)
     else:
@@ -67,10 +65,10 @@ def unloaded(what: str, cause: Exception) -> str:
 def steps_of(
     solver: SolverFile, family: str, given: Mapping[str, Any]
 ) -> list[tuple[Callable[..., Any], dict[str, Any]]]:
-    """Return the steps of a pipeline with their parameters; ``given`` replaces those that a step has by that name.
+    """Return the steps of a pipeline with their parameters; ``given`` replaces parameters of the same name.
 
-    Whatever those of a plug-in do wrong is told as its own. Raises MrdslError ``broken-plugin`` where one cannot be
-    loaded, or does not take what its file gives it.
+    Faults of a plug-in's steps are reported as its own. Raises MrdslError ``broken-plugin`` if one cannot be loaded, or
+    does not take its parameters.
     """
     return [_step(solver, step, given) for step in solver.pipelines[family].steps]
 
@@ -97,7 +95,7 @@ def _step(
 
 
 def named_at(solver: SolverFile, reference: str) -> Span | None:
-    """Return the line of a solver file that names a function; None where no file declares the solver."""
+    """Return the line of a solver file that names a function, or None if no file declares the solver."""
     from mrdsl.core.diagnostics import Span
 
     try:
@@ -127,9 +125,9 @@ def _item_of(name: str, default: Any) -> Item:
 
 
 def options_given(declared: SolverFile, family: str, method: Method, limits: Limits) -> tuple[Limits, dict[str, Any]]:
-    """What a spec says of a method, as limits (those that are given come first) and as parameters of its steps.
+    """Return the options of a method in a spec as limits (given limits have priority) and as parameters of its steps.
 
-    An option that is None is left open. Raises MrdslError: unknown-option, and for values that a step does not take.
+    An option that is None is left open. Raises MrdslError ``unknown-option``, and for values that a step does not take.
     """
     own, known = declared.parameters(family), options_taken(declared, family)
     parameters: dict[str, Any] = {}

@@ -1,11 +1,10 @@
-"""Solvers: the file that declares each, whether it is installed, and what it can do.
+"""Solvers: the file that declares each, its installation, and its features.
 
-The solvers that come with mrdsl keep their names. Any other name is looked up as ``NAME.toml`` in these folders, the
-first wins: those in ``MRDSL_SOLVERS`` (separated like ``PATH``; ``--solvers`` puts one in front), then the user's
-configuration folder; last come the entry points of the group ``mrdsl.solvers`` (each a mapping as a TOML file would
-give it, or the path of one). A spec's own folder is never searched. What a file may be is in
-:mod:`mrdsl.core.reading`. A solver is installed if its program or module is there; it has a version, and a line that
-installs it.
+The solvers of mrdsl keep their names. Any other name is looked up as ``NAME.toml`` in these folders, and the first one
+is used: those in ``MRDSL_SOLVERS`` (separated like ``PATH``; ``--solvers`` adds one in front), then the user's
+configuration folder. Last are the entry points of the group ``mrdsl.solvers`` (each a mapping like a TOML file, or the
+path of one). The folder of a spec is never searched. :mod:`mrdsl.core.reading` has the rules for files. A solver is
+installed if its program or module is found; it has a version, and a command that installs it.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ class SolverFolder:
 
 
 def look_in(folder: Path | str) -> None:
-    """Put a folder in front of ``MRDSL_SOLVERS``, for this process and those that it starts.
+    """Put a folder in front of ``MRDSL_SOLVERS``, for this process and its children.
 
-    Raises MrdslError ``wrong-option`` where there is no such folder.
+    Raises MrdslError ``wrong-option`` if there is no such folder.
     """
     path = Path(folder).absolute()
     if not path.is_dir():
@@ -84,8 +83,8 @@ def names() -> tuple[str, ...]:
 def find(name: str, span: Span | None = None) -> SolverFile:
     """Return the declaration of a solver or pipeline.
 
-    Raises MrdslError: ``unknown-solver`` with the nearest names, also for what is no name at all, or
-    ``bad-solver-file``, also where a file would take the name of a shipped solver.
+    Raises MrdslError ``unknown-solver`` with the nearest names, also for invalid names, or ``bad-solver-file``, also if
+    a file takes the name of a shipped solver.
     """
     if not METHOD_NAME.fullmatch(name):
         raise MrdslError([error("unknown-solver", f"`{name}` is not a valid solver name", span, METHOD_NAME_RULE)])
@@ -164,7 +163,7 @@ def _unknown(name: str, known: Iterable[str], span: Span | None) -> Any:
 
 
 def _user_folder() -> Path | None:
-    """Return the configuration folder, None for a user who has no home."""
+    """Return the configuration folder, or None for a user without a home."""
     try:
         return _configuration() / "mrdsl" / "solvers"
     except RuntimeError:
@@ -217,7 +216,7 @@ class Program:
 
 
 def locate(command: Command) -> Program | None:
-    """Look among the running Python's packages, beside the running Python, and on ``PATH``, in this order."""
+    """Search the packages of the running Python, its folder, and ``PATH``, in this order."""
     if os.path.isabs(command.program):
         return Program(command.program) if os.access(command.program, os.X_OK) else None
     for root in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"), *filter(None, sys.path))):
@@ -238,7 +237,7 @@ def _library_path(folders: list[str]) -> dict[str, str]:
 
 
 def where(solver: SolverFile) -> str | None:
-    """Return the program's path or the module's name, None where the solver is not installed."""
+    """Return the path of the program or the name of the module, or None if the solver is not installed."""
     if solver.is_pipeline:
         return solver.requires or "mrdsl" if not solver.requires or _importable(solver.requires) else None
     reach = solver.reach
@@ -284,7 +283,7 @@ def require(solver: SolverFile, span: Span | None = None) -> str:
 
 
 def version(solver: SolverFile) -> str | None:
-    """Return the solver's version, None where it does not tell."""
+    """Return the version of the solver, or None if it is not known."""
     if solver.is_pipeline:
         from mrdsl.core.version import __version__
 

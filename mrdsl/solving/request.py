@@ -1,4 +1,4 @@
-"""What a solver is asked, as it crosses from one process to another, and the function that is."""
+"""Requests to solvers, which are sent to other processes, and the functions that answer them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DEFAULT_GAP = 1e-6
 class Request:
     """One model for one solver.
 
-    A linear model comes as ``program``; one that is not linear as the AMPL file ``nl`` (beside it a ``.col`` file with
-    the columns' names); one for a solver that Pyomo itself calls as ``model``, with that solver's name in ``factory``
-    and a folder for its temporary files in ``folder``.
-    ``options`` are in the solver's own names and hold the limits already. ``start`` is a point to begin with,
-    ``want_duals`` asks for shadow prices. ``beside`` are further programs, solved one after another, whose replies come
-    ``beside`` the first one's; the embedded solver alone takes them, and a time limit is that of all together.
+    A linear model is in ``program``, a nonlinear one in the AMPL file ``nl`` (with the names of the columns in a
+    ``.col`` file next to it), and one for a solver that Pyomo calls in ``model``, with the name of the solver in
+    ``factory`` and a folder for temporary files in ``folder``. ``options`` have the solver's own names and include the
+    limits. ``start`` is a point to start from; ``want_duals`` requests shadow prices. ``beside`` are further programs,
+    solved one after another, whose replies are ``beside`` the first one's; only the embedded solver takes them, and the
+    time limit is for all together.
     """
 
     program: LinearProgram | None = None
@@ -37,10 +37,10 @@ class Request:
 
 
 class Solve(Protocol):
-    """The function behind ``[worker] call``: it runs in a process of its own and may report incumbents as they come.
+    """The function of ``[worker] call``: it runs in its own process and can report incumbents.
 
-    ``report(values, value, bound)`` may be called any number of times; what it said last survives if the process has
-    to be ended.
+    ``report(values, value, bound)`` can be called any number of times; its last call survives if the process has to be
+    ended.
     """
 
     def __call__(self, request: Request, report: Callable[[Array, float, float | None], None]) -> Reply: ...

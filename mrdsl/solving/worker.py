@@ -1,11 +1,11 @@
-"""Runs a solver's function in a process of its own, so that it can be ended whatever it does.
+"""Worker processes that run a solver's function and can be ended at any time.
 
-The worker is forked where that is safe (one thread, Linux) and started afresh elsewhere. It leads a process group of
-its own: a Ctrl-C in the terminal reaches mrdsl only, and ending the worker ends its children too. Incumbents that it
-reports on the way are kept, so that a killed worker's last plan is not lost.
+The worker is forked if that is safe (one thread, Linux) and otherwise started as a new process. It leads its own
+process group: a Ctrl-C in the terminal reaches only mrdsl, and ending the worker ends its children too. Incumbents that
+it reports are stored, so that the last plan of a killed worker is not lost.
 
-A worker that answered stays for the next question of the same thread, so that solving again and again costs no new
-process; one that did not answer in time, or at all, is ended.
+A worker that answered is used for the next question of the same thread, so that repeated solves need no new process.
+One that did not answer in time is ended.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ Call = Callable[[Any, Report], Any]
 
 
 def run_in_worker(call: Solve, request: Request, seconds: float | None, *, fresh: bool = False) -> Reply:
-    """Return the reply of ``call``; ended ``GRACE`` seconds after its own time limit has passed.
+    """Return the reply of ``call``; end it ``GRACE`` seconds after its own time limit.
 
-    ``fresh`` asks for a process that has loaded nothing yet: OR-tools cannot be loaded where highspy is.
+    ``fresh`` starts a process without any modules: OR-tools cannot be loaded together with highspy.
     """
     workers = _workers()
     worker = workers.pop(call, None)
@@ -168,14 +168,14 @@ _LONGEST_WAIT = 86400.0
 
 
 def _of_the_pipe(cause: BaseException) -> bool:
-    """Return True if an exception is the pipe's own: what a caller's signal handler raises is not, such as
+    """Return True if an exception is the pipe's own, and not of a signal handler of the caller, such as
     TimeoutError.
     """
     return type(cause) in (EOFError, OSError, BrokenPipeError, ConnectionResetError)
 
 
 def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None, bool]:
-    """Return the reply and whether all is well; else what is known, or None where the worker died without a word."""
+    """Return the reply and True, or the last incumbent and False; None if the worker died without one."""
     inbox = _Inbox(connection)
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
@@ -205,7 +205,7 @@ def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None
 
 
 class GarbageError(Exception):
-    """Bytes that are no message of a worker's."""
+    """An error for bytes that are not a message of a worker."""
 
 
 def _unpickled(received: bytes) -> tuple[str, Any]:
@@ -217,7 +217,7 @@ def _unpickled(received: bytes) -> tuple[str, Any]:
 
 
 class _Inbox:
-    """What has come from the worker so far: its last incumbent, and at the end its reply."""
+    """The messages of the worker so far: its last incumbent, and at the end its reply."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -237,7 +237,7 @@ class _Inbox:
         return content
 
     def stopped(self, termination: Termination) -> Reply:
-        """Return the last incumbent, where the worker is not waited for any longer."""
+        """Return the last incumbent of a worker that is not waited for any longer."""
         with contextlib.suppress(Exception):
             while self.connection.poll(_LAST_WORDS) and self.next() is None:
                 pass
@@ -245,7 +245,7 @@ class _Inbox:
 
 
 def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
-    """Return an error with what is known of it: the signal or exit code, and the last lines that were printed."""
+    """Return an error with the signal or exit code, and the last printed lines."""
     reply = reply or Reply(Termination.ERROR)
     output.seek(0)
     printed = output.read().decode("utf-8", "replace").strip().splitlines()[-5:]
@@ -328,15 +328,17 @@ def _spawn(call: Call, output: int) -> _Started:
 
 
 def serve_pipes() -> None:
-    """The whole life of a worker that was started afresh: its pipes and its parent are its arguments, and the first
-    that it is sent is its function, by module and name."""
+    """Run a worker that was started as a new process.
+
+    Its arguments are its pipes and its parent; the first message names its function by module and name.
+    """
     die_with_parent(int(sys.argv[3]))
     requests = Connection(int(sys.argv[1]), writable=False)
     _serve(requests.recv(), requests, Connection(int(sys.argv[2]), readable=False))
 
 
 def _place(call: Call, cause: BaseException) -> str:
-    """Where a plug-in's function failed, in brackets; nothing of mrdsl's own."""
+    """Return the place at which a plug-in's function failed, in brackets, or "" for functions of mrdsl."""
     from mrdsl.core.plugins import plugin_of
 
     plugin = plugin_of("", call.__module__)

@@ -31,7 +31,9 @@ class MapPhase(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ShufflePhase(Node):
-    """The transfers to the reduce tasks; the first wave counts only what does not overlap the map phase."""
+    """The transfers to the reduce tasks; of the first wave, only the part that does not overlap the map phase
+    counts.
+    """
 
     first_avg: float | None = quantity(
         "time",
@@ -74,7 +76,7 @@ class Coefficients(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Slots(Node):
-    """How many tasks run side by side: map and reduce tasks, or tasks of stages."""
+    """Numbers of concurrent tasks: map and reduce tasks, or tasks of stages."""
 
     map: int | None = quantity(
         "slots", "map tasks that run side by side", default=None, at_least=1, whole=True, symbol="c_M"
@@ -89,7 +91,7 @@ class Slots(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapReduceSlots(Node):
-    """How many map and reduce tasks run side by side."""
+    """Numbers of concurrent map and reduce tasks."""
 
     map: int = quantity("slots", "map tasks that run side by side", at_least=1, whole=True, symbol="c_M")
     reduce: int = quantity("slots", "reduce tasks that run side by side", at_least=1, whole=True, symbol="c_R")
@@ -153,7 +155,9 @@ def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
 
 
 def partitions_of(stages: Sequence[Stage], reduce: ReducePhase | None) -> int | None:
-    """Into how many tasks what a job shuffles is parted: those of its widest stage behind another, or its reduces."""
+    """Return the number of shuffle partitions of a job: the tasks of its widest stage with a predecessor, or its
+    reduces.
+    """
     widths = [stage.tasks for stage in stages if stage.after]
     if reduce is not None and not stages and reduce.tasks:
         widths.append(reduce.tasks)
@@ -191,7 +195,7 @@ class Spot(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Resources(Node):
-    """What one task takes of a VM."""
+    """Resources of one task."""
 
     cores: float | None = quantity("number", "cores of one task", default=None, above=0.0)
     memory: float | None = quantity("data", "memory of one task", default=None, above=0.0)
@@ -199,7 +203,7 @@ class Resources(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Container(Node):
-    """What tasks take of a VM, from which the slots of every VM type follow, by cores and by memory."""
+    """Resources of tasks, which give the slots of every VM type by cores and by memory."""
 
     map: Resources | None = block(Resources, "one map task")
     reduce: Resources | None = block(Resources, "one reduce task")
@@ -208,7 +212,7 @@ class Container(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OnType(Node):
-    """How a class runs on the VM type of that name; what is left out is as on the others."""
+    """A class on the VM type of that name; items that are left out are the same as on other types."""
 
     slots: Slots | None = block(Slots, "what one VM of the type hosts, in place of what holds for all types")
     speed: float = quantity(
@@ -225,7 +229,7 @@ class OnType(Node):
 
     @property
     def described(self) -> bool:
-        """Return True if it has a profile of its own."""
+        """True if it has its own profile."""
         return bool(self.stages) or any(
             part is not None for part in (self.map, self.shuffle, self.reduce, self.coefficients)
         )
@@ -287,7 +291,7 @@ class MachineFailures(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Simulation(Run):
-    """How the plan is run, and how long."""
+    """Settings of a simulation run."""
 
     scheduler: str = choice(
         SCHEDULERS,

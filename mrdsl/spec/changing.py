@@ -1,7 +1,7 @@
-"""Single numbers of a spec's facts: where they are, what they are called, and the same facts with one of them changed.
+"""Single numbers of a spec's facts: their places and names, and the facts with one of them changed.
 
-A path names an item as families do: ``cluster.size``, ``classes.deadline``, ``classes.jobs.low``. A number is one
-value behind a path: repeated blocks are numbered.
+A path names an item as families do: ``cluster.size``, ``classes.deadline``, ``classes.jobs.low``. A number is one value
+of a path: repeated blocks are numbered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FactNumber:
 
 
 def numbers_at(facts: Node, path: str) -> Iterator[FactNumber]:
-    """Yield every number behind the path that the spec has, in the order of the spec."""
+    """Yield every number of the path in the spec, in the order of the spec."""
     head, _, rest = path.partition(".")
     holder = getattr(facts, head)
     if isinstance(holder, Sequence) and not isinstance(holder, str):
@@ -69,7 +69,7 @@ def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
 
 
 def declaration_at(facts: Node, number: FactNumber) -> Item:
-    """How the number is declared: its kind, its limits, whether it is whole."""
+    """Return the declaration of the number: its kind, its limits, and if it is whole."""
     node: type[Node] = type(facts)
     declared: Item | Block | None = None
     for word in number.path.split("."):

@@ -34,11 +34,11 @@ class Everywhere:
 
 
 class Columns(Sequence[N], Generic[N]):
-    """A sequence of ``node_type`` whose items stand in arrays, one per dotted path (``map.avg``, ``jobs.low``).
+    """A sequence of ``node_type`` whose items are in arrays, one per dotted path (``map.avg``, ``jobs.low``).
 
-    ``values`` maps a path to an array of the sequence's length, or to one value that all nodes share; a float
-    array marks a missing optional value by NaN. ``names`` and ``span_at`` give each node's name and place;
-    ``group`` is the base name of generated blocks (``c`` for ``class c[1..9]``).
+    ``values`` maps a path to an array of the sequence's length, or to one value that all nodes share; NaN in a float
+    array is a missing optional value. ``names`` and ``span_at`` give the name and place of each node. ``group`` is the
+    base name of generated blocks (``c`` for ``class c[1..9]``).
     """
 
     def __init__(
@@ -111,10 +111,9 @@ class Columns(Sequence[N], Generic[N]):
 
 
 def optional_block(node_type: type[Node], path: str) -> str:
-    """Return the innermost block around a dotted path that may be left out, with a dot behind it; "" where there is
-    none.
+    """Return the innermost optional block around a dotted path, with a dot at the end, or "".
 
-    Columns whose cells of such a block are all empty in a row have no such block there.
+    A row whose cells of such a block are all empty has no such block.
     """
     found, before = "", ""
     for word in path.split(".")[:-1]:
@@ -222,7 +221,7 @@ def parts_of(nodes: Sequence[N]) -> tuple[Sequence[N], ...]:
 
 
 def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> NDArray[np.float64]:
-    """Return one number of every node as a float array; ``missing`` where it, or a block on the way, was left out.
+    """Return one number of every node as a float array, with ``missing`` if it, or a block around it, was left out.
 
     >>> column(classes, "map.avg")          # doctest: +SKIP
     """
@@ -241,7 +240,7 @@ def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> ND
 
 
 def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_]:
-    """Return one word of every node, such as a choice, as a string array; ``missing`` where it was left out or is
+    """Return one word of every node, such as a choice, as a string array, with ``missing`` if it was left out or is
     empty.
     """
     import numpy as np
@@ -258,7 +257,7 @@ def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_
 
 
 def names_of(nodes: Sequence[Any]) -> Sequence[str]:
-    """Return the nodes' names, without building nodes where they stand in columns."""
+    """Return the names of the nodes, without making nodes of columns."""
     if isinstance(nodes, Joined):
         return [name for part in nodes.parts for name in names_of(part)]
     return nodes.names if isinstance(nodes, Columns) else [node.name for node in nodes]
@@ -283,7 +282,7 @@ def _column_of_columns(nodes: Columns[Any], path: str, missing: float) -> NDArra
 
 
 def _default_of(node_type: type[Node], path: str) -> Any:
-    """Return the declared default behind a path; None where there is none or the block itself may be left out."""
+    """Return the declared default of a path, or None if there is none or the block itself is optional."""
     head, _, rest = path.partition(".")
     default: Any = next((f.default for f in fields(node_type) if f.name == head), None)
     if default is MISSING or default is None:
@@ -312,23 +311,23 @@ MANY = 400
 
 
 class Reader(ABC):
-    """What a condition reads of a node, or of all nodes at once."""
+    """Access of a condition to the values of a node, or of all nodes at once."""
 
     @abstractmethod
     def __call__(self, path: str, missing: float = nan) -> Any:
-        """Return the number behind a dotted path; ``missing`` where it, or a block on the way, was left out."""
+        """Return the number of a dotted path, with ``missing`` if it, or a block around it, was left out."""
 
     @abstractmethod
     def word(self, path: str, missing: str = "") -> Any:
-        """Return the word behind a dotted path."""
+        """Return the word of a dotted path."""
 
     def has(self, path: str) -> Any:
-        """Return True if the number behind a dotted path was given."""
+        """Return True if the number of a dotted path was given."""
         value = self(path)
         return value == value  # false for NaN only
 
     def lacks(self, path: str) -> Any:
-        """Return True if the number behind a dotted path was left out."""
+        """Return True if the number of a dotted path was left out."""
         value = self(path)
         return value != value
 

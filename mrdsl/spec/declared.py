@@ -23,7 +23,7 @@ LARGEST_REASON = "numbers go up to 1e100"
 
 
 class Mistake(NamedTuple):
-    """What is wrong with one value: the code, the message, and what to write instead."""
+    """A mistake in one value: the code, the message, and the text to write instead."""
 
     code: str
     message: str
@@ -67,7 +67,7 @@ def limits(item: Item, currency: str) -> str:
 
 
 def number_mistake(key: str, item: Item, number: float, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
-    """What is wrong with a number as a value of ``key``: not finite, outside the limits, not whole; None if nothing."""
+    """Return the mistake in a number of ``key``: not finite, outside the limits, not whole; None if there is none."""
     if not isfinite(number):
         return Mistake(
             "number-too-large" if number == number else "not-a-number",
@@ -82,7 +82,7 @@ def number_mistake(key: str, item: Item, number: float, currency: str = units.DE
 
 
 def out_of_range(key: str, item: Item, number: float, currency: str) -> Mistake:
-    """That a number is outside the declared limits."""
+    """Return the mistake of a number outside the declared limits."""
     shown = units.show(float(number), item.kind, currency)
     return Mistake(
         "out-of-range",
@@ -92,7 +92,7 @@ def out_of_range(key: str, item: Item, number: float, currency: str) -> Mistake:
 
 
 def whole_mistake(key: str, number: float) -> Mistake | None:
-    """What is wrong with a number that must be whole; None if nothing."""
+    """Return the mistake of a number that is not whole, or None."""
     if abs(number) > LARGEST_WHOLE:
         return Mistake(
             "number-too-large",
@@ -113,7 +113,9 @@ def near_whole(numbers: Any) -> Any:
 
 
 def python_number_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
-    """:func:`number_mistake` of any Python object, which may be no number at all; a whole number is an ``int``."""
+    """Return the :func:`number_mistake` of any Python object, which can be of another type; a whole number is an
+    ``int``.
+    """
     if type(value) is (int if item.whole else float) and within(item, value):
         return None
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -137,7 +139,7 @@ def python_number_mistake(key: str, item: Item, value: Any, currency: str = unit
 
 
 def advice(item: Item, currency: str = "") -> str:
-    """What an item of numbers takes, in words: no number that would be somebody else's."""
+    """Describe the values that an item of numbers takes, without an example that would be a guess."""
     kind = units.KINDS[item.kind]
     unit = kind.shown_in(currency).removeprefix("1")
     if kind.dimension == units.NUMBER or units.is_count(kind.dimension):
@@ -161,7 +163,7 @@ LARGEST_MEAN = 1e15
 
 
 def problem_of(name: str, numbers: list[Any]) -> str:
-    """What is wrong with a distribution's parameters, in words; "" if nothing. Lists are tuples."""
+    """Return the mistake in the parameters of a distribution, in words, or "". Lists are tuples."""
     match name:
         case "uniform" | "uniform_int":
             if numbers[0] > numbers[1]:
@@ -250,7 +252,7 @@ SIMULATION = MappingProxyType(
 
 
 def option_mistakes(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> Iterator[Diagnostic]:
-    """What is wrong with numbers given in Python; None is left to the default. ``prefix`` begins each path."""
+    """Yield the mistakes in numbers given in Python; None is the default. ``prefix`` begins each path."""
     for key, item in declared.items():
         value = given.get(key)
         if value is None or item.form != "quantity":

@@ -23,9 +23,10 @@ SourceNumber = Callable[[Source], int]
 
 
 def encoded(value: Any, number_of: SourceNumber | None = None) -> Any:
-    """Return the value as JSON knows it. A :class:`Source` is ``{"file": number}`` besides what was written.
+    """Return the value as plain JSON values. A :class:`Source` has ``{"file": number}`` in addition to its written
+    form.
 
-    Raises TypeError for what is not a value of a spec or a plan.
+    Raises TypeError for objects that are not values of a spec or a plan.
     """
     if value is None or isinstance(value, str | bool | int):
         return str(value) if isinstance(value, Enum) else value
@@ -119,7 +120,7 @@ _SHOWN = 40
 
 
 class MalformedError(ValueError):
-    """What a value is instead of what it should be, and where: ``path`` is that of the JSON object."""
+    """A wrong value in JSON: the value, the expected kind, and the ``path`` of the object."""
 
     def __init__(self, path: str, message: str, hint: str = "") -> None:
         super().__init__(f"{path}: {message}")
@@ -285,7 +286,7 @@ def _hints_of(kind: Any) -> Mapping[str, Any]:
 
 
 def hint_at(node_type: type[Node], dotted: str, path: str) -> Any:
-    """Return the type behind a column's path. Raises MalformedError for an unknown one."""
+    """Return the type of a column's path. Raises MalformedError for an unknown one."""
     hint: Any = node_type
     for word in dotted.split("."):
         kinds = [each for each in (get_args(hint) or (hint,)) if isinstance(each, type) and is_dataclass(each)]

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Constant:
-    """A number in SI; ``unit`` is its SI unit where that is known (``"USD/kg"``), else what its place asks for."""
+    """A number in SI; ``unit`` is its SI unit if known (``"USD/kg"``), otherwise its place determines it."""
 
     value: float
     unit: str | None = field(default=None, compare=False)
@@ -19,7 +19,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class PlanQuantity:
-    """A quantity that the plan offers, such as ``cost`` or ``admitted(sort)``; ``argument`` is "" where it has none."""
+    """A quantity of the plan, such as ``cost`` or ``admitted(sort)``; ``argument`` is "" if it has none."""
 
     name: str
     argument: str = ""
@@ -42,9 +42,9 @@ def evaluate(
     quantity: Callable[[str, str], Any],
     applied: Callable[[str, list[Any]], Any] | None = None,
 ) -> Any:
-    """Return the expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression.
+    """Return the value of the expression, with ``quantity(name, argument)`` as a number or a Pyomo expression.
 
-    ``applied`` calculates an operation from its operator and its operands' values, by default as :func:`apply` does.
+    ``applied`` computes an operation from its operator and the values of its operands, by default like :func:`apply`.
     """
     match expression:
         case Constant(value):
@@ -56,9 +56,9 @@ def evaluate(
 
 
 def value_of(expression: Expression, quantity: Callable[[str, str], float]) -> float:
-    """Return the expression's value over a plan's numbers: NaN where it means nothing, as a quotient by 0 does.
+    """Return the value of the expression for the numbers of a plan; NaN if it has none, as for a quotient by 0.
 
-    ``quantity`` gives NaN of what is not there; ``min`` and ``max`` are of those operands that mean something.
+    ``quantity`` gives NaN for missing quantities; ``min`` and ``max`` use only operands with a value.
     """
     return float(evaluate(expression, lambda name, argument: float(quantity(name, argument)), _apply_to_numbers))
 
@@ -75,7 +75,7 @@ def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
 
 
 def is_within(expression: Expression, parts: int, depth: int) -> bool:
-    """Return True if an expression has at most so many parts, and at most so many operations inside one another."""
+    """Return True if an expression has at most ``parts`` parts and ``depth`` nested operations."""
     waiting, seen = [(expression, 1)], 0
     while waiting:
         current, level = waiting.pop()
@@ -97,7 +97,7 @@ def _apply_to_numbers(operator: str, values: list[float]) -> float:
 
 
 def apply(operator: str, values: list[Any]) -> Any:
-    """What an operation comes to, of anything that Python calculates with."""
+    """Return the result of an operation on any values that Python can compute with."""
     match operator:
         case "neg":
             return -values[0]

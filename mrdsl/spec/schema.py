@@ -1,8 +1,8 @@
-"""The words for declaring what a block may hold.
+"""Functions that declare the contents of a block.
 
-The frozen dataclasses of a family's facts *are* its schema: every field is made with one of the functions
-below, whose metadata the resolver, the printer, the editor support and the reference documentation all read.
-There is no second list.
+The frozen dataclasses of a family's facts *are* its schema: every field is made with one of the functions below. The
+resolver, the printer, the editor support and the reference documentation all read their metadata. There is no second
+list.
 
     @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
     class Reserved(Node):
@@ -41,12 +41,12 @@ _NO_SPANS: Mapping[str, Span] = MappingProxyType({})
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Node:
-    """What every block of a spec has: its name (empty for an unnamed block) and where it was written.
+    """The base of all blocks of a spec: the name (empty for an unnamed block) and the place.
 
-    ``spans`` maps an item's name to the place of its line; both are None or empty for a spec built in Python and
-    take no part in equality. Nodes are equal, hashed and shown as other dataclasses are, by methods that all types
-    share: to make them for each type takes a thirtieth of a start of ``check``. ``repr=False, eq=False`` leaves
-    them out; a type that has its own may keep them.
+    ``spans`` maps the name of an item to the place of its line; both are None or empty for a spec built in Python, and
+    equality ignores them. Nodes are compared, hashed and shown like other dataclasses, but with methods that all types
+    share: making them for each type takes a thirtieth of the start of ``check``. ``repr=False, eq=False`` leaves them
+    out; a type can also have its own.
     """
 
     name: str = ""
@@ -54,7 +54,7 @@ class Node:
     spans: Mapping[str, Span] = field(default_factory=lambda: _NO_SPANS, compare=False, repr=False)
 
     def span_of(self, item: str) -> Span | None:
-        """Return the place of an item of this block, or of the block itself where the item was left out."""
+        """Return the place of an item of this block, or of the block itself if the item was left out."""
         return self.spans.get(item, self.span)
 
     def __eq__(self, other: object) -> bool:
@@ -102,9 +102,9 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a block's data comes from: ``from "file.csv"`` (reader ``table``) or ``from swim("jobs.tsv")``.
+    """The source of a block's data: ``from "file.csv"`` (reader ``table``) or ``from swim("jobs.tsv")``.
 
-    ``path`` is absolute; ``written`` is what the spec says.
+    ``path`` is absolute; ``written`` is the name in the spec.
     """
 
     reader: str
@@ -117,14 +117,12 @@ class Source:
 class Item:
     """The declaration of one ``name = value``.
 
-    ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``,
-    ``distribution``, ``list``, ``moment``, ``moments``; ``kind`` is the quantity's kind in
-    ``mrdsl.core.units.KINDS``. An ``automatic`` quantity, whose default is None, may be written as the word ``auto``:
-    mrdsl works it out. A path may be written as the value of another item too: ``called`` is that item, and the path's
-    own word is what the file is wrapped in.
-    ``names`` are those of blocks ``of``, where that is said, or one of ``choices`` alone.
-    A choice with ``percentiles`` may be any of p1 to p99 too.
-    ``was`` is the former word, which specs and saved plans may still have.
+    ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``, ``distribution``,
+    ``list``, ``moment``, ``moments``. ``kind`` is the kind of the quantity in ``mrdsl.core.units.KINDS``. An
+    ``automatic`` quantity, whose default is None, can also be the word ``auto``: mrdsl computes it. A path can also be
+    the value of another item: ``called`` is that item, and the path's own word is the function around the file.
+    ``names`` are names of blocks ``of``, if given, or one of ``choices`` alone. A choice with ``percentiles`` can also
+    be one of p1 to p99. ``was`` is the former word, which specs and saved plans may still have.
     """
 
     form: str
@@ -162,10 +160,10 @@ class Item:
 class Block:
     """The declaration of a nested block: ``word { ... }``, or repeated and named, ``word NAME { ... }``.
 
-    ``sources`` are readers that bring one block's data, ``catalogues`` those whose files list many blocks. ``short``
-    names the item that ``word = value`` gives where the block's other items keep their defaults. A repeated block whose
-    NAME is that of a block ``of`` says something about that one.
-    ``was`` is the former word, which specs and saved plans may still have.
+    ``sources`` are readers of the data of one block, ``catalogues`` readers of files with many blocks. ``short`` names
+    the item that ``word = value`` sets if the other items of the block have their defaults. A repeated block ``of``
+    another word has the NAME of such a block and refines it. ``was`` is the former word, which specs and saved plans
+    may still have.
     """
 
     node: type[Node]
@@ -216,7 +214,7 @@ def value_range(
     above: float | None = None,
     at_least: float | None = None,
 ) -> Any:
-    """``lo .. hi`` as a :class:`Range`; a single value stands for both ends."""
+    """Declare ``lo .. hi`` as a :class:`Range`; a single value is both ends."""
     return _item(Item("range", doc, kind, symbol, default, above, at_least))
 
 
@@ -233,9 +231,9 @@ def text(doc: str, *, default: Any = REQUIRED) -> Any:
 
 
 def path(doc: str, *, default: Any = REQUIRED, called: str = "") -> Any:
-    """Return a quoted file name, relative to the spec; the value is a :class:`Source` and the file exists.
+    """Declare a quoted file name, relative to the spec; the value is a :class:`Source` and the file exists.
 
-    With ``called = "item"``, ``item = NAME("file")`` says the same as ``NAME = "file"``.
+    With ``called = "item"``, ``item = NAME("file")`` means the same as ``NAME = "file"``.
     """
     return _item(Item("path", doc, default=default, called=called))
 
@@ -246,10 +244,10 @@ def reference(doc: str, *, default: Any = REQUIRED) -> Any:
 
 
 def references(doc: str, *, default: Any = (), of: str = "", words: Sequence[str] = ()) -> Any:
-    """Return a list of names of other blocks, ``of`` one word, as a tuple of strings; the family checks that they
+    """Declare a list of names of other blocks, ``of`` one word, as a tuple of strings; the family checks that they
     exist.
 
-    One of ``words`` may stand in the place of the list.
+    One of ``words`` can replace the list.
     """
     return _item(Item("names", doc, default=default, choices=tuple(words), of=of))
 
@@ -299,10 +297,10 @@ def block(
     short: str = "",
     was: str = "",
 ) -> Any:
-    """Return one nested block; the field holds the node, or None where it was left out.
+    """Declare one nested block; the field is the node, or None if it was left out.
 
     ``sources`` names the readers that ``from`` accepts; such a node type declares a field ``source``. With ``short``,
-    ``word = value`` stands for ``word { short = value }``.
+    ``word = value`` means ``word { short = value }``.
     """
     declared = Block(node, doc, required=required, sources=tuple(sources), short=short, was=was)
     return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
@@ -339,7 +337,7 @@ def _item(declared: Item) -> Any:
 
 
 def declarations(node: type[Node]) -> Mapping[str, Item | Block]:
-    """What a node type declares, by field name, in the order of declaration."""
+    """Return the declarations of a node type by field name, in order."""
     key: Any = node
     declared: Mapping[str, Item | Block] = _declarations(key)
     return declared

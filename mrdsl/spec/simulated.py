@@ -44,7 +44,7 @@ class TaskFailures(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Speculation(Node):
-    """Copies of tasks that take long, as Spark makes them: what ends first counts."""
+    """Copies of slow tasks, as Spark makes them: the first one that ends counts."""
 
     quantile: float = quantity(
         "share", "which part of a stage's tasks has ended before", default=0.75, above=0.0, at_most=1.0
@@ -56,7 +56,7 @@ class Speculation(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Run(Node):
-    """How long is simulated, and what goes wrong with tasks."""
+    """The length of a simulation, and the faults of tasks."""
 
     jobs_per_user: int = quantity(
         "jobs", "completed jobs per user, or per admitted job", default=20, at_least=2, whole=True
@@ -77,7 +77,7 @@ class Run(Node):
 
 
 def preemption_item() -> Any:
-    """Return the declaration of ``preemption`` of whoever shares a cluster."""
+    """Return the declaration of ``preemption`` of classes that share a cluster."""
     return quantity(
         "time",
         "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
@@ -92,7 +92,7 @@ def distribution_item() -> Any:
 
 
 def samples_item() -> Any:
-    """Return the declaration of ``samples`` in a class, which ``distribution = samples("file")`` says too."""
+    """Return the declaration of ``samples`` in a class; ``distribution = samples("file")`` means the same."""
     return path(
         "recorded times of all its tasks in seconds, one a line, where they are of one kind (simulated)",
         default=None,
@@ -101,7 +101,7 @@ def samples_item() -> Any:
 
 
 def think_item() -> Any:
-    """Return the declaration of ``think`` in a class whose users do not, unless it says so."""
+    """Return the declaration of ``think`` in a class whose users do not think by default."""
     return quantity(
         "time", "mean time between a job's end and the user's next one (simulated)", default=0.0, at_least=0.0
     )
@@ -131,7 +131,7 @@ def recorded_block() -> Any:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Spread(Node):
-    """How the times spread that the plan takes for fixed, and how often its limits must hold then."""
+    """The spread of times that the plan takes as fixed, and the required share of runs within its limits."""
 
     distribution: str = choice(DISTRIBUTIONS, "how the time of a task spreads around what is stated", default="uniform")
     longest: float = quantity(
@@ -152,11 +152,11 @@ class Spread(Node):
 
     @property
     def spreads(self) -> bool:
-        """Return True if any task may take another time than what is stated."""
+        """True if a task can take another time than the stated one."""
         wide = self.distribution == "exponential" or (self.longest > 1.0 and self.distribution != "fixed")
         return wide or (self.stragglers is not None and self.stragglers.share > 0.0 and self.stragglers.factor > 1.0)
 
 
 def spread_block() -> Any:
-    """Return the declaration of ``simulation { ... }`` where a plan says when every task runs."""
+    """Return the declaration of ``simulation { ... }`` for plans with fixed times of all tasks."""
     return block(Spread, "how task times spread while `mrdsl simulate` runs the plan")

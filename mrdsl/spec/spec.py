@@ -19,10 +19,10 @@ from mrdsl.spec.schema import is_marked_valid
 
 @dataclass(frozen=True)
 class Goal:
-    """``minimize cost``: the sense (``minimize``, ``maximize``, ``estimate``) and the quantity's name.
+    """``minimize cost``: the sense (``minimize``, ``maximize``, ``estimate``) and the name of the quantity.
 
-    A goal of one's own, ``minimize total``, has the ``expression`` that it means, linear in quantities of the plan, and
-    the SI ``unit`` of its values; ``quantity`` is then what it is called.
+    A user-defined objective, ``minimize total``, has an ``expression`` that is linear in quantities of the plan, and
+    the SI ``unit`` of its values; ``quantity`` is then its name.
     """
 
     sense: str
@@ -49,7 +49,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Let:
-    """``let name = expression``: a quantity of one's own over those of the plan, in SI; ``unit`` is its SI unit."""
+    """``let name = expression``: a user-defined quantity over those of the plan, in SI; ``unit`` is its SI unit."""
 
     name: str
     expression: Expression
@@ -79,7 +79,9 @@ class Method:
 
 @dataclass(frozen=True)
 class Checked:
-    """What the family's checks said of a spec, and of which parts of it: a changed spec is checked anew."""
+    """The diagnostics of the family's checks, and the parts of the spec that they are for: a changed spec is checked
+    anew.
+    """
 
     facts: Any
     goal: Goal | None
@@ -91,9 +93,9 @@ class Checked:
 
 @dataclass(frozen=True)
 class FileRead:
-    """A file that a spec was read from: its absolute path, its size and its time of change when it was read.
+    """A file that a spec was read from: its absolute path, its size and its time of change at that moment.
 
-    A spec from a saved plan knows the fingerprint instead of the time, and in ``place`` where its data lies now.
+    A spec from a saved plan has the hash instead of the time, and in ``place`` the current place of its data.
     """
 
     path: str
@@ -105,13 +107,13 @@ class FileRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A whole problem in SI units, independent of the text it came from.
+    """A whole problem in SI units, independent of its text.
 
     ``facts`` is an instance of the family's own facts dataclass (``mrdsl.families.FAMILY.facts``). ``goal`` and
-    ``method`` are None where the spec leaves them to the family. ``lets`` are what results tell besides; comparisons
-    and the goal hold what they mean themselves. ``currency`` names the unit of all money.
-    ``text`` is what the spec was read from, ``files`` are all the files behind it, and ``given`` the params that were
-    overridden, as they were given; all are empty for a spec built in Python.
+    ``method`` are None if the family chooses them. ``lets`` are further quantities for results; comparisons and the
+    objective contain their own expressions. ``currency`` is the unit of all money. ``text`` is the source of the spec,
+    ``files`` are all its input files, and ``given`` the params that were overridden, as they were given; all are empty
+    for a spec built in Python.
     """
 
     problem: str
@@ -138,16 +140,14 @@ class Spec:
             object.__setattr__(self, "facts", validation.with_values(self.facts, self.currency))
 
     def to_json(self) -> str:
-        """Return the spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid
-        spec.
-        """
+        """Return the spec as JSON, with the data files that it names. Raises MrdslError for an invalid spec."""
         return saving.of_specs().write(self)
 
     def to_mrspec(self) -> str:
-        """Return the spec as text, in SI and exact. Raises MrdslError for what is no valid spec.
+        """Return the spec as text, in SI and exact. Raises MrdslError for an invalid spec.
 
-        Reading it gives an equal spec, but for params, which are written out as what they made, as are imports, tables
-        and generators; a currency in which nothing is counted is not said. Data files are named as the spec names them.
+        The text gives an equal spec, except that the values of params, imports, tables and generators are written out,
+        and a currency without any amount is left out. Data files have the names that the spec has.
         """
         return saving.of_texts()(self)
 
@@ -160,7 +160,7 @@ class Spec:
 
     @property
     def known_diagnostics(self) -> tuple[Diagnostic, ...] | None:
-        """The diagnostics of the family's checks where they were run on these very facts, else None."""
+        """The diagnostics of the family's checks if they were run on these facts, otherwise None."""
         was = self.checked
         if was is None or was.facts is not self.facts or was.constraints is not self.constraints:
             return None
@@ -170,12 +170,12 @@ class Spec:
 
 
 def asked_of(spec: Spec) -> Iterator[PlanQuantity]:
-    """Yield every quantity of the plan that the spec mentions: in comparisons, by ``let``, as a goal of its own."""
+    """Yield every quantity of the plan in comparisons, in ``let``, and in a user-defined objective."""
     return (quantity for _, _, quantity in asked_where(spec))
 
 
 def asked_where(spec: Spec) -> Iterator[tuple[str, Span | None, PlanQuantity]]:
-    """Yield the same with the path (``lets[0]``) and the place of what mentions it."""
+    """Yield the same quantities with the path (``lets[0]``) and place of each mention."""
     for index, constraint in enumerate(spec.constraints):
         for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
             yield f"constraints[{index}]", constraint.span, quantity
@@ -190,7 +190,7 @@ _MIRRORED = {"<=": ">=", ">=": "<=", "=": "="}
 
 @dataclass(frozen=True)
 class Bound:
-    """``quantity(name) comparison value``, in SI; ``name`` is "" where the quantity has no argument."""
+    """``quantity(name) comparison value``, in SI; ``name`` is "" if the quantity has no argument."""
 
     quantity: str
     name: str
@@ -208,14 +208,12 @@ def pieces(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str
 
 
 def bounds_in(constraint: Constraint) -> list[Bound | None]:
-    """Return each of the :func:`pieces` as a bound of one quantity by a number; None where it compares anything
-    else.
-    """
+    """Return each of the :func:`pieces` as a bound of one quantity by a number, or None for other comparisons."""
     return [_bound(*piece, constraint.span) for piece in pieces(constraint)]
 
 
 def tightest(spec: Spec) -> dict[tuple[str, str], Bound]:
-    """What holds each quantity furthest below a number, by its name and argument: the first of those that are alike."""
+    """Return the tightest upper bound of each quantity by name and argument: the first of equal ones."""
     found: dict[tuple[str, str], Bound] = {}
     for bound in (each for constraint in spec.constraints for each in bounds_in(constraint)):
         if bound is not None and bound.comparison == "<=":

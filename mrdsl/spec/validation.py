@@ -36,7 +36,7 @@ _FORMS = frozenset({"quantity", "range", "distribution", "list"})
 
 
 def with_values(facts: Any, currency: str) -> Any:
-    """Return the facts with the values of all texts that stand where a quantity belongs; the same facts without any."""
+    """Return the facts with the values of all texts in place of quantities; the same facts if there are none."""
     if not isinstance(facts, Node):
         return facts
     changes: dict[str, Any] = {}
@@ -49,7 +49,7 @@ def with_values(facts: Any, currency: str) -> Any:
 
 
 def mistake_in(key: str, item: Item, text: str, currency: str) -> Mistake | None:
-    """Why a text is no value of the item; None where it is not read as one."""
+    """Return the mistake in a text as a value of the item, or None if the item takes texts."""
     if item.form not in _FORMS:
         return None
     try:
@@ -85,10 +85,10 @@ MAX_REPORTED = 50
 
 
 def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_CURRENCY) -> tuple[Diagnostic, ...]:
-    """Return every place where facts break their own declarations, at most fifty; () for facts that were found right
+    """Return at most fifty places at which facts break their own declarations; empty for facts that were found valid
     before.
 
-    Facts are frozen, so those that are right are marked and not looked at again.
+    Facts are frozen, so valid ones are marked and not checked again.
     """
     if isinstance(facts, facts_type) and is_marked_valid(facts):
         return ()
@@ -110,7 +110,7 @@ def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_C
 
 
 def name_mistake(key: str, name: Any) -> Mistake | None:
-    """What is wrong with a name or a title: no text, or text with control characters."""
+    """Return the mistake in a name or a title: not a text, or a text with control characters."""
     if not isinstance(name, str):
         return Mistake("wrong-value", f"`{key}` is a text, not {described(name)}", "give a str")
     if not is_printable(name):
@@ -197,7 +197,7 @@ def _distinct(declared: Block, nodes: Sequence[Any], path: str) -> Iterator[Diag
 
 
 def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
-    """What is wrong with one item's value; None if nothing. None stands only where the default is None."""
+    """Return the mistake in the value of one item, or None. The value None is valid only if it is the default."""
     if value is None:
         if item.default is None:
             return None
@@ -313,7 +313,7 @@ def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, curren
 
 
 def _declared_at(node_type: type[Node], dotted: str) -> Item | None:
-    """Return the item behind a column's path; None for a block that all rows share, and for an unknown path."""
+    """Return the item of a column's path, or None for a block that all rows share, and for an unknown path."""
     for word in dotted.split("."):
         declared = declarations(node_type).get(word)
         if isinstance(declared, Item):

@@ -1,1 +1,1 @@
-"""How each kind of solver is reached: embedded, as a program, or through Pyomo."""
+"""The ways to call a solver: embedded, as a program, or through Pyomo."""

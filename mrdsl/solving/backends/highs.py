@@ -36,7 +36,7 @@ _PRIMAL = 4
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
-    """Solve ``request.program``, then those beside it; limits and options come in HiGHS's own names."""
+    """Solve ``request.program`` and the programs ``beside`` it; limits and options have HiGHS's own names."""
     assert request.program is not None
     ends = monotonic() + request.options.get("time_limit", inf)
     reply = _solve(request, request.program, report)
@@ -141,9 +141,9 @@ class GrowingProgram:
         )
 
     def solve(self, seconds: float | None = None) -> tuple[float, Array, Array] | None:
-        """Return value, point and duals of the rows; None if the optimum is not found within so many seconds.
+        """Return value, point and duals of the rows, or None if the optimum is not found within that many seconds.
 
-        From the second time on the last point holds still, so that the primal simplex method goes on from it.
+        From the second time on the last point stays valid, so that the primal simplex method continues from it.
         """
         if seconds is not None:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.0))

@@ -39,7 +39,7 @@ _UNREADABLE = (ValueError, IndexError, KeyError)
 
 
 def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:
-    """Write the program (minimized), run the solver in a process group of its own, read what it found."""
+    """Write the program (minimized), run the solver in its own process group, and read its solution."""
     command = solver.command
     assert command is not None
     with scratch_folder() as folder:
@@ -146,7 +146,7 @@ def _run(
 
 
 def _printed(output: IO[bytes]) -> str:
-    """What a program printed; of more than is kept, the beginning and the end, which say how it went."""
+    """Return the output of a program; of long output, the beginning and the end."""
     length = output.seek(0, os.SEEK_END)
     output.seek(0)
     if length <= 2 * KEPT_AT_ENDS:
@@ -175,7 +175,7 @@ def _waited_for(process: subprocess.Popen[bytes], seconds: float | None) -> bool
 
 
 def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
-    """Let a program that minds Ctrl-C write down what it has."""
+    """Let a program that handles Ctrl-C write its best solution."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
         process.send_signal(signal.SIGINT)
         process.wait(GRACE)

@@ -1,7 +1,7 @@
-"""Solvers that only Pyomo can call, by their names in its SolverFactory. Runs in a worker process.
+"""Solvers that only Pyomo can call, by their names in its SolverFactory. It runs in a worker process.
 
-The solution is loaded only if Pyomo's status says that there is one: some of its interfaces leave a fractional point in
-the model otherwise.
+The solution is loaded only if Pyomo's status reports one: otherwise some of its interfaces leave a fractional point in
+the model.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ VERSION_SECONDS = 60.0
 
 
 def factory_named(name: str) -> Any:
-    """Pyomo's interface of that name, patient with programs that start slowly.
+    """Return the interface of Pyomo with that name, with more time for programs that start slowly.
 
-    What it cannot make is an interface that raises RuntimeError for whatever it is asked but ``available``.
+    If Pyomo cannot make it, the interface raises RuntimeError for every call except ``available``.
     """
     import pyomo.environ as pyo
 
@@ -48,7 +48,7 @@ def factory_named(name: str) -> Any:
 
 
 def is_there(name: str) -> bool:
-    """Return True if Pyomo knows the name, and what it stands for is installed and says so."""
+    """Return True if Pyomo knows the name, and its solver is installed and available."""
     try:
         return bool(factory_named(name).available(exception_flag=False))
     except Exception:  # whatever an interface raises, the solver behind it cannot be called
@@ -101,7 +101,7 @@ def solve(request: Request, report: Callable[[Array, float, float | None], None]
 
 
 def _least(variable: Any) -> float:
-    """Return the value nearest to zero, for a variable that the solver was not shown since nothing mentions it."""
+    """Return the value nearest to zero, for a variable that occurs nowhere and that the solver did not get."""
     low, high = variable.bounds
     return min(max(0.0, -np.inf if low is None else low), np.inf if high is None else high)
 
