@@ -1,9 +1,9 @@
 """A, B and C of equation (4) fitted to simulated times, and the plan by P2 that follows from them.
 
-The fit is local: points count the more the nearer their slots are to those looked at, and the closed forms, scaled to
-the times that were seen, stand in for what no point tells apart.
+The fit is local: a point has more weight the closer its slots are to the current ones. If points do not separate
+coefficients, the closed forms, scaled to the observed times, fill in.
 
-Placements of classes tried in simulation: the same jobs on every placement, and nothing run twice.
+Placements of classes tried in simulation: the same jobs run on every placement, and no run is repeated.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Times = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Cell:
-    """How a class is placed: so many jobs at once share so many whole map and reduce slots (those of stages first)."""
+    """Placement of one class: concurrent jobs and the whole map (or stage) and reduce slots that they share."""
 
     jobs: int
     map: int
@@ -54,15 +54,16 @@ Placement = tuple[Cell, ...]
 
 
 def seed_of(seed: int, *place: object) -> int:
-    """Return a seed of its own for one purpose of a search."""
+    """Return a separate seed for one purpose of a search."""
     return int(stream(seed, "calibrated", *place).randint(0, 2**31 - 1))
 
 
 @dataclass
 class Trials:
-    """Runs of placements with one seed. ``held`` says how each class is run; ``made`` counts the runs of classes.
+    """Runs of placements with one seed.
 
-    ``go_on`` is called before each run, and may raise. ``as_packed``: slots are on VMs as the plan has them.
+    ``held`` describes how each class runs; ``made`` counts the runs of classes. ``go_on`` is called before each run and
+    can raise. With ``as_packed``, slots are on VMs as in the plan.
     """
 
     held: Sequence[Held]
@@ -74,7 +75,7 @@ class Trials:
     seen: dict[tuple[object, ...], Seen] = field(default_factory=dict)
 
     def times(self, placement: Placement, index: int, runs: int) -> Times:
-        """What ``runs`` runs show of a class's jobs; infinite times where jobs arrive faster than its slots work."""
+        """Return the times of a class's jobs in ``runs`` runs [s]; infinite if its slots are overloaded."""
         group = self._group(placement, index)
         scenario = scenario_of(group, self.rules, Settings())
         place = [each.name for each in group].index(self.held[index].name)
@@ -84,7 +85,7 @@ class Trials:
         return [self._run(key, scenario, run).times[place] for run in range(runs)]
 
     def overload(self, placement: Placement, index: int) -> float:
-        """Return the work that random arrivals bring over what the slots of a class can do; see :func:`load_of`."""
+        """Return the work of random arrivals in excess of the capacity of a class's slots; see :func:`load_of`."""
         return max(load_of(scenario_of(self._group(placement, index), self.rules, Settings())))
 
     def _run(self, key: tuple[object, ...], scenario: Scenario, run: int) -> Seen:
@@ -142,16 +143,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class Point:
-    """What was seen of a class on some slots: by when the promised share of its jobs ends [s]."""
+    """An observation of a class on some slots: the time by which the required share of its jobs ends [s]."""
 
     cell: Cell
     time: float
 
 
 def fitted(prior: Fit, points: Sequence[Point], limit: float) -> Fit:
-    """Return the fit near the last of the points that have a finite time, which is scaled to begin with; else the
-    prior.
-    """
+    """Return the fit near the last point with a finite time, scaled to it first; without such a point, the prior."""
     known = [point for point in points if point.time < inf]
     if not known:
         return prior
@@ -196,10 +195,10 @@ def _distance(one: Cell, other: Cell) -> float:
 
 
 def choosing(cell: Cell, per_vm: tuple[int, int], limit: float, constant: float) -> Fit:
-    """Return the A and B with which Theorem 4.1 takes exactly the slots of a cell, for the C that is given.
+    """Return the A and B with which Theorem 4.1 takes exactly the slots of a cell, given C.
 
-    With x and y slots of one job and E the deadline less C, the theorem's slots solve A/x + B/y = E and
-    A c_M/x^2 = B c_R/y^2, which two equations give A and B.
+    With x and y slots of one job and E = D - C, the theorem's slots solve A/x + B/y = E and A c_M/x^2 = B c_R/y^2.
+    These two equations give A and B.
     """
     x, y = cell.map / cell.jobs, cell.reduce / cell.jobs
     vms = x / per_vm[0] + (y / per_vm[1] if y else 0.0)
@@ -211,9 +210,7 @@ def choosing(cell: Cell, per_vm: tuple[int, int], limit: float, constant: float)
 def planned(
     spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int], relax: bool, limits: Limits
 ) -> CapacityPlan | None:
-    """Return the plan by P2 in which some classes have these coefficients, and some admit so many jobs; None without
-    one.
-    """
+    """Return the plan by P2 with given coefficients and ``pinned`` jobs of some classes; None if there is none."""
     changed = _with_fits(spec, fits, pinned)
     if serves(changed):
         result = direct(changed, relax)
@@ -227,8 +224,8 @@ def planned(
 
 
 def at_plan(spec: Spec, plan: CapacityPlan) -> Spec:
-    """Return the spec for which a plan is one of P2: with its coefficients, and by the upper estimate where it has
-    none.
+    """Return the spec for which a plan is one of P2: with the plan's coefficients, if it has none with the upper
+    estimate.
     """
     known = {} if plan.calibration is None else plan.calibration.coefficients
     fits = {
@@ -258,7 +255,7 @@ def _with_fits(spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int]) -
 
 
 def _given_by(node: JobClass, fit: Fit) -> JobClass:
-    """Return a class whose jobs take what a fit says; tasks of stages are those of its map slots."""
+    """Return a class with the coefficients of a fit; its stages have the tasks of its map slots."""
     slots = node.slots
     if slots is not None and slots.task is not None:
         slots = Slots(map=slots.task, reduce=slots.task)

@@ -1,8 +1,8 @@
 """``direct`` for capacity: problem P2 of paper 000 without a solver, on arrays of any length.
 
-Three steps. ``prepare`` reads the spec. ``fill`` solves the relaxation in closed form: P2 is a fractional knapsack in
-which a class's jobs are worth their penalty per VM, ``p / gamma``, and VMs cost first the reserved, then the on-demand
-price. ``whole_jobs`` makes it whole and proves how good that is; see :mod:`mrdsl.formulas.knapsack`.
+It has three steps. ``prepare`` reads the spec. ``fill`` solves the relaxation in closed form. P2 is a fractional
+knapsack: the jobs of a class are worth their penalty per VM, ``p / gamma``, and VMs cost first the reserved, then the
+on-demand price. ``whole_jobs`` rounds the solution and proves its gap; see :mod:`mrdsl.formulas.knapsack`.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ class Admission:
 def prepare(draft: Draft) -> Draft:
     """Read the spec as arrays and the comparisons of ``subject to`` as bounds on the jobs of single classes.
 
-    Raises MrdslError where ``subject to`` compares anything else, which takes a solver, and where a relaxation is to
-    have whole slots.
+    Raises MrdslError if ``subject to`` has other comparisons, which need a solver, or if a relaxation has whole slots.
     """
     return read(as_solved(draft.spec, draft.relax), draft)
 
@@ -89,7 +88,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
 
 
 def fill(draft: Draft) -> Draft:
-    """Return the relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
     if isinstance(draft.state, Task):
         return direct_types.fill(draft, draft.state)
     admission: Admission = draft.state
@@ -106,9 +105,9 @@ def fill(draft: Draft) -> Draft:
 def relaxed_optimum(admission: Admission) -> tuple[Floats, float]:
     """Return the jobs of the relaxed P2 and the dual price of one VM (Theorem 4.3: between rho and delta).
 
-    At the price nu a class is admitted in full where ``p > nu gamma`` and at its least where ``p < nu gamma``. At
-    the on-demand price no more than that is ever worth its VMs; where it leaves reserved VMs idle, classes follow by
-    penalty per VM until those are used up or no class is worth the reserved price.
+    At the price nu, all jobs of a class are admitted if ``p > nu gamma``, and the fewest if ``p < nu gamma``. No VM is
+    ever worth more than the on-demand price. If that price leaves reserved VMs idle, classes follow by penalty per VM.
+    This ends when the reserved VMs are used up or no class is worth the reserved price.
     """
     penalty, gamma, low, high, vms = (
         admission.instance.penalty,
@@ -137,9 +136,9 @@ def relaxed_optimum(admission: Admission) -> tuple[Floats, float]:
 
 
 def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
-    """Whole jobs and whole VMs from the relaxed optimum, by exchanges between classes; with a proven bound.
+    """Return whole jobs and whole VMs near the relaxed optimum, by exchanges between classes; with a proven bound.
 
-    ``states`` and ``classes`` limit the search; what it had to leave aside shows in the bound.
+    ``states`` and ``classes`` limit the search. The bound accounts for all that the search leaves out.
     """
     if draft.relax:
         return draft
@@ -172,7 +171,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
 
 
 def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | None:
-    """Return the outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
+    """Return the result of all three steps, a reference for solvers; None if ``subject to`` needs a solver."""
     if not serves(spec):
         return None
     draft = Draft(spec, relax, limits=limits or Limits(), started=time.monotonic())
@@ -180,7 +179,7 @@ def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | No
 
 
 def packed(draft: Draft) -> Draft:
-    """Return the plan with its whole slots packed on VMs; more of them where they take more."""
+    """Return the plan with its whole slots packed on VMs, and with more VMs if the packing needs them."""
     if draft.plan is None or draft.relax:
         return draft
     found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound, fixed=draft.fixed)

@@ -1,14 +1,14 @@
-"""The steps of ``direct`` where a spec has several VM types, or buys one in several ways.
+"""Steps of ``direct`` for a spec with several VM types, or with several purchase options of one.
 
-``direct`` where cores and memory of containers have to fit: both resources of a type weighed as one.
+If cores and memory of containers have to fit, ``direct`` weighs both resources of a type as one.
 
-Jobs that fit the cores and the memory of VMs fit any weighing of both. At weights of a type a slot takes so much of a
-VM as its parts so weighed add up to, and each job the pair of slots that takes the least by Theorem 4.1: all is as with
-one resource, and bounds the cost from below, whatever the weights (a surrogate constraint: Glover 1965, *A multiphase-
-dual algorithm for the zero-one integer programming problem*). The weights are those at which all
-expected jobs on the type take the most, which is where cores and memory are filled alike or one of them is left idle.
+Jobs that fit the cores and the memory of VMs fit any weighting of both. At weights of a type, a slot takes the weighted
+sum of its parts of a VM. Each job has the pair of slots that takes the least by Theorem 4.1. The rest is as with one
+resource, and it bounds the cost from below for all weights. This is a surrogate constraint (Glover 1965, *A multiphase-
+dual algorithm for the zero-one integer programming problem*). The weights are those at which all expected jobs on the
+type take the most: there cores and memory are filled alike, or one of them is idle.
 
-A plan has the pairs of its weights, and as many VMs as the scarcer resource asks for.
+A plan has the pairs of its weights, and as many VMs as the scarcer resource requires.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ CLASSES = 64
 
 
 def weighed(task: Task) -> tuple[Task, Task]:
-    """Return the task to plan with and the task that bounds the cost; both the task itself where there is one resource.
+    """Return the task to plan with and the task that bounds the cost; both are the task itself for one resource.
 
-    Where a part of a class may be on spot VMs, VM time is counted by how many slots a VM hosts: its jobs are planned
-    on the slots that take least of that, and the bound leaves its part on spot aside.
+    If a part of a class may be on spot VMs, VM time is counted by the slots per VM. The class is then planned on the
+    slots that take least of that, and the bound ignores its limit on spot.
     """
     mix = task.mix
     if mix.sizes is None:
@@ -74,9 +74,9 @@ def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
 
 
 def by_scarcer_resource(mix: Mix) -> Mix:
-    """Return the mix with jobs that count for the scarcer of their own resources: what fits so, fits both resources.
+    """Return the mix in which jobs count for their scarcer resource: jobs that fit then fit both resources.
 
-    Classes of which only a part may be on spot VMs count as before, for that part is of VM time.
+    Classes with a limited part on spot VMs are unchanged, since that part is of VM time.
     """
     limited = np.zeros(len(mix), dtype=bool)
     limited[limited_classes(mix)] = True
@@ -105,7 +105,10 @@ def _weights(mix: Mix) -> Floats:
 def _least(
     mix: Mix, weights: Floats, at: Places | None = None, whole: bool | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """What one job takes of a VM so weighed, and its map and reduce slots, (lanes, classes); of some classes ``at``."""
+    """Return the weighted part of a VM that one job takes, and its map and reduce slots, (lanes, classes).
+
+    ``at`` selects classes.
+    """
     assert mix.sizes is not None
     vms, classes = mix.market.vm_of_lane, np.arange(len(mix)) if at is None else at
     both = np.stack([weights, 1.0 - weights])[:, :, None]
@@ -136,9 +139,9 @@ class Placement:
 
 
 def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
-    """Read the spec as arrays, ``subject to`` as bounds on jobs of single classes and on VMs of single types.
+    """Read the spec as arrays, and ``subject to`` as bounds on jobs of single classes and on VMs of single types.
 
-    Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
+    Raises MrdslError if ``subject to`` has other comparisons, which need a solver.
     """
     spec, relax = draft.spec, draft.relax
     quotas, others = quotas_in(class_bounds.others)
@@ -158,7 +161,7 @@ def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
 
 
 def fill(draft: Draft, task: Task) -> Draft:
-    """Return the relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
     until = _until(draft)
     task, below = weighed(task)
     found = relaxed(task, ROUNDING, until)
@@ -190,7 +193,7 @@ def fill(draft: Draft, task: Task) -> Draft:
 
 
 def whole_jobs(draft: Draft, placement: Placement) -> Draft:
-    """Whole jobs and VMs near the relaxed ones; the relaxation bounds what they may cost too much."""
+    """Return whole jobs and VMs near the relaxed ones; the relaxation bounds their excess cost."""
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     task, (found, bound) = placement.task, _placed(draft, placement, gap)
     if is_scarce(task):
@@ -213,7 +216,7 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
 def _with_room(
     draft: Draft, placement: Placement, found: tuple[Floats, Floats] | None, gap: float
 ) -> tuple[Floats, Floats] | None:
-    """What was found where quotas have room for its packing; else what fits quotas less what packing took beyond."""
+    """Return ``found`` if quotas have room for its packing; otherwise a result for quotas less the packing's excess."""
     task = placement.task
     if found is None and task.mix.sizes is not None:
         task = replace(task, mix=by_scarcer_resource(task.mix))
@@ -234,7 +237,7 @@ def _with_room(
 
 
 def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[Floats, Floats] | None:
-    """Whole jobs by lane and VMs by offer for a task that allows for less; None where none are found."""
+    """Return whole jobs by lane and VMs by offer for a task with smaller quotas; None if none are found."""
     best = relaxed(task, gap, _until(draft))
     if best.lacking > ROUNDING:
         return None
@@ -242,7 +245,7 @@ def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[
 
 
 def _placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
-    """Whole jobs by lane and VMs by offer, None where the quotas have no room for them, and a bound."""
+    """Return whole jobs by lane and VMs by offer, None if they exceed the quotas, and a bound."""
     task, bound, until = placement.task, placement.bound, _until(draft)
     if task.mix.wholeness == MACHINES:
         alone = on_own_machines(task, placement.relaxed, gap, until)
@@ -257,7 +260,7 @@ def _placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Float
 
 
 def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
-    """Whole jobs on as many VMs as cores and memory ask for; None where the quotas have no room for them."""
+    """Return whole jobs on as many VMs as cores and memory require; None if that exceeds the quotas."""
     if found is None or task.mix.sizes is None:
         return found
     bought = task.market.buy(needed_vms(task, found[0], relax=False))
@@ -266,7 +269,7 @@ def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats,
 
 
 def _whole_near(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
-    """Jobs on few lanes, or within quotas where there are some, and what they cost at the least by another proof."""
+    """Return jobs on few lanes, or within quotas if there are some, and another lower bound on their cost."""
     if is_scarce(task):
         return within_quotas(task, relaxed, enough, until)
     return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf
@@ -278,7 +281,7 @@ def _cheaper(task: Task, *plans: tuple[Floats, Floats] | None) -> tuple[Floats, 
 
 
 def _moved(task: Task, jobs: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
-    """Whole jobs by lane and VMs by offer after moves of single jobs: among the lanes in use where there are many."""
+    """Return whole jobs by lane and VMs by offer after moves of single jobs (of many lanes, among those in use)."""
     market = task.market
     if jobs.size * len(jobs) <= MOVES:
         return whole_placement(task, jobs, enough, until)
@@ -292,18 +295,18 @@ def _moved(task: Task, jobs: Floats, enough: float, until: float | None) -> tupl
 
 
 def _until(draft: Draft) -> float | None:
-    """When the time is over, on the monotonic clock."""
+    """Return the time limit on the monotonic clock [s]; None without a limit."""
     return None if draft.limits.time is None else draft.started + draft.limits.time
 
 
 def _stopped(draft: Draft) -> Termination:
-    """How a search ended that proved nothing: by itself, or at the time limit."""
+    """Return the termination of a search without a proof: its regular end, or the time limit."""
     until = _until(draft)
     return Termination.COMPLETED if until is None or draft.clock() <= until else Termination.TIME_LIMIT
 
 
 def _plan(spec: Spec, task: Task, jobs: Floats, bought: Floats) -> CapacityPlan:
-    """Whole jobs by lane on whole VMs by offer; where there is one type alone, as a spec of one has them."""
+    """Return the plan of whole jobs by lane on whole VMs by offer; for one type, in the form of a one-type spec."""
     if not is_plain(spec.facts):
         return mix_plan_of(task.mix, bought, jobs, relax=False)
     firm = float(bought[[offer.way == ON_DEMAND for offer in task.market.offers]].sum())

@@ -1,21 +1,19 @@
-"""On which lanes a whole plan runs, where a spec has many: each lane in use costs part of a VM that stands idle.
+"""Choice of the lanes on which a whole plan runs: each lane in use has a VM that is partly idle.
 
-The relaxation takes the lanes on which work is cheapest by a hair, however large their VMs are and however little of
-one is used. So lanes are shut and opened again, one at a time, as long as the plan that is rounded from the relaxed one
-on the lanes that are open gets cheaper; jobs are then placed anew by integer programs, on the lanes that it uses and,
-while these are few, on those of the plans that it began with.
-The relaxation of all lanes stays the bound.
+The relaxation takes the lanes with the lowest unit cost, even if their VMs are large and hardly used. So the search
+closes and opens one lane at a time while the rounded plan on the open lanes gets cheaper. Integer programs then place
+the jobs anew, on the lanes of that plan and, if these are few, on those of the initial plans. The relaxation of all
+lanes remains the bound.
 
-Whole jobs and VMs on a few lanes by one integer program: what single moves of jobs do not find.
+Whole jobs and VMs on a few lanes by one integer program: it finds plans that single moves of jobs miss. The program is
+small because it has only some of the lanes; its optimum is therefore not a bound for all lanes.
 
-The lanes are some of those that there are, so that the program is small; its optimum is no bound for all of them.
+Whole jobs for scarce VMs: from the relaxed plan, one job after another into the lanes that have room.
 
-Whole jobs where VMs are scarce: from the relaxed plan, one job after another into the lanes that have room.
-
-The relaxation fills lanes to their quotas with parts of jobs. Their whole parts stay. What is left takes the lane that
-is cheapest for it next to what is there, the dearest jobs first, at a price between that of the whole VMs that it
-begins and that of the part of a VM that it takes: neither is the better one on all specs, so several parts are tried.
-An integer program over the pairs that are cheap, or in use, then places the jobs of all classes at once.
+The relaxation fills lanes to their quotas with parts of jobs. Their whole parts stay. Each remaining job takes its
+cheapest lane, the most expensive jobs first. Its price is between that of the whole VMs that it begins and that of the
+part of a VM that it takes. Neither end is better on all specs, so the search tries several parts. An integer program
+over the pairs that are cheap or in use then places the jobs of all classes together.
 """
 
 from __future__ import annotations
@@ -54,11 +52,11 @@ def is_small(task: Task, lanes: Flags) -> bool:
 def improved(
     task: Task, jobs: Floats, pairs: Flags, until: float | None = None, nodes: int = FEW_NODES
 ) -> tuple[Floats, float]:
-    """Find whole jobs on some pairs of lanes and classes, the cheapest, and what such jobs cost at the least.
+    """Find the cheapest whole jobs on some pairs of lanes and classes, and a lower bound on the cost of such jobs.
 
-    ``jobs`` themselves, which run there, where none are found. A class that stays on one type stays on the one where it
-    is, unless all pairs are there. Where a part of a class may be on spot, jobs on other slots may cost less: no bound
-    is known. What is found ``until`` then, on the monotonic clock.
+    If the search finds none, it returns ``jobs``, which run there. A class that stays on one type stays on its current
+    one unless all pairs are available. If a part of a class may be on spot, jobs on other slots can cost less, so no
+    bound is known. ``until`` is the time limit on the monotonic clock [s].
     """
     mix, used = task.mix, np.flatnonzero(pairs.any(axis=1) | (task.market.masters_of_lane > 0.0))
     part = _part(task, jobs, pairs, used)
@@ -94,9 +92,10 @@ def _part(task: Task, jobs: Floats, pairs: Flags, used: NDArray[np.int64]) -> Mi
 
 
 def _solved(program: LinearProgram, until: float | None, nodes: int) -> tuple[Floats | None, float]:
-    """Return values of the columns, None where there are none, and a bound. The gap is of the whole goal, its constant
-    part
-    included."""
+    """Return values of the columns, None if there are none, and a bound.
+
+    The gap is relative to the whole objective, its constant part included.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
@@ -126,7 +125,7 @@ CAPS = 12
 
 @dataclass(frozen=True)
 class _Found:
-    """Open lanes, whole jobs on them, and what these cost; infinite where the quotas leave them no room."""
+    """Open lanes, whole jobs on them, and their cost; infinite if the quotas have no room for them."""
 
     open: NDArray[np.bool_]
     jobs: Floats
@@ -134,9 +133,9 @@ class _Found:
 
 
 def on_few_lanes(task: Task, jobs: Floats, enough: float, until: float | None) -> Floats:
-    """Whole jobs on few lanes, where there are many lanes; else ``jobs``, the relaxed optimum.
+    """Return whole jobs on few lanes if there are many lanes; otherwise ``jobs``, the relaxed optimum.
 
-    Stops at a cost of ``enough``, at ``until`` on the monotonic clock, or where no lane that shuts or opens pays.
+    The search stops at a cost of ``enough``, at ``until`` on the monotonic clock, or when no change of a lane pays.
     """
     lanes = len(task.market.lanes)
     if lanes <= MANY:
@@ -161,7 +160,7 @@ def on_few_lanes(task: Task, jobs: Floats, enough: float, until: float | None) -
 
 @dataclass
 class _Budget:
-    """How many sets of lanes may be tried still, with how many steps, and until when."""
+    """Limits of the search: remaining sets of lanes, steps, and time."""
 
     sets: int
     steps: int
@@ -201,7 +200,7 @@ def _best_lanes(task: Task, best: _Found, enough: float, budget: _Budget) -> _Fo
 
 
 def _neighbours(found: _Found) -> Iterator[NDArray[np.bool_]]:
-    """Yield the sets of open lanes that lack one lane in use, or have one besides that is shut."""
+    """Yield the sets of open lanes without one lane in use, or with one more lane."""
     used = found.jobs.sum(axis=1) > 0.0
     for lane in np.flatnonzero(used | ~found.open).tolist():
         changed = found.open.copy()
@@ -210,10 +209,10 @@ def _neighbours(found: _Found) -> Iterator[NDArray[np.bool_]]:
 
 
 def _tried(task: Task, open_lanes: NDArray[np.bool_], budget: _Budget) -> _Found | None:
-    """Return the plan on some lanes; None where a class can run on none of them, they have too few VMs, or it is
-    enough.
+    """Return the plan on some lanes, or None.
 
-    A set that takes more steps than are left ends the search.
+    There is none if a class cannot run on them, if they have too few VMs, or if the cost is low enough. A set that
+    takes more steps than are left ends the search.
     """
     if budget.spent:
         return None
@@ -242,12 +241,12 @@ def _found(task: Task, open_lanes: NDArray[np.bool_], jobs: Floats) -> _Found:
 
 
 def _whole(task: Task, jobs: Floats) -> tuple[Floats, float]:
-    """Whole jobs and what they cost on whole VMs."""
+    """Return whole jobs and their cost on whole VMs."""
     return jobs, whole_cost(task, jobs)
 
 
 def whole_cost(task: Task, jobs: Floats) -> float:
-    """Return what jobs cost on whole VMs: infinite where the quotas leave no room or a class has too few."""
+    """Return the cost of jobs on whole VMs: infinite if the quotas have no room or a class has too few jobs."""
     bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
     fits = not bool((by_type(task.market, bought) > task.available + ROUNDING).any())
     fits &= not bool((jobs.sum(axis=0) < task.low).any())
@@ -270,9 +269,9 @@ def is_scarce(task: Task) -> bool:
 
 
 def within_quotas(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
-    """Find whole jobs of shape (lanes, classes) that fit the quotas, where that is not too hard, and a bound.
+    """Find whole jobs, shape (lanes, classes), that fit the quotas unless that is too hard, and a bound.
 
-    The bound is that of the integer program where it has all pairs, else minus infinity.
+    The bound is that of the integer program if it has all pairs, otherwise minus infinity.
     """
     plans = [placed_in_turn(task, relaxed.jobs, part) for part in PARTS]
     costs = [whole_cost(task, jobs) for jobs in plans]
@@ -291,10 +290,10 @@ def within_quotas(task: Task, relaxed: Relaxed, enough: float, until: float | No
 
 
 def placed_in_turn(task: Task, relaxed: Floats, part: float) -> Floats:
-    """Place the whole parts of relaxed jobs, then what is left of each class, the dearest jobs first.
+    """Place the whole parts of relaxed jobs, then the rest of each class, the most expensive jobs first.
 
-    ``part`` is how much of a job's price is that of the part of a VM that it takes. Jobs for which there is no room are
-    left out, though a class may have too few of them then.
+    ``part`` is the weight, in a job's price, of the price of the part of a VM that it takes. Jobs without room are left
+    out, even if a class then has too few jobs.
     """
     mix = task.mix
     room = _Room(task, part)
@@ -344,7 +343,7 @@ class _Room:
         self.needed[lanes] += self.gamma[lanes, index] * jobs[lanes]
 
     def put_one(self, index: int) -> bool:
-        """Add one job of a class where it costs least; return False where no lane has room."""
+        """Add one job of a class in its cheapest lane; return False if no lane has room."""
         jobs, spot, share = self.jobs[:, index], self.task.market.spot, float(self.task.mix.spot_share[index])
         vms = np.where(np.isfinite(self.gamma[:, index]), self.gamma[:, index], 0.0) * jobs
         on_spot, total = float(vms[spot].sum()), float(vms.sum())
@@ -357,7 +356,7 @@ class _Room:
         return lane is not None
 
     def put_together(self, index: int, count: float) -> None:
-        """Add all jobs of a class in one lane, where they cost least, if one has room."""
+        """Add all jobs of a class in the one lane that is cheapest for them, if one has room."""
         alone = ~self.task.market.spot | (float(self.task.mix.spot_share[index]) >= 1.0)
         lane = self._cheapest(index, count, alone) if count else None
         if lane is not None:
@@ -378,8 +377,11 @@ class _Room:
 
 
 def _candidates(task: Task, relaxed: Relaxed, plans: list[Floats]) -> Flags:
-    """Mark all pairs where they are few; else those of the plans, and of each class the cheapest at the relaxed prices,
-    for all its jobs on whole VMs, and for one; none where that leaves little choice."""
+    """Mark all pairs if they are few; otherwise those of the plans and the cheapest pairs of each class.
+
+    The cheapest are by the relaxed prices, for all jobs of the class on whole VMs, and for one job. If that leaves
+    little choice, none is marked.
+    """
     mix = task.mix
     if int(mix.possible.sum()) <= MOST_PAIRS:
         return mix.possible

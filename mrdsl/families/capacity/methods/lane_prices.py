@@ -1,11 +1,12 @@
 """The relaxed P2 of several VM types, by prices of VMs: exact for the relaxation, without a row for each class.
 
-At given prices of the VMs of each lane every class takes the cheapest way of running a job, in full where that costs
-less than the penalty, at its least where not. A *way* is one lane, or, where only a part of a class's VM time may be
-spot, a firm and a spot lane in the proportion that this part allows: these are the extreme rays of what the class may
-do. Jobs on more slots than the fewest are no cheaper way: with firm VM time so made room for, more jobs on spot VMs ask
-for more of it. Where nothing that is cheaper than the VMs that are to be had in any number is scarce, their prices are
-the optimal ones, which is a closed form; else :mod:`mrdsl.families.capacity.methods.relaxation` finds them.
+At given prices of the VMs of each lane, every class takes its cheapest way of running a job. It runs all jobs if that
+costs less than the penalty, otherwise the fewest. A *way* is one lane. If only a part of a class's VM time may be spot,
+it can also be a firm and a spot lane in the proportion of that part. These are the extreme rays of the class's choices.
+
+Jobs on more slots than the fewest are not a cheaper way: if their firm VM time makes room for jobs on spot VMs, these
+jobs need more of it. If no VMs are scarce that are cheaper than those of unlimited number, their prices are optimal.
+That is a closed form; otherwise :mod:`mrdsl.families.capacity.methods.relaxation` finds the prices.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Ways:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be decided: a mix, the range of each class's jobs, the VMs of each type, the price of what lacks."""
+    """The problem: a mix, the range of each class's jobs, the VMs of each type, and the price of lacking VMs."""
 
     mix: Mix
     low: Floats
@@ -81,7 +82,7 @@ class Task:
 class Relaxed:
     """The relaxed optimum: jobs (lanes, classes), VMs by offer, ``prices`` of lanes and ``quotas``, value, ``bound``.
 
-    ``lacking``: VMs that even the least jobs lack, where there is no plan. ``rounds`` of the master problem it took.
+    ``lacking``: VMs that even the fewest jobs lack, if there is no plan. ``rounds``: rounds of the master problem.
     """
 
     jobs: Floats
@@ -95,9 +96,7 @@ class Relaxed:
 
 
 def closed_form(task: Task) -> Relaxed | None:
-    """Return the optimum at the prices of VMs that are to be had in any number; None where something cheaper is
-    scarce.
-    """
+    """Return the optimum at the prices of VMs of unlimited number; None if cheaper VMs are scarce."""
     market = task.market
     prices = market.cheapest(np.isinf(market.there))
     ways = cheapest(task, prices)
@@ -127,7 +126,7 @@ def vms_with_spare(mix: Mix, jobs: Floats, spare: SpareSlots) -> Floats:
 
 
 def dearest(task: Task) -> float:
-    """What a VM costs or is worth at the most, 1 where that is nothing."""
+    """Return the highest cost or worth of a VM; 1 if that is 0."""
     mix = task.mix
     worth = float((mix.penalty / np.where(mix.possible, mix.gamma, np.inf).min(axis=0)).max(initial=0.0))
     return max(worth, float(mix.market.prices.max(initial=0.0))) or 1.0
@@ -139,7 +138,7 @@ def by_type(market: Market, bought: Floats) -> Floats:
 
 
 def wanted(task: Task, ways: Ways) -> Floats:
-    """Return the jobs of each class at the cost of its way: all where the penalty is more, else the least."""
+    """Return the jobs of each class at the cost of its way: all if the penalty is higher, otherwise the fewest."""
     return np.where(task.mix.penalty > ways.cost, task.high, task.low)
 
 
@@ -177,11 +176,11 @@ def _mixed_cost(task: Task, cost: Floats, at: Places, firm: Places, spot: Places
 
 
 def _mixed(task: Task, prices: Floats, at: Places, found: Ways) -> None:
-    """Where a firm lane with a spot lane beside it is cheaper than one alone, that way instead.
+    """Replace the way of each class for which a firm and a spot lane together are cheaper than one lane.
 
-    VMs shared ``1 - s`` to ``s`` cost ``((1 - s) p_f + s p_k) / ((1 - s) / gamma_f + s / gamma_k)`` a job: a quotient
-    of sums, so that for a guess of the least cost both lanes are chosen apart, and the cost of that choice is the next
-    guess (Dinkelbach 1967, *On nonlinear fractional programming*).
+    VMs shared ``1 - s`` to ``s`` cost ``((1 - s) p_f + s p_k) / ((1 - s) / gamma_f + s / gamma_k)`` a job. This is a
+    quotient of sums: for a guess of the least cost, the lanes are chosen separately. The cost of that choice is the
+    next guess (Dinkelbach 1967, *On nonlinear fractional programming*).
     """
     spot, share = task.market.spot, task.mix.spot_share[at]
     part = np.where(spot[:, None], share, 1.0 - share)
@@ -239,9 +238,9 @@ def _take(found: Ways, at: Places, lanes: tuple[Places, Places], part: Floats, c
 
 
 def costs_on_types(task: Task, prices: Floats, classes: int) -> Floats:
-    """What one job of each of the first classes costs at least on each VM type, (types, classes).
+    """Return the least cost of one job of each of the first classes on each VM type, (types, classes).
 
-    A part on spot beside firm VMs, where a class may have one, may be of any type.
+    If a class has a part on spot in addition to firm VMs, that part may be of any type.
     """
     mix, market = task.mix, task.market
     at = np.arange(min(classes, len(mix)))
@@ -259,10 +258,10 @@ def costs_on_types(task: Task, prices: Floats, classes: int) -> Floats:
 
 
 def effort(task: Task, rounds: int) -> int:
-    """What a relaxation with so many rounds of the master problem takes, in steps of some hundredths of a microsecond.
+    """Return the effort of a relaxation with ``rounds`` rounds, in steps of some hundredths of a microsecond.
 
-    Each compares all lanes for all classes, some times for those that may have a part on spot, and has a linear program
-    whose columns are answers of groups of classes.
+    Each round compares all lanes for all classes, several times for those that may have a part on spot. It also solves
+    a linear program whose columns are answers of groups of classes.
     """
     mix, spot = task.mix, task.market.spot
     lanes, classes = len(spot), len(mix)
@@ -271,9 +270,9 @@ def effort(task: Task, rounds: int) -> int:
 
 
 def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Floats) -> float:
-    """What any plan costs at least, by prices of lanes and of quotas, whatever they are: weak duality.
+    """Return a lower bound on the cost of any plan, for any prices of lanes and of quotas: weak duality.
 
-    No price may exceed that of VMs to be had in any number by more than the quota's: there it would prove nothing.
+    No price may exceed that of VMs of unlimited number by more than the quota's price: then it would not be a bound.
     """
     market, mix = task.market, task.mix
     lanes, there = market.lane_of_offer, market.there

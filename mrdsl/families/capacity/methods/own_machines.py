@@ -1,15 +1,14 @@
-"""The step of ``direct`` that makes jobs and VMs whole where no VM is shared: every class on machines of its own.
+"""The step of ``direct`` that rounds jobs and VMs if classes share no VM: every class has separate machines.
 
-At given prices of the VMs of each lane the classes are apart, and each one's cheapest whole machines are found by
-dynamic programming (:mod:`mrdsl.formulas.knapsack`). At the prices of the relaxation, whatever they are worth,
-these add up to a bound on every plan (Geoffrion 1974, *Lagrangean relaxation for integer programming*), no lower than
-the relaxation's own. A plan begins at the relaxed one rounded, and at those machines; then one class after another
-takes the machines that are cheapest beside all others', until none can do better.
+At given prices of the VMs of each lane the classes are independent. Dynamic programming finds the cheapest whole
+machines of each class (:mod:`mrdsl.formulas.knapsack`). At the prices of the relaxation, these add up to a bound on
+every plan (Geoffrion 1974, *Lagrangean relaxation for integer programming*), no lower than the relaxation's. A plan
+begins at the rounded relaxed one, and at those machines. Then one class after another takes the machines that are
+cheapest given those of the others, until no class can improve.
 
-What machines of a class's own cost beside those of all others: contracts first, then those to be had in any number.
-
-Machines that there are not cost far more than any that there are, so that plans that lack some are left wherever
-another exists.
+The cost of a class's machines in addition to all others counts contracts first, then VMs of unlimited number.
+Unavailable machines cost far more than any available ones, so the search leaves plans that lack machines if there is
+another.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ LACKING = 1000.0
 
 @dataclass(frozen=True)
 class Tariff:
-    """What each machine of a lane costs: ``prices`` of ``widths`` machines from the ``starts`` on, (lanes, steps)."""
+    """Costs of each machine of a lane: ``prices`` of ``widths`` machines from the ``starts`` on, (lanes, steps)."""
 
     starts: Floats
     widths: Floats
     prices: Floats
 
     def cost(self, lanes: Places, vms: Floats) -> Floats:
-        """Return the cost of so many machines of each of the lanes; ``vms`` has the shape (lanes, ...)."""
+        """Return the cost of ``vms`` machines of each of the lanes; ``vms`` has the shape (lanes, ...)."""
         each = (slice(None), slice(None), *(None,) * (vms.ndim - 1))
         starts, widths, prices = (steps[lanes][each] for steps in (self.starts, self.widths, self.prices))
         return np.asarray((prices * np.clip(vms[:, None] - starts, 0.0, widths)).sum(axis=1))
 
 
 def tariff_of(market: Market, lacking: float) -> Tariff:
-    """Return the offers of each lane, the cheapest first; behind the last, machines at the price ``lacking``."""
+    """Return the offers of each lane, the cheapest first; after the last one, machines at the price ``lacking``."""
     by_lane = [
         sorted((offer.price, offer.available) for offer in market.offers if offer.lane == lane)
         for lane in range(len(market.lanes))
@@ -90,7 +89,7 @@ class Rents:
         return found
 
     def more(self, lanes: Places, vms: Floats) -> Floats:
-        """What so many machines more of each of the lanes cost, each lane by itself; ``vms`` is (lanes, numbers)."""
+        """Return the cost of more machines of each of the lanes separately; ``vms`` has the shape (lanes, numbers)."""
         over = np.maximum(vms - self._left()[self.task.market.vm_of_lane[lanes]][:, None], 0.0)
         before = self.total[lanes]
         costs = self.tariff.cost(lanes, before[:, None] + vms) - self.tariff.cost(lanes, before)[:, None]
@@ -121,7 +120,7 @@ class Rents:
         return cost - float(self.task.mix.penalty[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
-        """Give a class these jobs in place of its own where they cost less."""
+        """Replace a class's jobs by these if they cost less."""
         without = self.without(index)
         before, after = without.cost_of(index, self.jobs[:, index]), without.cost_of(index, jobs)
         if not after < before - ROUNDING * max(1.0, abs(after)):
@@ -132,7 +131,7 @@ class Rents:
         self.total = self.total + self.vms[:, index]
 
     def cost(self) -> float:
-        """What all machines cost, masters and penalties as well; far too much where some lack."""
+        """Return the cost of all machines, masters and penalties included; far too high if machines are lacking."""
         every = np.arange(len(self.total))
         types, market, mix = self.task.market.vm_of_lane, self.task.market, self.task.mix
         over = np.maximum(summed(types, self.total, len(market.names)) - self.task.available, 0.0)
@@ -154,7 +153,7 @@ AMONG = 6
 
 @dataclass(frozen=True)
 class Found:
-    """Whole jobs (lanes, classes) and VMs by offer, None where none was found; and what every plan costs at least."""
+    """Whole jobs (lanes, classes) and VMs by offer, None if not found, and a lower bound on every plan's cost."""
 
     placed: tuple[Floats, Floats] | None
     bound: float
@@ -187,7 +186,7 @@ def _needed(task: Task, jobs: Floats) -> Floats:
 
 
 def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Floats:
-    """Return the jobs after each class has taken its cheapest machines beside the others', time after time."""
+    """Let each class in turn take its cheapest machines given those of the others, repeatedly; return the jobs."""
     rents = Rents(task, jobs)
     cost = rents.cost()
     for _ in range(PASSES):
@@ -203,7 +202,7 @@ def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Fl
 
 
 def _takes_better(task: Task, rents: Rents, index: int) -> None:
-    """Give a class the cheapest machines beside the others', where they are cheaper than its own."""
+    """Give a class the cheapest machines, given those of the others, if they are cheaper than its current ones."""
     without = rents.without(index)
     if _is_limited(task, index):
         rents.give(index, _alone(task, without, index))
@@ -222,8 +221,9 @@ def _takes_better(task: Task, rents: Rents, index: int) -> None:
 
 
 def _is_limited(task: Task, index: int) -> bool:
-    """Return True if a class runs on one lane, or on one beside a part on spot, and not on any mix: or has too many
-    jobs.
+    """Return True if the search has to limit a class's placements.
+
+    That is so if a part of it may be on spot, if it stays on one type of several, or if it has too many jobs.
     """
     mix = task.mix
     possible = mix.possible[:, index]
@@ -232,10 +232,9 @@ def _is_limited(task: Task, index: int) -> bool:
 
 
 def _at_prices(task: Task, prices: Floats) -> tuple[Floats, Floats]:
-    """Return the cheapest whole jobs at the prices, (lanes, classes); and the least cost of each class without its
-    penalties.
+    """Return the cheapest whole jobs at the prices, (lanes, classes), and the least cost by class without penalties.
 
-    The cost is NaN where only some machines were looked at.
+    The cost is NaN if the search looked at some machines only.
     """
     mix = task.mix
     jobs, costs = np.zeros_like(mix.gamma), np.full(len(mix), np.nan)
@@ -273,9 +272,7 @@ def _mix(task: Task, prices: Floats, at: Places, jobs: Floats, costs: Floats) ->
 
 
 def _alone(task: Task, rents: Rents, index: int) -> Floats:
-    """Return one class on one lane, or on a firm lane and the most beside it that its part on spot allows: the
-    cheapest.
-    """
+    """Return the cheapest placement of a class on one lane, or on a firm lane with the largest part on spot."""
     mix, market = task.mix, task.market
     possible, share = np.flatnonzero(mix.possible[:, index]), float(mix.spot_share[index])
     alone = market.spot[possible] & (share < 1.0)
@@ -303,8 +300,9 @@ def _cheapest_lanes(task: Task, rents: Rents, index: int, lanes: Places) -> Plac
 
 
 def _numbers(task: Task, lane: int, index: int) -> list[float]:
-    """Return numbers of jobs that may be the best on one lane: the most, the least, and what fills the VMs of
-    the most.
+    """Return the candidates for the best number of jobs on one lane.
+
+    They are the most, the fewest, and the number that fills the VMs of the most.
     """
     low, high, gamma = float(task.low[index]), float(task.high[index]), float(task.mix.gamma[lane, index])
     full = floor(floor(gamma * high) / gamma) if gamma else high
