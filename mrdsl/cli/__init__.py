@@ -1,6 +1,6 @@
-"""The command line: thin commands over the Python API, each in a module of its own that is loaded when called.
+"""The command line: thin commands over the Python API, each in a module that is loaded on use.
 
-Such a module imports what declares its options; what it does it imports when it runs, so that help comes at once.
+Such a module imports only the declarations of its options; the rest is imported when it runs, so that help is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where every failure becomes a message and an exit code; no traceback passes."""
+"""The boundary at which every failure becomes a message and an exit code, without a traceback."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class StoppedError(BaseException):
 
 
 def open_what_is_closed() -> None:
-    """Put the null device where standard input, output or errors were closed (``mrdsl solve SPEC >&-``).
+    """Put the null device in place of a closed standard input, output or error (``mrdsl solve SPEC >&-``).
 
-    Else the next file that is opened takes the number, and what is meant for the terminal lands in it.
+    Otherwise the next opened file takes its number, and gets the text for the terminal.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -43,7 +43,7 @@ def open_what_is_closed() -> None:
 
 @contextmanager
 def _a_bar_on_a_terminal() -> Iterator[None]:
-    """While it lasts, long work is shown where standard error is a terminal."""
+    """Show the progress of long work in the ``with`` block if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -98,13 +98,13 @@ def run(command: click.Command) -> int:
 
 
 def _unexpected(failure: BaseException) -> Diagnostic:
-    """What is told of a failure that no other rule knows: a plug-in's, else mrdsl's own."""
+    """Return the diagnostic of an unknown failure: a plug-in's, or mrdsl's own."""
     hint = "this is a bug in mrdsl, not in your spec; run again with MRDSL_DEBUG=1 and report the output"
     return _of_a_plugin(failure) or error("internal", f"{type(failure).__name__}: {failure}", None, hint)
 
 
 def _of_a_plugin(failure: BaseException) -> Diagnostic | None:
-    """What is told of a failure in a plug-in's code that no guard has seen, such as a plan's own tables."""
+    """Return the diagnostic of a failure in a plug-in's code outside its hooks, such as the tables of a plan."""
     from mrdsl import families
     from mrdsl.core.plugins import fault_of_a_plugin
     from mrdsl.solving import registry
@@ -116,7 +116,7 @@ def _of_a_plugin(failure: BaseException) -> Diagnostic | None:
 
 
 def _mistaken(mistake: click.ClickException) -> Diagnostic:
-    """What the parser of the command line says, as every other mistake is said."""
+    """Return the diagnostic of an error of the command-line parser."""
     context = getattr(mistake, "ctx", None)
     hint = f"`{context.command_path} --help` lists the options" if context is not None else ""
     named = mistake.param if isinstance(mistake, click.BadParameter) else None
@@ -127,7 +127,7 @@ def _mistaken(mistake: click.ClickException) -> Diagnostic:
 
 
 def _refused(failure: Exception) -> Diagnostic:
-    """What the system refuses, and where: the file, else the command."""
+    """Return the diagnostic of an error of the system, at the file or the command."""
     named = str(failure.filename) if isinstance(failure, OSError) and failure.filename is not None else ""
     place = named or " ".join(["mrdsl", *sys.argv[1:3]])
     what = {MemoryError: "there is not enough memory", RecursionError: "the input is nested too deeply"}
@@ -143,7 +143,7 @@ def _failed(diagnostics: Iterable[Diagnostic], code: int) -> int:
 
 
 def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None = None) -> int:
-    """Print the JSON object of a failure where one was asked for, and give the exit code."""
+    """Print the JSON object of a failure if JSON was requested, and return the exit code."""
     try:
         _print_document(tuple(diagnostics), termination)
     except OutputLostError as failure:

@@ -1,4 +1,4 @@
-"""``mrdsl check``: what is wrong with specs, without solving them."""
+"""``mrdsl check``: mistakes in specs, without solving them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
 
 
 def _without_parts(loaded: Mapping[Path, Loaded]) -> list[Loaded]:
-    """What was read, but for files that state no problem and are imported by others of them."""
+    """Return the loaded files without those that have no problem and are imported by others of them."""
     imported = {path for one in loaded.values() for path in one.files}
     return [one for path, one in loaded.items() if not (_states_no_problem(one) and path.resolve() in imported)]
 

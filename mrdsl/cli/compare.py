@@ -83,7 +83,7 @@ def compare(
 
 
 def _sides(files: Sequence[Path], variants: Sequence[str]) -> list[Side]:
-    """What stands beside what. Raises MrdslError where that is one plan alone."""
+    """Return the plans to compare. Raises MrdslError for a single plan."""
     if not variants:
         if len(files) < 2:
             raise _mistaken(
@@ -98,7 +98,7 @@ def _sides(files: Sequence[Path], variants: Sequence[str]) -> list[Side]:
 
 
 def spec_options(side: Side, sides: Sequence[Side], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of one of several files: what changes a spec is for the specs, where there are any."""
+    """Return the options for one of several files: options that change a spec apply to the specs, if there are any."""
     saved = [is_json_object(each.file) for each in sides]
     if all(saved) or not is_json_object(side.file):
         return options
@@ -127,7 +127,7 @@ def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Resul
 
 
 def names_of(sides: Sequence[Side]) -> list[str]:
-    """Return the variants, or the files' names, as short as tells them apart; the same one twice is numbered."""
+    """Return the variants, or the shortest distinct names of the files; equal ones are numbered."""
     short = [side.variant or side.file.stem for side in sides]
     names = short if len(set(short)) == len(short) else [side.variant or str(side.file) for side in sides]
     seen: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""``mrdsl diff``: what an operator must do."""
+"""``mrdsl diff``: the steps of an operator from one plan to the next."""
 
 from __future__ import annotations
 

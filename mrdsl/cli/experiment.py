@@ -1,4 +1,4 @@
-"""`mrdsl experiment`: where the reproductions of the papers are now; to be removed with the next release."""
+"""`mrdsl experiment`: a pointer to the new place of the reproductions of the papers, for one release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mrdsl explain``: what a diagnostic's code means, offline."""
+"""``mrdsl explain``: the meaning of a diagnostic code, offline."""
 
 from __future__ import annotations
 

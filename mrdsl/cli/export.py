@@ -98,7 +98,7 @@ def export(
 
 
 def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable[Path | None]) -> None:
-    """All files or none; one file to standard output where asked."""
+    """Write all files or none, or one file to standard output on request."""
     from mrdsl.core.writer import Together, make_folder
 
     if is_standard_output(output):
@@ -120,9 +120,10 @@ def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable
 
 
 def _places(files: Mapping[str, str], output: Path) -> dict[str, Path]:
-    """Where each file goes: one file is ``output`` where that has an ending and is no folder; else it is the folder.
+    """Return the path of each file: a single file is ``output`` if that has an extension and is not a folder; otherwise
+    it is the folder.
 
-    Raises MrdslError where several files would go into a folder that is called like one of them.
+    Raises MrdslError if several files would go into a folder with the name of one of them.
     """
     first = next(iter(files))
     if output.is_dir() or not output.suffix:

@@ -35,7 +35,7 @@ def specs_below(files: Iterable[Path]) -> Iterable[Path]:
 
 @contextmanager
 def lasting() -> Iterator[None]:
-    """What is made meanwhile lives as long as the process: no garbage is sought in it, now or later."""
+    """Exclude objects that are made in the ``with`` block from garbage collection for the life of the process."""
     gc.disable()
     try:
         yield
@@ -49,18 +49,17 @@ STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"
 
 @dataclass(frozen=True)
 class Opened:
-    """What a command was given: a spec, and the plan for it where the file is a saved one."""
+    """The input of a command: a spec, and its plan if the file is a saved one."""
 
     loaded: Loaded
     plan: Result | None = None
 
 
 def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False) -> Opened:
-    """Return the spec of a command, or a saved plan with its spec, checked against it; ``options`` override a spec's
-    params.
+    """Return the spec of a command, or a saved plan verified against its spec; ``options`` override params of a spec.
 
-    ``own_seed``: the seed is one of the command, which a saved plan may have too. Raises MrdslError for a plan that is
-    none, or not one of its spec. What else is to be told of it is printed.
+    ``own_seed``: the seed is one of the command, which a saved plan can have too. Raises MrdslError for a file that is
+    not a plan, or not one of its spec. Other diagnostics are printed.
     """
     text = standard_input() if file == STANDARD_INPUT else None
     if not is_json_object(file) and not (text or "").lstrip().startswith("{"):
@@ -95,7 +94,7 @@ def standard_input() -> str:
 
 
 def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
-    """Raise MrdslError where an option would change the spec of a saved plan."""
+    """Raise MrdslError for an option that would change the spec of a saved plan."""
     overrides = {"-D": options.get("defines"), "--data": options.get("data"), "--seed": options.get("seed")}
     for option, given in overrides.items():
         if given or given == 0:
@@ -104,7 +103,7 @@ def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
-    """Return the spec of a command, also that in a saved plan, with what overrides it."""
+    """Return the spec of a command, or that in a saved plan, with its overrides."""
     options = {"defines": defines, "data": data, "seed": seed, "allow_outside": allow_outside}
     return open_input(file, options).loaded
 
@@ -118,7 +117,7 @@ def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
 
 
 def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
-    """Return the spec of the standard input; what it names lies in the current folder."""
+    """Return the spec in standard input, whose files are relative to the current folder."""
     from mrdsl.language.loading import load_text
 
     overrides, outside = parameters(options["defines"], options["data"]), options["allow_outside"]

@@ -1,4 +1,4 @@
-"""The options that several commands share: each is declared here and nowhere else, with the same words everywhere."""
+"""Options that several commands share, each declared once."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
 
 
 class Count(click.ParamType):  # type: ignore[type-arg]
-    """A whole number within the limits of a declared item: what Python is told of it, the command line is told too."""
+    """A whole number within the limits of a declared item, with the same errors as in Python."""
 
     name = "integer"
 

@@ -19,7 +19,7 @@ from mrdsl.core.output_names import STANDARD_OUTPUT, same_output
 
 
 def command_line() -> str:
-    """Return the command as one would type it, for what is to be repeated."""
+    """Return the command as a user would type it, to repeat it."""
     import shlex
 
     return shlex.join(["mrdsl", *sys.argv[1:]])
@@ -27,7 +27,7 @@ def command_line() -> str:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a command writes, by option; ``printed`` where it prints one JSON object and nothing else."""
+    """The outputs of a command by option; ``printed``: it prints only one JSON object."""
 
     files: Mapping[str, Path | None]
     force: bool
@@ -39,7 +39,7 @@ class Outputs:
         return next((option for option, path in self.files.items() if path == STANDARD_OUTPUT), None)
 
     def check(self, *inputs: Path | None) -> None:
-        """Raise MrdslError where a file is one of the inputs, is there already, or is named twice."""
+        """Raise MrdslError if a file is one of the inputs, exists, or is named twice."""
         named = {option: path for option, path in self.files.items() if path is not None}
         if not named:
             return
@@ -75,7 +75,7 @@ class Outputs:
             raise MrdslError(refused)
 
     def write(self, option: str, content: str | bytes) -> None:
-        """Write the text or the bytes where the option asks for them. Raises MrdslError."""
+        """Write the text or the bytes to the output of the option. Raises MrdslError."""
         path = self.files[option]
         if path is not None:
             from mrdsl.core.writer import Together
@@ -92,7 +92,7 @@ class OutputFile(click.Path):
         super().__init__(path_type=Path, dir_okay=False, allow_dash=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; fails where its folder is not there or takes no file."""
+        """Return the path; fail if its folder does not exist or is not a folder."""
         from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, unwritable
 
         if not str(value):
@@ -105,11 +105,11 @@ class OutputFile(click.Path):
 
 
 class OutputLostError(Exception):
-    """Standard output takes nothing, with the reason in words."""
+    """An error of standard output, with the reason in words."""
 
 
 def _as_json_escapes(failure: UnicodeError) -> tuple[str, int]:
-    r"""Replace what an encoding lacks by JSON's escapes, which text and JSON may both contain: ``\u591c``."""
+    r"""Replace characters that an encoding lacks by JSON escapes, which are valid in text and JSON: ``\u591c``."""
     assert isinstance(failure, UnicodeEncodeError)
     units = failure.object[failure.start : failure.end].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)), failure.end
@@ -135,10 +135,10 @@ def say_file(text: str) -> None:
 
 
 def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
-    """Prints to standard output, or to standard error; where its reader has left, into nothing.
+    """Print to standard output, or to standard error; print nothing if its reader has left.
 
-    Into nothing, too, where standard error takes nothing: nobody could be told. Raises OutputLostError where standard
-    output does not.
+    Errors of standard error are ignored, since they cannot be reported. Raises OutputLostError for those of standard
+    output.
     """
     stream = sys.stderr if err else sys.stdout
     try:
@@ -152,5 +152,5 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def write_no_more(stream: IO[str]) -> None:
-    """Put the null device in place of what takes nothing, so that the end of the process writes no more there."""
+    """Replace a broken stream by the null device, so that the end of the process writes nothing there."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -154,7 +154,7 @@ def _write_samples(profiles: Profiles, folder: Path, force: bool, logs: tuple[st
 
 
 def _check_types(on: Sequence[tuple[str, str]], clustered: bool) -> None:
-    """Types with names of their own, and classes whose names mean the same in all logs. Raises MrdslError."""
+    """Check that types have distinct names, and that names of classes mean the same in all logs. Raises MrdslError."""
     from mrdsl.core.diagnostics import MrdslError, error
 
     names = ["machine", *(name for name, _ in on)]

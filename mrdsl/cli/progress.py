@@ -1,4 +1,4 @@
-"""Bars on a terminal, and nowhere else: of bytes read, and of all long work that tells how far it is."""
+"""Progress bars on a terminal: of bytes read, and of all long work that reports its progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ EVERY = 0.1
 
 @contextmanager
 def bytes_read(total: int) -> Iterator[Callable[[int], None] | None]:
-    """What to call with every number of bytes read, out of ``total`` (0: unknown); None where nobody watches."""
+    """Yield a function to call with every number of bytes read, out of ``total`` (0: unknown), or None without a
+    watcher.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -33,14 +35,14 @@ def bytes_read(total: int) -> Iterator[Callable[[int], None] | None]:
 
 
 def bar_of_work() -> Callable[[Progress], None] | None:
-    """Who shows the work of a command; None where standard error is no terminal."""
+    """Return the bar for the work of a command, or None if standard error is not a terminal."""
     return WorkBar() if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 class WorkBar:
-    """One line that comes with work of more than a moment, and goes with its end.
+    """One line that appears for work of more than a moment, and disappears at its end.
 
-    It is drawn when work tells something: a thread that did so by itself would keep solvers from being forked.
+    It is drawn when work reports progress: a thread that draws it would prevent solvers from being forked.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, console: Any = None) -> None:
@@ -50,7 +52,7 @@ class WorkBar:
         self.drawn = 0.0
 
     def __call__(self, told: Progress) -> None:
-        """Draw what is known, if it is time to."""
+        """Draw the progress, if the time since the last drawing is long enough."""
         now = self.clock()
         if told.over:
             self._end()

@@ -1,4 +1,4 @@
-"""``mrdsl simulate``: a spec in, what was observed out."""
+"""``mrdsl simulate``: runs of a spec or plan, and their observations."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _start(path: Path) -> Result:
 
 
 def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
-    """How the plan is to be run besides; None where it is not. Raises MrdslError before anything is solved."""
+    """Return the settings of runs of the plan, or None for no runs. Raises MrdslError before the solve."""
     if not options["validate"]:
         said = next((each for each in ("runs", "jobs", "processes") if options[each] is not None), None)
         if said is not None:
@@ -147,7 +147,7 @@ def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
 
 
 def validated(spec: Spec, result: Result, settings: Settings) -> Result:
-    """Return the result with what runs of its plan show, and how long they took."""
+    """Return the result with the outcome of runs of its plan, and their time."""
     from mrdsl.planning.simulate_spec import observe
 
     started = time.perf_counter()
@@ -157,10 +157,10 @@ def validated(spec: Spec, result: Result, settings: Settings) -> Result:
 
 
 def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
-    """Return the result with the reasons in short, in place of the bare fact that there is no plan.
+    """Return the result with short reasons instead of the bare fact that there is no plan.
 
-    Where a family has said already what is impossible, what to change is told besides: its hints speak of one promise
-    each, with all others given up.
+    If the family has reported an impossible part, a change that resolves everything is added: its hints are about one
+    constraint each, without all others.
     """
     from mrdsl.explaining.infeasibility import explain
     from mrdsl.explaining.why import as_diagnostic
@@ -173,9 +173,7 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
 
 
 def exit_code(result: Result) -> int:
-    """Return the documented exit code of a result: of a plan that was run, by the worst that runs say of its
-    promises.
-    """
+    """Return the documented exit code of a result; for a plan that was run, by the worst verdict on its constraints."""
     if result.plan is not None:
         outcomes = result.plan.outcomes().values()
         return BROKEN if Outcome.BROKEN in outcomes else UNDECIDED if Outcome.UNDECIDED in outcomes else PLAN
@@ -185,9 +183,9 @@ def exit_code(result: Result) -> int:
 
 
 def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> None:
-    """Print a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked.
+    """Print a result as a table or as JSON, its diagnostics, and on request the times of its stages.
 
-    Where a file of another kind goes to standard output, the table goes to standard error.
+    If a file of another kind goes to standard output, the table goes to standard error.
     """
     as_json = outputs.printed or outputs.to_standard_output == "-o"
     if as_json:
@@ -215,9 +213,9 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
 
 
 def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter]) -> int:
-    """Write what is asked for of a result that is printed already, and give the exit code.
+    """Write the requested files of a result that was printed, and return the exit code.
 
-    A file that cannot be written, or a drawing of nothing, keeps no other from being written.
+    A file that cannot be written, or an empty drawing, does not prevent the others.
     """
     code = exit_code(result)
     contents: dict[str, Callable[[Result, Path], str | bytes]] = {"-o": _saved}
@@ -262,7 +260,7 @@ def files_of_plan(writers: Iterable[PlanWriter], options: Mapping[str, Any]) -> 
 
 
 def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
-    """Raise MrdslError ``nothing-to-write`` where the plan has no such form."""
+    """Return the content of a file. Raises MrdslError ``nothing-to-write`` if the plan has no such form."""
     from mrdsl.exchange.result_files import NothingToWriteError
 
     try:

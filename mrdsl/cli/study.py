@@ -1,4 +1,4 @@
-"""``mrdsl study``: a study file run, and run on where it stopped."""
+"""``mrdsl study``: run a study file, and continue an interrupted one."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], f
 
 
 class _Bar:
-    """A progress bar on a terminal, nothing elsewhere."""
+    """A progress bar on a terminal."""
 
     def __enter__(self) -> Any:
         self.progress: Any = None

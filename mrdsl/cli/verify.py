@@ -1,4 +1,4 @@
-"""``mrdsl verify``: what may be believed of a saved plan."""
+"""``mrdsl verify``: verification of a saved plan."""
 
 from __future__ import annotations
 

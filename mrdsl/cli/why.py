@@ -1,4 +1,4 @@
-"""``mrdsl why``: what a plan means, or why there is none."""
+"""``mrdsl why``: the explanation of a plan, or of the reasons why there is none."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an editor asks: completion, meanings and places of words, the reference, the language server."""
+"""Editor support: completion, meanings and places of words, the reference, the language server."""

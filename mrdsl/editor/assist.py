@@ -29,10 +29,10 @@ _OF_STATEMENTS = frozenset(
 
 
 def reserved_for(name: str, word: str, family: Family | None) -> str:
-    """Why a name cannot be given to what stands behind ``word``, ``class`` or ``param``; "" where it can.
+    """Return the reason why a name cannot follow ``word``, ``class`` or ``param``, or "".
 
-    A class called ``class`` could no longer be told from the word before it, a param called ``upper`` would be
-    meant wherever an item is ``upper``, and one called ``cost`` wherever the plan's is.
+    A class called ``class`` could not be distinguished from the word before it, a param called ``upper`` would replace
+    the choice ``upper``, and one called ``cost`` would replace the plan's cost.
     """
     facts: Any = family.facts if family is not None else None
     blocks, choices = _words_of(facts) if facts is not None else (frozenset(), frozenset())
@@ -69,9 +69,9 @@ _STATEMENT = 1000
 
 @dataclass(frozen=True)
 class Context:
-    """Where the cursor stands: the family, the words that are known there, the blocks that are open around it.
+    """The context of the cursor: the family, the known words, and the open blocks.
 
-    ``piece`` is the text that was looked at, some whole statements of the top level.
+    ``piece`` is the examined text: whole statements of the top level.
     """
 
     family: Family | None
@@ -103,7 +103,7 @@ def context_at(written: Written, line: int, column: int) -> Context:
 
 
 def hover(written: Written, line: int, column: int) -> str | None:
-    """What the word at a place means, in Markdown; None where there is nothing to say."""
+    """Return the meaning of the word at a place, in Markdown, or None."""
     word = word_at(written, line, column)
     if word is None:
         return None
@@ -176,9 +176,9 @@ def occurrences(written: Written, line: int, column: int) -> tuple[Span | None, 
 
 
 def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tuple[Span, ...]]:
-    """Return the new name as it is written, and every place where it goes; none where nothing is named there.
+    """Return the new name as it is written, and its places; empty if the place has no name.
 
-    Raises ValueError with the reason, for the user, why the name cannot be had.
+    Raises ValueError with the reason for the user if the name is not available.
     """
     word = word_at(written, line, column)
     _, uses = occurrences(written, line, column)
@@ -201,7 +201,7 @@ def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tu
 
 
 def _family(name: str) -> Family | None:
-    """Return the family; None also where it cannot be loaded, which the diagnostics tell."""
+    """Return the family, or None if it cannot be loaded, which the diagnostics report."""
     try:
         return find_family(name)
     except MrdslError:
@@ -219,7 +219,7 @@ def _inner_node(node: type[Node] | None, word: str) -> type[Node] | None:
 
 
 def before(written: Written, line: int, column: int) -> str:
-    """What stands in the line before the word at a place, at most so much as a statement takes."""
+    """Return the text in the line before the word at a place, at most as much as a statement needs."""
     current = written.lines[line - 1] if line <= len(written.lines) else ""
     word = next((m for m in _WORD.finditer(current) if m.start() < column <= m.end() + 1), None)
     end = min(column - 1, word.start() if word else column - 1)
@@ -227,7 +227,7 @@ def before(written: Written, line: int, column: int) -> str:
 
 
 def word_at(written: Written, line: int, column: int) -> str | None:
-    """Return the word at a place, without its quotes; None where there is none."""
+    """Return the word at a place, without its quotes, or None."""
     if line > len(written.lines):
         return None
     for match in _WORD.finditer(written.lines[line - 1]):

@@ -1,7 +1,6 @@
-"""Checks and formats documents in a process beside the server, so that an answer waits for neither.
+"""Checks and formatting of documents in another process, so that answers of the server do not wait for them.
 
-Of each document the newest version alone is checked, once its author has paused; what a check says of a version that
-is no longer the newest is dropped.
+Only the newest version of each document is checked, after a pause in the edits. Results of older versions are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Version:
 
 
 class Checks:
-    """Hands what is found in each document's newest version to ``publish``; used within an event loop."""
+    """Checks of the newest version of each document, whose results go to ``publish``; used within an event loop."""
 
     def __init__(self, publish: Callable[[Version, tuple[Diagnostic, ...]], None]) -> None:
         self._publish = publish
@@ -51,14 +50,14 @@ class Checks:
         self._waiting[version.uri] = asyncio.get_running_loop().call_later(pause, self._start, version)
 
     def forget(self, uri: str) -> None:
-        """Nothing more is told of a document."""
+        """Stop checking a document."""
         self._newest.pop(uri, None)
         waiting = self._waiting.pop(uri, None)
         if waiting is not None:
             waiting.cancel()
 
     async def format(self, version: Version) -> str | None:
-        """Return the document's canonical form, None where it has none or takes too long."""
+        """Return the canonical form of the document, or None if it has none or takes too long."""
         formatted: str | None = await self._beside.run(("format", version))
         return formatted
 
@@ -83,14 +82,14 @@ class Checks:
 
 
 class _Beside:
-    """The process: one question after the other, ended where an answer takes too long."""
+    """The process: it answers one question after the other, and is ended if an answer takes too long."""
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
         self._thread = ThreadPoolExecutor(1)
 
     async def run(self, question: tuple[str, Version], wanted: Callable[[], bool] = lambda: True) -> Any:
-        """Return the answer; None where there is none in time, or where nobody wants it when its turn comes."""
+        """Return the answer, or None if it takes too long or is not wanted any more."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._ask(question) if wanted() else None)
 
@@ -112,7 +111,7 @@ class _Beside:
 
 
 def answer(question: tuple[str, Version], report: object) -> Any:
-    """Return a document's diagnostics, or its canonical form; called in the process beside the server."""
+    """Return the diagnostics of a document, or its canonical form; called in the other process."""
     kind, version = question
     if kind == "format":
         return format_text(version.text, "")[0]

@@ -1,4 +1,4 @@
-"""What may be written at a place of a document."""
+"""Completions at a place of a document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ _ABOUT = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+$")
 
 @dataclass(frozen=True)
 class Completion:
-    """One proposal: what is inserted, its kind (``item``, ``block``, ``unit``, ``value``, ``param``), a word on it."""
+    """One proposal: the inserted text, its kind (``item``, ``block``, ``unit``, ``value``, ``param``), and a short
+    description.
+    """
 
     label: str
     kind: str
@@ -44,9 +46,9 @@ class Completion:
 
 
 def complete(written: Written, line: int, column: int) -> list[Completion]:
-    """What may be written at a place: items and blocks at the start of a statement, else values.
+    """Return the completions at a place: items and blocks at the start of a statement, otherwise values.
 
-    Within quotes that are not closed yet, names alone, without quotes of their own.
+    Within open quotes they are names without quotes.
     """
     head = re.sub(r"[^\W\d]\w*$", "", before(written, line, column))
     if _QUOTES.sub("", head).count('"'):
@@ -116,7 +118,7 @@ def _statements(context: Context) -> list[Completion]:
 
 
 def _listed(context: Context) -> Block | None:
-    """Return the blocks that the outermost one reads from a file; None where it reads none."""
+    """Return the blocks that the outermost block reads from a file, or None."""
     words = context.blocks[0].words
     if context.family is None or "from" not in words:
         return None
@@ -144,7 +146,7 @@ def _goals(family: Family | None, sense: str) -> list[Completion]:
 
 
 def _own_goals(written: Written, family: Family | None, sense: str) -> list[Completion]:
-    """Return the quantities of one's own, and those of the plan, where a formulation takes such goals."""
+    """Return the user-defined quantities, and those of the plan, if a formulation takes such objectives."""
     if family is None or sense == "estimate" or not any(each.other_goals for each in family.formulations):
         return []
     goals = {goal.quantity for goal in family.goals}
@@ -165,7 +167,7 @@ def _methods(family: Family | None) -> list[Completion]:
 
 
 def _in_comparison(written: Written, context: Context, head: str) -> list[Completion]:
-    """Inside ``subject to``: the plan's quantities, what they are asked of, and numbers."""
+    """Return completions inside ``subject to``: quantities of the plan, their arguments, and numbers."""
     quantities = () if context.family is None else context.family.quantities
     asked = _ARGUMENT.search(head)
     if asked is not None and asked[1] not in FUNCTIONS:

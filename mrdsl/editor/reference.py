@@ -26,9 +26,9 @@ _FORMS = {
 
 
 def reference(families: Iterable[str] | None = None) -> str:
-    """Return the generated part of the language's reference, in Markdown; of all installed families if none are named.
+    """Return the generated part of the language reference, in Markdown; by default of all installed families.
 
-    Raises MrdslError where one cannot be loaded.
+    Raises MrdslError if one cannot be loaded.
     """
     parts = ["## Units", "", *_units(), "", "## Random values", "", *_distributions(), ""]
     parts += ["## Options of `solve with`", "", *_item_table(dict(OPTIONS)), ""]
@@ -59,7 +59,7 @@ def _family(family: Family) -> Iterator[str]:
 
 
 def _forms(quantity: QuantityKind) -> Iterator[str]:
-    """How a quantity may be written."""
+    """Yield the ways to write a quantity."""
     if not quantity.needs_argument:
         yield f"`{quantity.name}`"
     if quantity.takes_argument:
@@ -114,7 +114,7 @@ def _block_table(blocks: list[tuple[str, Block]]) -> Iterator[str]:
 
 
 def value_form(item: Item) -> str:
-    """What an item holds, with an example."""
+    """Return the kind of value of an item, with an example."""
     if item.form == "choice":
         return " or ".join(
             (*(f"`{choice}`" for choice in item.choices), *(["`p1` to `p99`"] if item.percentiles else []))

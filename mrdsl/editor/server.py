@@ -31,9 +31,10 @@ _LINE = 1 << 16
 
 
 class Messages:
-    """A binary stream of the messages that are sound, for the server to read from.
+    """A binary stream of the valid messages, for the server to read from.
 
-    ``understood`` raises where a message has not the form of its method; ``is_open`` tells of a document's URI.
+    ``understood`` raises for a message without the form of its method; ``is_open`` tests if the document of a URI is
+    open.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Messages:
                 return sound
 
     def _length(self) -> int | None:
-        """Return the length that the next header tells; what stands before a header is passed over. None at the end."""
+        """Return the length in the next header, and skip the text before it; None at the end."""
         length: int | None = None
         while line := self._source.readline(_LINE):
             match = _HEADER.search(line)
@@ -117,9 +118,11 @@ class Messages:
         return body
 
     def _out_of_turn(self, message: dict[str, Any]) -> bool:
-        """Return True if a message comes before ``initialize``, again, or after ``shutdown``: a request is answered by
-        an
-        error, a notification has no effect; ``exit`` is always in turn (LSP 3.17, lifecycle messages)."""
+        """Return True if a message comes before ``initialize``, repeats it, or comes after ``shutdown``.
+
+        Such a request gets an error and a notification has no effect; ``exit`` is always valid (LSP 3.17, lifecycle
+        messages).
+        """
         method = message["method"]
         if method == "exit":
             return False
@@ -161,7 +164,7 @@ class Messages:
 
 
 def _within(part: Any) -> Any:
-    """Return the same message with every line and character within what the protocol knows."""
+    """Return the same message with every line and character within the limits of the protocol."""
     if isinstance(part, dict):
         return {key: _clamped(value) if key in ("line", "character") else _within(value) for key, value in part.items()}
     if isinstance(part, list):
@@ -247,7 +250,7 @@ class Server(LanguageServer):  # type: ignore[misc]
         return Version(uri, document.version or 0, to_fs_path(uri) or "untitled.mrspec", document.source)
 
     def encoding(self) -> str:
-        """What a client counts columns in."""
+        """Return the unit in which a client counts columns."""
         return str(getattr(self.workspace.position_encoding, "value", None) or "utf-16")
 
     def range(self, written: Written, span: Span) -> types.Range:
@@ -281,7 +284,7 @@ class Server(LanguageServer):  # type: ignore[misc]
 def server() -> Server:
     """Return a language server with every feature registered.
 
-    Documents are sent whole at every change: the library's own edits count lines where the language has none.
+    Documents are sent whole at every change: the edits of the library count line ends that the language does not have.
     """
     made = Server()
     for method, handler in _FEATURES.items():

@@ -32,7 +32,7 @@ _BLANK = re.compile(r"[ \t\r\f]*(?:#[^\n]*)?(?:\n|\Z)")
 
 @dataclass(frozen=True)
 class Opened:
-    """A block that is open: the words before its brace, where its inside begins, and how far its line is indented."""
+    """An open block: the words before its brace, the start of its inside, and the indent of its line."""
 
     words: tuple[str, ...]
     start: int
@@ -40,10 +40,10 @@ class Opened:
 
 
 class Scanner:
-    """One walk over a text's braces, brackets and words.
+    """One walk over the braces, brackets and words of a text.
 
-    ``guess``: a line that starts no further right than the block that it stands in shows that a brace is missing, as
-    the recovering parser has it.
+    ``guess``: a line that starts no further right than its block shows that a brace is missing, as in the recovering
+    parser.
     """
 
     def __init__(self, text: str, guess: bool = False) -> None:
@@ -53,7 +53,7 @@ class Scanner:
         self._words: list[str] = []
 
     def run(self, pattern: re.Pattern[str], end: int | None = None) -> Iterator[int]:
-        """Walks to ``end``; gives the place behind each line's end that ends a statement."""
+        """Walk to ``end``, and yield the place after each line end that ends a statement."""
         text, line_start = self.text, 0
         for match in pattern.finditer(text, 0, len(text) if end is None else end):
             mark = match[0]
@@ -83,7 +83,7 @@ class Scanner:
         self._words = []
 
     def _line(self, start: int) -> None:
-        """A line begins: what it shows to be closed is, where a brace is missing somewhere."""
+        """Begin a line, and close the blocks that its indent shows to be closed if a brace is missing."""
         if not self.guess or not self.open or _BLANK.match(self.text, start):
             return
         indent = self._indent(start)
@@ -134,7 +134,7 @@ _NO_NAMES = ("problem", "import", *SENSES, "subject", "solve")
 
 @dataclass(frozen=True)
 class Definition:
-    """A param, a quantity of one's own or a named block: its name, the token that names it, and the first word."""
+    """A param, a user-defined quantity or a named block: its name, the token that names it, and the first word."""
 
     name: str
     token: Token
@@ -201,7 +201,7 @@ class Written:
         return MappingProxyType({piece.text: piece for piece in self.pieces})
 
     def piece_at(self, line: int) -> tuple[Piece, int] | None:
-        """Return the piece in which a line stands, and how many lines come before it."""
+        """Return the piece that contains a line, and the number of lines before it."""
         if not self.pieces:
             return None
         index = max(0, bisect_right(self._starts, line - 1) - 1)
@@ -217,7 +217,7 @@ class Written:
             yield from (_span(token, start) for token in piece.uses.get(name, ()))
 
     def definition(self, name: str) -> Span | None:
-        """Where a name is defined, None where that is nowhere or in several places."""
+        """Return the place of the definition of a name, or None if there is none or more than one."""
         places = [
             _span(one.token, start)
             for piece, start in zip(self.pieces, self._starts, strict=True)
@@ -232,7 +232,7 @@ class Written:
         return next((piece.problem for piece in self.pieces if piece.problem is not None), None)
 
     def column(self, line: int, units: int, encoding: str) -> int:
-        """Return the column behind so many of a client's units, at most the one behind the line."""
+        """Return the column after that number of a client's units, at most the one after the line."""
         text = self.lines[line - 1]
         if text.isascii():
             return min(units, len(text)) + 1
@@ -245,7 +245,7 @@ class Written:
         return before if text.isascii() else self._units(line, encoding)[before]
 
     def _units(self, line: int, encoding: str) -> list[int]:
-        """How many units of an encoding stand before each character of a line, and before its end."""
+        """Return the number of units of an encoding before each character of a line, and before its end."""
         key = (line, encoding)
         if key not in self._widths:
             self._widths[key] = list(accumulate((_width(c, encoding) for c in self.lines[line - 1]), initial=0))
@@ -264,9 +264,9 @@ def _span(token: Token, lines_before: int) -> Span:
 
 
 def _split(text: str) -> list[str]:
-    """Return the text in pieces that end where a statement of the top level does.
+    """Return the text in pieces that end with a statement of the top level.
 
-    Where depends on the next line alone, so that an edit moves no other end: before one line in :data:`_EVERY`.
+    A place depends only on the next line, so that an edit moves no other end: before one line in :data:`_EVERY`.
     """
     for guess in (False, True):
         scanner = Scanner(text, guess)

@@ -1,1 +1,1 @@
-"""Many runs: sweeps of one spec over axes, studies of many specs and methods; where they run, and their tables."""
+"""Many runs: sweeps of one spec over axes, studies of many specs and methods, their executors and tables."""

@@ -28,7 +28,7 @@ class Axis:
 
     @property
     def unit(self) -> str | None:
-        """The one unit of all values, "" where all are plain numbers; None where some are something else."""
+        """The common unit of all values: "" if all are plain numbers, None if some are not numbers."""
         found = {
             match[2] if (match := _QUANTITY.fullmatch(value)) and isfinite(float(match[1])) else None
             for value in self.values
@@ -69,7 +69,7 @@ def parse_axis(text: str) -> Axis:
 
 
 def axis_of(name: str, values: str | Iterable[float | str]) -> Axis:
-    """Return an axis from Python: the values as such, or the text that ``--over`` takes behind the name.
+    """Return an axis from Python: values, or the text that ``--over`` takes after the name.
 
     Raises MrdslError ``wrong-option``.
     """
@@ -171,17 +171,17 @@ def findings(spec: Spec, result: Result) -> dict[str, Any]:
 
 
 def nothing(message: str) -> dict[str, Any]:
-    """Return the columns of a run that came to nothing, and why."""
+    """Return the columns of a run without a plan, with the reason."""
     return {"termination": "error", "solution": "none", "message": message}
 
 
 def first_message(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return the first mistake in words, "" where there is none."""
+    """Return the first mistake in words, or ""."""
     return next((d.message for d in diagnostics if d.severity == "error"), "")
 
 
 def _figures(plan: Plan | None) -> dict[str, float]:
-    """What the plan's document says in single numbers: ``plan.cost.total``, ``plan.jobs.tardy_share``."""
+    """Return the single numbers in the document of the plan: ``plan.cost.total``, ``plan.jobs.tardy_share``."""
     found: dict[str, float] = {}
     for name, value in ({} if plan is None else plan.document()).items():
         parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
@@ -205,7 +205,7 @@ def _quantities(spec: Any, family: Any, plan: Any) -> dict[str, float | None]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What all runs of a sweep share: the spec's file and how it is solved."""
+    """The common settings of all runs of a sweep: the spec's file and the method."""
 
     file: str
     solver: str = "auto"
@@ -258,11 +258,11 @@ class SweepRun:
         return self.cell.number
 
     def row(self) -> dict[str, Any]:
-        """What it found; whatever goes wrong is a row too."""
+        """Return the row of the run; errors make a row too."""
         return run_cell(self.setting, self.cell)
 
     def lost(self, message: str) -> dict[str, Any]:
-        """Return the row of a run that came to nothing, and why."""
+        """Return the row of a run without a plan, with the reason."""
         return {**_named(self.cell), **nothing(message)}
 
 
@@ -286,5 +286,5 @@ def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
 
 
 def _named(cell: Cell) -> dict[str, Any]:
-    """What tells a run apart: its number, its values and its seed."""
+    """Return the columns that identify a run: its number, its values and its seed."""
     return {"run": cell.number, **cell.shown, "seed": cell.seed}

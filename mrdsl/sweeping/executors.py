@@ -1,4 +1,4 @@
-"""Where runs happen, those of a sweep or of a study: in processes of this machine, or on a Dask cluster."""
+"""Executors of the runs of a sweep or a study: processes on this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Run(Protocol):
         """Its number in the order of all runs."""
 
     def row(self) -> dict[str, Any]:
-        """What it found; whatever goes wrong is a row too."""
+        """Return the row of the run; errors make a row too."""
 
     def lost(self, message: str) -> dict[str, Any]:
-        """Return the row of a run that came to nothing, and why."""
+        """Return the row of a run without a plan, with the reason."""
 
 
 def run_all(
     missing: Sequence[Run], workers: int | None, executor: str, *, apart: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Rows as they are finished, by ``processes`` or by ``dask://HOST:PORT``.
+    """Yield rows as they are finished, from ``processes`` or ``dask://HOST:PORT``.
 
-    ``apart``: no run is in this process, and each row is handed on as soon as its run has ended. Raises MrdslError
-    where there is no such executor, or none answers.
+    ``apart``: no run is in this process, and each row is yielded as soon as its run has ended. Raises MrdslError if
+    there is no such executor, or it does not answer.
     """
     refuse_unknown(executor, workers)
     if executor.startswith(DASK):
@@ -48,7 +48,7 @@ def run_all(
 
 
 def refuse_unknown(executor: str, workers: int | None = None) -> None:
-    """Raise MrdslError ``wrong-option`` where there is no such executor, or it is Dask and has ``workers``."""
+    """Raise MrdslError ``wrong-option`` if there is no such executor, or it is Dask and has ``workers``."""
     if executor != PROCESSES and not executor.startswith(DASK):
         hint = f"write `{PROCESSES}` or `{DASK}HOST:PORT`"
         raise MrdslError([error("wrong-option", f"unknown executor `{executor}`", None, hint)])
@@ -98,7 +98,7 @@ def _hand_over(worker: Worker, batch: Sequence[Run]) -> None:
 
 
 def _rows_of(worker: Worker, batch: Sequence[Run]) -> list[dict[str, Any]]:
-    """What a worker answers; where it died or failed, a row that says so for each of its runs."""
+    """Return the answer of a worker; if it died or failed, a row with the error for each of its runs."""
     try:
         kind, content = worker.replies.recv()
     except (EOFError, OSError):
@@ -110,7 +110,7 @@ def _rows_of(worker: Worker, batch: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Run]]], waiting: list[Sequence[Run]]) -> Worker:
-    """Take a worker, or one in its place, on to the next batch; where there is none it is ended."""
+    """Give the next batch to a worker, or to a replacement; end the worker if no batch is left."""
     del busy[worker.replies]
     if not waiting:
         worker.close()
@@ -122,7 +122,7 @@ def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Run]]], waiting
 
 
 def _batches(missing: Sequence[Run], workers: int, together: int) -> list[Sequence[Run]]:
-    """Single runs where there are few, small groups where there are many: so that handing over costs little."""
+    """Return single runs if there are few, and small groups if there are many, to keep the cost of messages low."""
     size = max(1, min(together, len(missing) // (workers * 32)))
     return [missing[i : i + size] for i in range(0, len(missing), size)]
 
@@ -138,10 +138,10 @@ def _load_what_runs_need() -> None:
 
 
 def run_on_dask(missing: Sequence[Run], address: str) -> Iterator[dict[str, Any]]:
-    """Yield the same on a running Dask cluster whose workers reach the spec's file under the same path.
+    """Yield the rows of runs on a Dask cluster whose workers find the spec's file at the same path.
 
-    A run that fails there, or that ends the workers it runs on, is a row that says so. Raises MrdslError
-    ``lost-scheduler`` where the scheduler goes away, ``wrong-option`` where none answers or it has no workers.
+    A run that fails there, or that ends its workers, makes a row with the error. Raises MrdslError ``lost-scheduler``
+    if the scheduler disappears, and ``wrong-option`` if none answers or it has no workers.
     """
     client, finished = _connect(address)
     try:

@@ -1,4 +1,4 @@
-"""The journal of a sweep, ``OUT.part``, or of a study: a JSON line that says what it is, then one per run."""
+"""The journal of a sweep, ``OUT.part``, or of a study: a JSON line that describes it, then one per run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mrdsl.core.writer import locked_file, refusals_of
 
 
 def journal_of(output: Path) -> Path:
-    """Where the journal of a table stands: beside it."""
+    """Return the path of the journal of a table, next to it."""
     return output.with_name(output.name + ".part")
 
 
@@ -22,11 +22,15 @@ def journal_of(output: Path) -> Path:
 def opened(
     journal: Path, output: Path, head: Mapping[str, Any], check: Callable[[bool], None], name: str = "run"
 ) -> Iterator[tuple[IO[str], dict[Any, dict[str, Any]]]]:
-    """Yield the journal, ready for more, and the rows that it holds; held by this run alone until the end.
+    """Yield the journal, ready for new rows, and its rows; only this run has it open until the end.
 
-    ``head`` is its first line, and ``name`` the entry of each row that tells it from the others. ``check`` is told
-    whether runs of an interrupted sweep are there and may raise; a new journal is then not left behind. Raises
-    MrdslError ``other-sweep`` where the file is something else, ``busy-output``, ``unwritable-file``.
+    Args:
+        head: Its first line.
+        check: Called with True if runs of an interrupted sweep exist; it can raise, and a new journal is then removed.
+        name: The entry of each row that identifies it.
+
+    Raises:
+        MrdslError: ``other-sweep`` for a file of something else, ``busy-output``, ``unwritable-file``.
     """
     with (
         _held(journal, output) as handle,
@@ -56,7 +60,7 @@ def _held(journal: Path, output: Path) -> Iterator[int]:
 
 
 def _is_fresh(stream: IO[str], head: Mapping[str, Any]) -> bool:
-    """Return True if nothing is there, or what was cut off within the first line."""
+    """Return True if the file is empty, or was cut off within the first line."""
     first = stream.readline()
     stream.seek(0)
     return first != _line(head) and _line(head).startswith(first)
@@ -77,7 +81,7 @@ def append(stream: IO[str], row: Mapping[str, Any], *, durably: bool = False) ->
 def _resumed(
     stream: IO[str], journal: Path, head: Mapping[str, Any], name: str
 ) -> tuple[dict[Any, dict[str, Any]], int]:
-    """Return the rows of what was interrupted, and where they end; what was cut off is left out."""
+    """Return the rows of an interrupted sweep, and their end; a row that was cut off is left out."""
     rows: dict[Any, dict[str, Any]] = {}
     end = 0
     for number, line in enumerate(iter(stream.readline, "")):

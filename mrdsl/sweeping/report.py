@@ -16,9 +16,9 @@ GOAL = "value"
 
 
 def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
-    """Return the goal's value over the first of ``heads``, the columns of the sweep's axes; over its seeds without any.
+    """Return the objective over the first of ``heads``, the columns of the axes, or over the seeds.
 
-    Runs that differ in nothing but their seeds are one point, their mean, within a band from the least to the greatest.
+    Runs that differ only in their seeds are one point, their mean, within a band from the smallest to the largest.
     """
     first, *others = heads or ("seed",)
     unit = next((row["unit"] for row in rows if row.get("unit")), "")
@@ -58,7 +58,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def sweep_report(rows: Sequence[Row], heads: Sequence[str], file: str, command: str) -> Report:
-    """What the runs found, and what came to nothing."""
+    """Return the report on the results of the runs, and on runs without a result."""
     known = [row for row in rows if row.get(GOAL) is not None]
     columns = tuple(dict.fromkeys(key for row in rows for key in row if key != "seconds"))
     table = Table("", columns, [tuple(row.get(key) for key in columns) for row in rows])

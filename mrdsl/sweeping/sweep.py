@@ -25,7 +25,9 @@ _LAST = ("seconds", "message")
 
 
 def check_ending(path: Path) -> Writer[TableWriter]:
-    """Who writes such a file. Raises MrdslError ``wrong-option`` where nobody does, or the package for it lacks."""
+    """Return the writer for an extension. Raises MrdslError ``wrong-option`` if there is none, or its package is
+    missing.
+    """
     writer = by_ending(TABLES, path.suffix)
     if writer is None:
         hint = "end it in " + ", ".join(endings(TABLES))
@@ -57,9 +59,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep ended: runs in the table, of how many, how many of them resumed, and whether it was interrupted.
+    """The end of a sweep: finished, total and resumed runs, and if it was interrupted.
 
-    ``table`` has the runs themselves, in order.
+    ``table`` has the runs in order.
     """
 
     rows: int
@@ -69,7 +71,7 @@ class Summary:
     table: tuple[Mapping[str, Any], ...] = ()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
         columns = tuple(dict.fromkeys(name for row in self.table for name in row))
         return frame_of(columns, [[row.get(name) for name in columns] for row in self.table])
 
@@ -87,13 +89,17 @@ def sweep(
 ) -> Summary:
     """Run every cell and write the table to ``output`` (.csv, .jsonl or .parquet).
 
-    A table that is there already is written over only with ``force``, or where its sweep goes on.
+    An existing table is overwritten only with ``force``, or if its sweep continues. A run without a plan is an ordinary
+    row. The rows of finished runs stay after an error, and the same call continues with the others; an existing table
+    stays if no run ended.
 
-    ``executor`` is ``processes`` or ``dask://HOST:PORT``. A run that has no plan is a row like any other. Raises
-    MrdslError where the spec itself is wrong, names no such parameter, workers are asked for beside Dask, an
-    interrupted sweep was another one, the table is an input or there already, another run is writing it, or the
-    executor is lost; the runs that ended are then in the table, and the same call goes on with the others. Where none
-    ended, what stands there stays.
+    Args:
+        executor: ``processes`` or ``dask://HOST:PORT``.
+
+    Raises:
+        MrdslError: The spec is wrong or has no such param; workers are given for Dask; an interrupted sweep was
+            another one; the table is an input or exists; another
+            run writes it; or the executor is lost.
     """
     from mrdsl.sweeping.executors import refuse_unknown, run_all
 
@@ -144,9 +150,10 @@ def _refuse(diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> tuple[Path, ...]:
-    """Return the spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so.
+    """Check the spec, the axes and the method before the first run.
 
-    Gives the files that the runs read.
+    Returns:
+        The files that the runs read.
     """
     from mrdsl.families.diagnosis import find_family
     from mrdsl.language.loading import load_file

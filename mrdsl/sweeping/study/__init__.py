@@ -1,1 +1,1 @@
-"""Studies in files: many specs, methods, params, seeds and limits; a row per run, and what the rows say together."""
+"""Studies in files: many specs, methods, params, seeds and limits, with a row per run, tables and charts."""

@@ -17,9 +17,9 @@ BEST, BOUND = "best", "bound"
 
 @dataclass(frozen=True)
 class Method:
-    """Who solves: a solver or pipeline, its formulation, the relaxation; ``name`` is what the tables call it.
+    """A method: a solver or pipeline, its formulation, the relaxation; ``name`` is its name in tables.
 
-    One that is ``optional`` is left out where it is not installed.
+    An ``optional`` one is left out if it is not installed.
     """
 
     solver: str = "auto"
@@ -30,16 +30,16 @@ class Method:
 
     @property
     def label(self) -> str:
-        """Its name, else what it is."""
+        """The name, or a description of the method."""
         parts = (self.solver, self.formulation or "", "relaxed" if self.relax else "")
         return self.name or " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
 class Design:
-    """``[[runs]]``: every combination of what it lists. ``specs`` are files and folders as they are written.
+    """``[[runs]]``: every combination of its lists. ``specs`` are files and folders as written.
 
-    By its ``name`` a table or a profile has these runs alone.
+    Tables and profiles can select its runs by its ``name``.
     """
 
     specs: tuple[str, ...]
@@ -74,10 +74,11 @@ class Pivot:
 
 @dataclass(frozen=True)
 class Profile:
-    """``[[profiles]]``: how often a method's measure is within a factor of the best method's (Dolan and Moré 2002).
+    """``[[profiles]]``: the share of instances on which a method's measure is within a factor of the best one (Dolan
+    and Moré 2002).
 
-    A run counts as solved where it ended by itself; with ``within`` only where its goal's value is that near to the
-    best one known of its instance, too.
+    A run counts as solved if it ended by itself; with ``within`` only if its objective is also that near to the best
+    one known of its instance.
     """
 
     measure: str

@@ -38,7 +38,9 @@ def axes_of(designs: Sequence[Design]) -> dict[str, Axis]:
 
 
 def asked_mistakes(parts: Sequence[Pivot | Profile], designs: Sequence[Design], text: TomlText) -> list[Diagnostic]:
-    """Return columns and methods that no run of a part will have. What plans say is known when there are some."""
+    """Return columns and methods that no run of a part will have. The columns of plans are known only after
+    some runs.
+    """
     axes, names = axes_of(designs), names_of(designs)
     found: list[Diagnostic] = []
     for part in parts:
@@ -55,7 +57,7 @@ def asked_mistakes(parts: Sequence[Pivot | Profile], designs: Sequence[Design], 
 
 
 def plan_mistakes(parts: Sequence[Pivot | Profile], rows: Rows, text: TomlText) -> list[Diagnostic]:
-    """Return columns of plans that no plan has; where there is no plan at all, nothing is a mistake."""
+    """Return columns of plans that no plan has; empty if there is no plan at all."""
     known = columns(rows)
     if not any(number(row.get(name)) is not None for name in known if name.startswith(PLAN) for row in rows):
         return []
@@ -110,11 +112,10 @@ class Planned:
 
 
 def planned(study: Study, folder: Path, outside: bool = False) -> Planned:
-    """Return the runs of a study whose file lies in ``folder``; nothing outside that is read, unless ``outside`` allows
-    it.
+    """Return the runs of a study whose file lies in ``folder``; files outside are read only with ``outside``.
 
-    Raises MrdslError with every mistake: of specs that are not there or wrong, of params that a spec does not have, of
-    methods that are not there or cannot solve a spec, of more runs than ``budgets.STUDY_RUNS``.
+    Raises MrdslError with every mistake: missing or wrong specs, params that a spec does not have, methods that do not
+    exist or cannot solve a spec, and more runs than ``budgets.STUDY_RUNS``.
     """
     return _Planner(study, folder, outside).plan()
 
@@ -226,9 +227,10 @@ class _Planner:
         return path.as_posix() if inside is None else path.relative_to(inside).as_posix()
 
     def _checked(self, design: Design, file: Path) -> dict[Method, str]:
-        """Return a digest for each method of the runs of a spec, but for what tells those apart; mistakes are noted.
+        """Return a digest for each method of the runs of a spec, without the parts that differ between runs; mistakes
+        are noted.
 
-        Every value of a param that is more than a number is tried, with the first of the others.
+        Every value of a param that is more than a number is tried, with the first value of the others.
         """
         first = {axis.name: axis.values[0] for axis in design.params}
         loaded = self._loaded(design, file, first)
@@ -264,7 +266,9 @@ class _Planner:
         return replace(mistake, span=self.study.text.value((*design.path, "params", name)), path="")
 
     def _who(self, design: Design, number: int, spec: Spec) -> str | None:
-        """Who solves a spec by a method, with versions; None where it cannot, which is noted."""
+        """Return the solver of a method for a spec, with versions, or None if it cannot solve the spec, which
+        is noted.
+        """
         from mrdsl.families.diagnosis import find_family
         from mrdsl.planning.choice import choose
         from mrdsl.solving.registry import require, version
@@ -327,7 +331,7 @@ class _Planner:
 
 
 def _is_within(path: Path, root: Path) -> bool:
-    """Return True if a file lies below a folder; a link to itself leads nowhere else, and is told when it is read."""
+    """Return True if a file lies below a folder; a link to itself is inside, and reported when it is read."""
     try:
         return path.resolve().is_relative_to(root)
     except (OSError, RuntimeError):
@@ -335,5 +339,5 @@ def _is_within(path: Path, root: Path) -> bool:
 
 
 def _declared(solver: SolverFile | None) -> str:
-    """What a solver's file says, in short; which file it was does not matter."""
+    """Return the contents of a solver's file in short, independent of its path."""
     return "" if solver is None else hashlib.sha256(repr(replace(solver, source="", origin="")).encode()).hexdigest()

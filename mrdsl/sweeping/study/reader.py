@@ -102,7 +102,7 @@ class _Reader:
             self._wrong((*part.path, "runs"), f"unknown runs `{part.runs}`", hint)
 
     def _one_meaning(self, designs: Sequence[Design]) -> None:
-        """A method's name stands for the same method in all runs."""
+        """Check that the name of a method means the same method in all runs."""
         known: dict[str, Method] = {}
         for design in designs:
             for method in design.methods:
@@ -121,7 +121,7 @@ class _Reader:
         self.mistakes.append(error("bad-study-file", message, place, hint))
 
     def _table(self, path: Path, value: Any, known: Mapping[str, Read]) -> dict[str, Any]:
-        """Return the values of a table by its keys; those that are wrong are left out, and told."""
+        """Return the values of a table by key; wrong ones are reported and left out."""
         if not isinstance(value, Mapping):
             keys = ", ".join(f"`{key}`" for key in known)
             self._wrong(path, f"`{_name(path)}` must be a table", f"write a table with some of {keys}")
@@ -231,7 +231,7 @@ class _Reader:
         return Method(**self._table(path, value, {"solver": self._solver, **words, **yes}))
 
     def _no_word(self, path: Path, method: Method) -> None:
-        """A method's name is none of those that ``above`` has a meaning of its own for."""
+        """Check that the name of a method is not a word with a meaning in ``above``."""
         if method.label in (BEST, BOUND):
             message = f"a method cannot have the name `{method.label}`, which has a meaning in `above`"
             self._wrong(path, message, 'give it another name: `{ solver = "highs", name = "..." }`')

@@ -1,4 +1,4 @@
-"""One run of a study: what it is told, how it ended, what it took, and with which versions."""
+"""One run of a study: its settings, its end, its time, and the versions."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ WARM_UP = 0.5
 
 @dataclass(frozen=True)
 class Sources:
-    """The files that a spec is made of, itself the first, and a digest of what they held when the study began."""
+    """The input files of a spec, itself the first, and a digest of their contents at the start of the study."""
 
     files: tuple[Path, ...] = ()
     digest: str = ""
 
     @classmethod
     def of(cls, files: Sequence[Path]) -> Sources:
-        """What the files hold now; of one that cannot be read, nothing."""
+        """Return the files with a digest of their current contents; unreadable files count as empty."""
         digest = hashlib.sha256()
         for path in files:
             with suppress(UnreadableError):
@@ -61,12 +61,11 @@ class Sources:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """Its number in the study's order, the spec's file and its name in the study, and all that it is told.
+    """A run: its number in the study, the spec's file and name, and all settings.
 
-    ``name`` is what the method is called, with its limits where it has several; ``shown`` are the params' values by
-    their columns, ``runs`` the name of the runs that it is one of; ``key`` is the same for what is the same run, today
-    and tomorrow: a digest of the spec with all that it reads, of the method, params, seed and limits, and of the
-    versions.
+    ``name`` is the name of the method, with its limits if there are several. ``shown`` are the values of params by
+    column, ``runs`` the name of its group. ``key`` identifies the same run at any time: a digest of the spec with its
+    input files, the method, params, seed, limits, and versions.
     """
 
     number: int
@@ -86,11 +85,11 @@ class StudyRun:
 
     @property
     def instance(self) -> tuple[Any, ...]:
-        """What it solves, by whatever method, in whatever order its params were written."""
+        """The instance that it solves, by any method, independent of the order of params."""
         return (self.spec, *sorted(self.params.items()), self.seed)
 
     def told(self) -> dict[str, Any]:
-        """Return the columns of what it is told."""
+        """Return the columns of its settings."""
         return {
             "run": self.number,
             **({"runs": self.runs} if self.runs else {}),
@@ -103,7 +102,7 @@ class StudyRun:
         }
 
     def row(self) -> dict[str, Any]:
-        """What it found; whatever goes wrong is a row too. ``seconds`` and ``cpu_seconds`` are of the solve alone."""
+        """Return the row of the run; errors make a row too. ``seconds`` and ``cpu_seconds`` are of the solve alone."""
         from mrdsl.language.loading import load_file
 
         if Sources.of(self.sources.files) != self.sources:
@@ -131,7 +130,7 @@ class StudyRun:
         return {"key": self.key, **found, **_versions()}
 
     def lost(self, message: str) -> dict[str, Any]:
-        """Return the row of a run that came to nothing, and why."""
+        """Return the row of a run without a plan, with the reason."""
         return {"key": self.key, **nothing(message), **_versions()}
 
 
@@ -141,9 +140,9 @@ def _versions() -> dict[str, Any]:
 
 @cache
 def _warm_up(problem: str, method: Method) -> None:
-    """Has a method solve its family's reference spec, once in a process: what it imports then is in no run's time.
+    """Solve the reference spec of a family once in each process, so that the time of imports is in no run.
 
-    Methods of the user's own are called for the study's specs alone.
+    Methods of the user are called only for the specs of the study.
     """
     from mrdsl.families import reference_text
     from mrdsl.language.loading import load_text
@@ -159,10 +158,9 @@ def _warm_up(problem: str, method: Method) -> None:
 
 
 def _measured(spec: Spec, run: StudyRun) -> tuple[Result, float, float | None]:
-    """Return the result, and what it took in seconds: by the clock, and of processors, those of solvers' processes
-    among them.
+    """Return the result, its elapsed time, and its processor time with that of solver processes [s].
 
-    Each run begins with solver processes of its own, which end with it: none finds what another has left warm.
+    Each run starts new solver processes, which end with it, so that no run uses a warm one.
     """
     from mrdsl.planning.solve_spec import solve
     from mrdsl.solving.worker import close_all

@@ -1,4 +1,4 @@
-"""The study files that come with mrdsl, beside the models that they run."""
+"""The study files of mrdsl, in the folders of their models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrdsl.sweeping.study.reader import read_study
 
 
 def study_files() -> Mapping[str, Path]:
-    """Return the study files that come with mrdsl by name, family by family, beside the models that they run."""
+    """Return the study files of mrdsl by name, family by family."""
     return {path.stem: path for path in sorted(resource("models").glob("*/*.toml"))}
 
 

@@ -50,10 +50,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Studied:
-    """What came of a study: ``table`` has the runs in order, one mapping each; ``tables`` what they say together.
+    """The results of a study: ``table`` has the runs in order, one mapping each; ``tables`` are its summaries.
 
-    ``total`` runs are asked for, ``resumed`` of them had their rows from before. ``interrupted``: runs are missing.
-    ``left_out`` are the optional methods that are not installed, ``left_out_tables`` the titles of those above one.
+    Of ``total`` runs, ``resumed`` have rows from an earlier call. ``interrupted``: some runs are missing. ``left_out``
+    are the optional methods that are not installed, ``left_out_tables`` the titles of tables above one of them.
     """
 
     title: str
@@ -69,17 +69,17 @@ class Studied:
     left_out_tables: tuple[str, ...] = ()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
         heads = columns(self.table)
         return frame_of(heads, [[row.get(name) for name in heads] for row in self.table])
 
 
 @dataclass(frozen=True)
 class Way:
-    """How runs are run: in so many processes (one per core) or ``dask://HOST:PORT``, and what else is allowed.
+    """The way to run a study: a number of processes (one per core) or ``dask://HOST:PORT``, and further settings.
 
-    ``retry`` runs again what failed; ``pictures`` draws the charts into the folder. ``outputs`` are the files that the
-    caller will write: none of them may be one that the runs read.
+    ``retry`` repeats failed runs; ``pictures`` draws the charts into the folder. ``outputs`` are files that the caller
+    will write, which cannot be inputs of runs.
     """
 
     workers: int | None = None
@@ -94,11 +94,14 @@ class Way:
 def run_study_file(
     file: Path, folder: Path, way: Way | None = None, progress: Progress = lambda done, total: None
 ) -> Studied:
-    """Run what is missing of a study, and writes ``runs.csv``, its tables and charts, and ``manifest.json``.
+    """Run the missing runs of a study, and write ``runs.csv``, its tables and charts, and ``manifest.json``.
 
-    A run that has no plan is a row like any other. Raises MrdslError where the file, a spec or a method is wrong, the
-    folder holds anything else and ``force`` is not given, another run fills it, or the executor is lost; the rows of
-    the runs that ended are then kept, and the same call goes on with the others.
+    A run without a plan is an ordinary row.
+
+    Raises:
+        MrdslError: The file, a spec or a method is wrong; the folder has other files and ``force`` is not given;
+            another run writes to it; or the executor
+            is lost. The rows of finished runs stay, and the same call continues with the others.
     """
     return run_study(read_study(file), file, folder, way or Way(), progress)
 
@@ -106,7 +109,7 @@ def run_study_file(
 def run_study(
     study: Study, file: Path, folder: Path, way: Way, progress: Progress = lambda done, total: None
 ) -> Studied:
-    """As :func:`run_study_file`, of what was read from a file, or is a part of that."""
+    """Run a study like :func:`run_study_file`, from the contents of a file or a part of them."""
     from mrdsl.sweeping.executors import refuse_unknown
 
     refuse_unknown(way.executor, way.workers)
@@ -153,7 +156,7 @@ def _run(
     known: dict[Any, dict[str, Any]],
     progress: Progress,
 ) -> bool:
-    """Run what is missing; each row is on the disk before the next is waited for. Whether it was interrupted."""
+    """Run the missing runs; each row is on the disk before the next. Return True after an interruption."""
     from mrdsl.sweeping.executors import run_all
 
     total = resumed + len(missing)
@@ -182,7 +185,7 @@ def _ended(
     resumed: int,
     interrupted: bool,
 ) -> Studied:
-    """What is there, written; of a study that was interrupted, the runs alone."""
+    """Return the written results; for an interrupted study only the runs."""
     runs = [run for run in plan.runs if run.key in known]
     told = [{**(own := run.told()), **known[run.key], **own} for run in runs]
     rows = [{**row, INSTANCE: run.instance} for row, run in zip(told, runs, strict=True)]
@@ -200,7 +203,9 @@ def _ended(
 
 
 def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Studied) -> Studied:
-    """With tables and charts, each in a file; raises MrdslError for a table of what no plan says."""
+    """Return the results with tables and charts, each in a file; raises MrdslError for a table of columns that no plan
+    has.
+    """
     _refuse(plan_mistakes((*(study.tables or ()), *(study.profiles or ())), rows, study.text))
     without = [pivot for pivot in study.tables or () if is_above_nobody(pivot, rows)]
     tables, charts = [kept.keep(methods_table(rows), search=False)], []
@@ -239,7 +244,7 @@ def _parts(study: Study, rows: Rows) -> Iterator[tuple[Table, Chart | None]]:
 
 
 def tables_in(folder: Path) -> tuple[Table, ...]:
-    """What the runs of a study said together. Raises MrdslError ``unreadable-file`` for any other folder."""
+    """Return the tables of a finished study. Raises MrdslError ``unreadable-file`` for any other folder."""
     named = _json(folder / MANIFEST).get("tables")
     if not isinstance(named, list):
         raise _unreadable(folder / MANIFEST, "it is not the manifest of a study")

@@ -34,7 +34,7 @@ PLAN = "plan."
 
 
 def number(value: Any) -> float | None:
-    """Return a finite number as one, None for anything else."""
+    """Return a finite number, or None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -73,9 +73,9 @@ def found_a_plan(row: Row) -> bool:
 
 
 def solved(rows: Rows) -> list[bool]:
-    """For each row, return True if its run came to a plan, or to a proof that there is none, which no other refutes.
+    """Return True for each row with a plan, or with a proof of infeasibility that no other row refutes.
 
-    A method that gives up has solved nothing, however fast it was.
+    A method that gives up has not solved the instance, however fast it was.
     """
     plans = {(row[INSTANCE], relaxed(row)) for row in rows if found_a_plan(row)}
     kinds = {False: (False,), True: (False, True)}
@@ -97,7 +97,7 @@ STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def methods_table(rows: Rows) -> Table:
-    """Return a line per method: how its runs ended, and what they took."""
+    """Return a line per method: the endings of its runs, and their times."""
     heads = ("method", "runs", "with a plan", "proven", "failed", "largest gap [%]", "mean [s]", "mean, processor [s]")
     cells = []
     for method in dict.fromkeys(row["method"] for row in rows):
@@ -171,11 +171,11 @@ def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
 
 
 def _bases(above: str, column: str, rows: Rows, values: Sequence[float | None]) -> list[float | None]:
-    """What the value of each row is above: a method's on the same instance, the best one there, or the best bound.
+    """Return the base of each row: the value of a method on the same instance, the best one there, or the best bound.
 
-    Values of fractions and of whole numbers are apart; a bound that is proven of fractions holds for whole numbers,
-    too. The goal's own value is better the way its sense says, any other column the less it is, among runs that solved
-    the instance.
+    Values of fractions and of whole numbers are separate, but a bound for fractions holds for whole numbers too. The
+    objective is better in the direction of its sense, and any other column if it is smaller, among runs that solved the
+    instance.
     """
     if above not in (BEST, BOUND):
         of_method = {row[INSTANCE]: value for row, value in zip(rows, values, strict=True) if row["method"] == above}
@@ -194,9 +194,10 @@ def _bases(above: str, column: str, rows: Rows, values: Sequence[float | None]) 
 
 
 def _percent(value: float | None, base: float | None, less: float) -> float | None:
-    """Return a value in percent of a base, less that many times the base; None where either is unknown, or the base is
-    not
-    above 0: nothing is a share of it; nor where it is more than a number can be."""
+    """Return a value in percent of a base, minus ``less`` times the base.
+
+    It is None if either is unknown, the base is not above 0, or the result is too large for a number.
+    """
     if value is None or base is None or base <= 0.0:
         return None
     return number(100.0 * (value / base - less))
@@ -229,16 +230,15 @@ def _mean(values: Any) -> float | None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell that rows are told apart by."""
+    """Return a cell that identifies rows."""
     return value if isinstance(value, str | int | float) or value is None else str(value)
 
 
 def contradictions(rows: Rows) -> list[tuple[Row, Row]]:
-    """Return pairs of runs of one instance of which the one's value is better than what the other proved to be
-    possible.
+    """Return pairs of runs of one instance in which the value of one is better than the proven bound of the other.
 
-    A bound of a relaxation holds for whole numbers too, not the other way round. Where neither run knows the size of
-    the goal's terms, they are taken for 1 at least.
+    A bound of a relaxation holds for whole numbers too, but not the reverse. If neither run knows the size of the terms
+    of the objective, at least 1 is assumed.
     """
     found = []
     by_instance: dict[Any, list[Row]] = {}
@@ -261,11 +261,11 @@ FACTORS = (1.0, 1.01, 1.1, 1.5, 2.0, 5.0, 10.0, 100.0)
 
 
 def profiled(profile: Profile, rows: Rows) -> tuple[Table, LineChart]:
-    """How often each method is within a factor of the best: a table of some factors, and the steps of all.
+    """Return the shares of instances on which each method is within a factor of the best: a table and a chart.
 
-    A method that found no plan has no measure, whatever it spent. Instances on which no method has the measure, or some
-    have it below 0, are left out; the last column counts the others. Measures that agree to ``PROVEN`` are one. Goals
-    of fractions are compared with each other alone.
+    A method without a plan has no measure, whatever time it took. Instances on which no method has the measure, or some
+    have it below 0, are left out; the last column counts the others. Measures that agree to ``PROVEN`` are equal.
+    Objectives of fractions are compared only with each other.
     """
     ratios = _ratios(profile, selected(profile.runs, rows))
     goal = f", of values within {100 * profile.within:g} % of the best" if profile.within is not None else ""
@@ -301,7 +301,7 @@ def _profile_chart(title: str, ratios: Mapping[str, Sequence[float]]) -> LineCha
 
 
 def _measures(profile: Profile, rows: Rows) -> dict[str, list[float | None]]:
-    """By method, what is compared on every instance, the less the better."""
+    """Return the measure on every instance by method; smaller is better."""
     instances: dict[Any, dict[str, float | None]] = {}
     methods = dict.fromkeys(row["method"] for row in rows)
     best = _best_values(rows)
