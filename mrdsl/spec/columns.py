@@ -105,9 +105,20 @@ class Columns(Sequence[N], Generic[N]):
             inner[leaf] = value
         return tree
 
+    @cached_property
+    def _alike(self) -> N | None:
+        """The node that all are but for their names; None if a value or the place differs."""
+        if not isinstance(self.span_at, Everywhere) or any(_varies(value) for value in self.values.values()):
+            return None
+        return _build(self.node_type, self._tree, 0, "", self.span_at.span)
+
     def _node(self, index: int) -> N:
-        span = self.span_at(index)
-        return _build(self.node_type, self._tree, index, self.names[index], span)
+        alike, name = self._alike, self.names[index]
+        if alike is None:
+            return _build(self.node_type, self._tree, index, name, self.span_at(index))
+        node: N = object.__new__(self.node_type)
+        node.__dict__.update(alike.__dict__, name=name)
+        return node
 
 
 def optional_block(node_type: type[Node], path: str) -> str:
@@ -160,8 +171,12 @@ def _build(node_type: type[N], tree: Mapping[str, Any], index: int, name: str, s
     return node_type(name=name, span=span, **items)
 
 
+def _varies(value: Any) -> bool:
+    return hasattr(value, "dtype") and bool(getattr(value, "ndim", False))
+
+
 def _at(value: Any, index: int) -> Any:
-    return value[index] if hasattr(value, "dtype") and getattr(value, "ndim", False) else value
+    return value[index] if _varies(value) else value
 
 
 def _convert(item: Item, value: Any) -> Any:

@@ -1,9 +1,14 @@
 """Columns behave as the sequence of nodes that they stand for."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from mrdsl import loads
 from mrdsl.spec import Columns, Joined, column, names_of, parts_of, words
 from mrdsl.spec.blocks import MapPhase, ShufflePhase
+from tests.language.test_reading_cost import calls_of
 
 
 def test_columns_build_the_same_nodes_as_written_out() -> None:
@@ -45,3 +50,24 @@ def test_joined_parts_read_as_one_sequence() -> None:
     np.testing.assert_array_equal(column(joined, "avg"), column(written, "avg"))
     assert parts_of(joined)[1] is columns
     assert parts_of(written) == (written,)
+
+
+def test_blocks_that_share_all_values_are_made_once_and_named() -> None:
+    """A generator's blocks: equal to written ones, one call for each and not one for each of their items."""
+    source = "class c[1..{count}] {{ map {{ tasks = 3, avg = 1 s, max = 2 s }}, {rest} }}"
+    rest = "reduce { tasks = 2, avg = 1 s, max = 2 s }, jobs = 2, shuffle { first_max = 1 s, avg = 1 s, max = 1 s }"
+    head = "problem bounds\ncluster { slots { map = 9000, reduce = 9000 } }\n"
+
+    def classes(count: int) -> Sequence[Any]:
+        spec = loads(head + source.format(count=count, rest=rest) + "\nestimate completion\n")
+        found: Sequence[Any] = spec.facts.classes
+        return found
+
+    generated = classes(1000)
+    assert isinstance(generated, Columns)
+    assert calls_of(lambda: list(generated)) <= 15 * len(generated)
+    assert [node.name for node in generated] == [f"c{number}" for number in range(1, 1001)]
+    one = loads(head + source.format(count=1, rest=rest).replace("c[1..1]", "c7") + "\nestimate completion\n")
+    assert generated[6] == one.facts.classes[0]
+    assert generated[6].map.avg == 1.0
+    assert generated[6].span == generated[0].span
