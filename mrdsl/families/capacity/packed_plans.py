@@ -1,7 +1,7 @@
-"""A plan of whole slots with its packing, and with the VMs that it takes where those that it rents are too few.
+"""A plan of whole slots with its packing, and with more VMs if the rented ones are too few.
 
-That the slots of all classes add up to no more than the VMs is not enough, see :mod:`mrdsl.formulas.packing`. What is
-found without the packing bounds the cost from below; where VMs are added, that is told with what they cost.
+If the slots of all classes add up to no more than the VMs, they still need not fit, see :mod:`mrdsl.formulas.packing`.
+A solution without the packing bounds the cost from below. If VMs are added, a message gives their cost.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from mrdsl.spec.spec import Spec
 
 
 def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None = None) -> Result:
-    """Return the result with its plan packed; where its VMs do not hold its slots, by another plan.
+    """Return the result with its plan packed; if the plan's VMs do not hold its slots, with another plan.
 
-    That is the best one by ``solve`` where there is a solver and VMs do not hold slots in too many ways, else the same
-    on more VMs; it is not called optimal beyond the gap of the ``limits``.
+    That is the best one by ``solve`` if there is a solver and the VMs have few enough contents, otherwise the same plan
+    on more VMs. The result is optimal only within the gap of the ``limits``.
     """
     result = _of_any_slots(spec, result, limits, solve)
     plan = result.plan
@@ -71,7 +71,7 @@ def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
 
 
 def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
-    """Return how many VMs of each type the packing of a plan on several types takes beyond what is available."""
+    """Return the VMs of each type that the packing of a plan on several types takes in excess of the available ones."""
     held, market = held_by_lane(spec, plan), market_of(spec.facts)
     taken = np.array(market.masters, dtype=np.float64)
     for each in by_class(held) if plan.wholeness == MACHINES else held:
@@ -80,7 +80,7 @@ def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
 
 
 def _of_any_slots(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None) -> Result:
-    """Return the result with a bound on plans of any slots, where the solved model did not know all of them."""
+    """Return the result with a bound on plans of any slots if the solved model did not have all of them."""
     if solve is None or is_plain(spec.facts):
         return result
     if _knows_all_slots(spec):
@@ -108,7 +108,7 @@ def _knows_all_slots(spec: Spec) -> bool:
 
 
 def _graded(result: Result, gap: float | None) -> Result:
-    """Return the result, no more called optimal where its bound does not prove that of its value."""
+    """Return the result, without the status optimal if its bound does not prove it."""
     away = relative_gap(result.value, result.bound, result.fixed)
     if away is not None and away <= (gap or PROVEN):
         return result
@@ -116,7 +116,7 @@ def _graded(result: Result, gap: float | None) -> Result:
 
 
 def _by_patterns(spec: Spec, limits: Limits, solve: SolveModel) -> Result | None:
-    """Return the best plan by the model that knows what VMs hold; None where that has not been found."""
+    """Return the best plan by the model with the contents of VMs; None if it was not found."""
     from mrdsl.contracts.subject_to import add_comparisons
     from mrdsl.families.capacity.models.linear import build, decode
     from mrdsl.families.capacity.models.patterns import SOME, is_complete
@@ -136,7 +136,7 @@ def _by_patterns(spec: Spec, limits: Limits, solve: SolveModel) -> Result | None
 
 
 def _beside(spec: Spec, before: Result, found: Result) -> Result:
-    """What was found, with the better of both bounds and what the packing costs beside what the parts add up to."""
+    """Return the new result with the better of both bounds, and the cost of packing in addition to the sum of parts."""
     told = found.diagnostics
     if isinstance(before.plan, CapacityPlan) and isinstance(found.plan, CapacityPlan):
         told = (_told(spec, before.plan, found.plan),)
@@ -184,7 +184,7 @@ def _held(
 
 
 def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> CapacityPlan | None:
-    """Return the plan with as many VMs as its packing takes; None where a quota has no room for them."""
+    """Return the plan with as many VMs as its packing takes; None if a quota has no room for them."""
     if plan.mix is None:
         lacking = max(0.0, sum(lane.vms for lane in lanes) - plan.on_demand - plan.reserved)
         prices = prices_of(spec.facts)
@@ -215,7 +215,7 @@ def _with_bought(plan: CapacityPlan, bought: tuple[Bought, ...]) -> CapacityPlan
 
 
 def _bought_more(market: Market, bought: Floats, lanes: list[PackedLane]) -> Floats | None:
-    """VMs by offer with what each lane lacks, the cheapest offers first; None where there are too few."""
+    """Return VMs by offer with those that each lane lacks, the cheapest offers first; None if there are too few."""
     more = bought.copy()
     needed: dict[tuple[int, bool], float] = {}
     for part in lanes:
@@ -233,7 +233,7 @@ def _bought_more(market: Market, bought: Floats, lanes: list[PackedLane]) -> Flo
 
 
 def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan) -> Diagnostic:
-    """What whole slots on VMs cost beside the least that their parts of VMs allow for."""
+    """Return a note on the extra cost of whole slots on VMs over the minimum by parts of VMs."""
     return note(
         "packing-costs",
         f"whole slots do not fit the {plan.rented:g} VMs that they add up to, and none lies on two of them: the plan "

@@ -1,7 +1,7 @@
-"""Which VM holds which slots of which class: what a plan of whole slots says beside how many VMs it rents.
+"""Packing of a plan of whole slots: the slots of each class on each VM.
 
-VMs of one type are alike for packing however they are bought, but firm and spot VMs are apart: what of a class runs on
-spot has slots of its own there, those for lost work included. Masters hold nothing.
+VMs of one type are alike for packing under all purchase options, but firm and spot VMs are separate. The part of a
+class on spot has separate slots there, those for lost work included. Masters hold no slots.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Held:
     vectors: SlotSizes | None = None
 
     def size(self, key: int) -> Size:
-        """Return the size of a slot that a key stands for."""
+        """Return the size of a slot for a key."""
         return key if self.vectors is None else self.vectors.of(key)
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Patterns: ``count`` VMs of type ``of_vm``, firm or ``spot``, hold the same; and their entries.
+    """Patterns and their entries: ``count`` VMs of type ``of_vm``, firm or ``spot``, have the same contents.
 
-    An entry says that each VM of the pattern ``of_pattern`` holds so many ``slots`` of the class ``of_class``: map
-    slots, or those of tasks of stages, unless it ``reduces``.
+    An entry is the number of ``slots`` of the class ``of_class`` on each VM of the pattern ``of_pattern``: map (or
+    stage) slots, or reduce slots if ``reduces``.
     """
 
     of_vm: Places
@@ -72,7 +72,7 @@ class Packing:
         return rows
 
     def table(self, types: Sequence[str], names: Sequence[str], staged: Places, most: int) -> Table:
-        """Up to so many patterns, those of which there are most VMs first."""
+        """Return a table of at most ``most`` patterns, those with the most VMs first."""
         order = np.argsort(-self.count, kind="stable")[:most].tolist()
         held: dict[int, list[str]] = {pattern: [] for pattern in order}
         for pattern, name, kind, slots in self._entries(names, staged, np.isin(self.of_pattern, order)):

@@ -27,11 +27,11 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Pairs:
-    """What Theorem 4.1 needs of every class on every VM type.
+    """Input of Theorem 4.1 for every class on every VM type.
 
-    ``estimates``, ``work`` (that of the guaranteed estimate) and ``limits`` as :class:`Instance` has them. A VM hosts
-    ``map_per_vm`` map slots or ``reduce_per_vm`` reduce slots, 1 where it holds none; ``allowed`` says which types a
-    class may use, and which of them hold its tasks.
+    ``estimates``, ``work`` (of the guaranteed estimate) and ``limits`` are as in :class:`Instance`. A VM hosts
+    ``map_per_vm`` map slots or ``reduce_per_vm`` reduce slots, 1 if it holds none. ``allowed`` marks the types that a
+    class may use and that hold its tasks.
     """
 
     estimates: Mapping[str, Coefficients]
@@ -85,7 +85,7 @@ class Pairs:
         )
 
     def in_lanes(self, vms: NDArray[np.int64], per_vm: tuple[Floats, Floats]) -> Pairs:
-        """Return the pairs of each lane's type as those of a type of its own, of which a VM hosts so many slots."""
+        """Return the pairs of each lane's type as those of a separate type, which hosts ``per_vm`` slots."""
 
         def of(work: Coefficients) -> Coefficients:
             path = np.broadcast_to(work.path, work.map_work.shape)
@@ -102,11 +102,11 @@ class Pairs:
         )
 
     def kept(self) -> Flags:
-        """Which promises slots within the limits keep, on types that the class may use."""
+        """Return True for time limits that slots within the limits meet, on types that the class may use."""
         return np.asarray(self.allowed & estimates.kept(self.work, self.completion_limit, self.limits))
 
     def slots_per_job(self, whole: bool = False) -> tuple[Floats, Floats]:
-        """Theorem 4.1 for every pair, in ``whole`` slots or not; infinite where the promise is not :meth:`kept`."""
+        """Apply Theorem 4.1 to every pair, in ``whole`` slots or not; infinite if no slots meet the limit."""
         slots = estimates.slots_per_job(
             self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits
         )
@@ -117,12 +117,11 @@ class Pairs:
     def slots_with_losses(
         self, of_lane: NDArray[np.int64], kept: tuple[Floats, Floats], whole: bool
     ) -> tuple[Floats, Floats]:
-        """Return slots of one job in lanes of these types, ``whole`` or not, of which the parts ``kept`` do work that
-        stays.
+        """Return slots of one job in lanes of these types, of which the parts ``kept`` do work that is not lost.
 
-        What is lost divides the work of each kind by its part before Theorem 4.1. A job holds one slot of each kind at
-        the least, though part of that one's work is lost; those that do work that stays are at most its tasks, so that
-        it may hold more than tasks by what is lost, rounded up.
+        Before Theorem 4.1, the work of each kind is divided by that part. A job holds at least one slot of each kind,
+        even if part of that slot's work is lost. The slots whose work is not lost are at most its tasks. It can
+        therefore hold more slots than tasks, by the losses rounded up.
         """
         parts = [np.where(part > 0.0, part, 1.0) for part in kept]
         work = Coefficients(
@@ -173,7 +172,7 @@ def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
 
 
 def described_on(node: JobClass, row: OnType) -> JobClass:
-    """Return a class as it is measured on one type: blocks of ``on`` stand in the place of its own."""
+    """Return a class as measured on one type: blocks of ``on`` replace the general ones."""
     if row.coefficients is not None:
         return replace(node, map=None, shuffle=None, reduce=None, stages=(), coefficients=row.coefficients)
     if row.stages:
@@ -189,9 +188,9 @@ def described_on(node: JobClass, row: OnType) -> JobClass:
 
 
 def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """Return the map and the reduce slots that one VM of each type hosts; tasks of stages stand in the place of both.
+    """Return the map and the reduce slots that one VM of each type hosts; stage slots replace both.
 
-    What ``on TYPE { slots }`` says counts first, then ``slots``, then what fits of the ``container``.
+    ``on TYPE { slots }`` has priority, then ``slots``, then the number of containers that fit.
     """
     found = _said_on_types(facts)
     of_stages = staged(facts.classes)
@@ -204,14 +203,14 @@ def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
 
 
 def fits_by_container(facts: CapacityFacts) -> tuple[Flags, Flags]:
-    """Where the map and the reduce slots of a VM follow from containers, and one fits at least, (types, classes)."""
+    """Return the pairs, (types, classes), whose map or reduce slots follow from containers that fit."""
     hosted = slots_on_types(facts)
     maps, reduces = (np.isnan(said) & (count >= 1.0) for said, count in zip(_said_on_types(facts), hosted, strict=True))
     return maps, reduces
 
 
 def _said_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """What ``slots`` say of each type; NaN where they say nothing."""
+    """Return the ``slots`` of each type; NaN if they are not given."""
     classes = facts.classes
     shape = len(facts.vms), len(classes)
     maps, reduces = (np.broadcast_to(each, shape).copy() for each in slots_per_vm(classes))
@@ -226,7 +225,7 @@ def _said_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
 
 
 def holds(per_vm: tuple[Floats, Floats], limits: SlotLimits) -> Flags:
-    """Which types hold at least one task of every kind that a class's jobs have."""
+    """Return True for types that hold at least one task of every kind of a class's jobs."""
     held = ((per_vm[0] >= 1.0) | (limits.map_most == 0.0)) & ((per_vm[1] >= 1.0) | (limits.reduce_most == 0.0))
     return np.asarray(held)
 
@@ -252,7 +251,7 @@ def kept_together(facts: CapacityFacts) -> Flags:
 
 
 def _as_said(facts: CapacityFacts) -> tuple[Floats, dict[Pair, OnType]]:
-    """Return the speed of every class on every type, and where it has a profile of its own."""
+    """Return the speed of every class on every type, and the pairs with a separate profile."""
     speed = np.ones((len(facts.vms), len(facts.classes)))
     own: dict[Pair, OnType] = {}
     for vm, index, row in on_rows(facts):
@@ -263,7 +262,7 @@ def _as_said(facts: CapacityFacts) -> tuple[Floats, dict[Pair, OnType]]:
 
 
 def _listed(facts: CapacityFacts) -> Flags:
-    """Which types each class may use by its list of types."""
+    """Return True for types that each class may use by its list of types."""
     listed = np.ones((len(facts.vms), len(facts.classes)), dtype=bool)
     if any_rows(facts.classes, "types"):
         names = [vm.name for vm in facts.vms]
@@ -274,7 +273,7 @@ def _listed(facts: CapacityFacts) -> Flags:
 
 
 def _fitting(facts: CapacityFacts, kind: str) -> Floats:
-    """How many containers of a kind one VM of each type holds, by the scarcer resource; NaN where nothing is said."""
+    """Return the containers of a kind that fit one VM of each type, by the scarcer resource; NaN if not given."""
     slots = np.full((len(facts.vms), len(facts.classes)), np.inf)
     for resource in ("cores", "memory"):
         taken = column(facts.classes, f"container.{kind}.{resource}")
@@ -314,8 +313,8 @@ RESOURCES = ("cores", "memory")
 class SlotSizes:
     """Sizes by kind, type and class: ``keys``, and ``parts`` of resources, (kinds, resources, types, classes).
 
-    A key above 0 is how many slots a VM hosts, of which each takes as much of every resource; one below stands for
-    one of the ``vectors``: -1 for the first.
+    A key above 0 is the number of slots per VM, each with the same part of every resource. A key below 0 selects one of
+    the ``vectors``: -1 for the first.
     """
 
     keys: NDArray[np.int64]
@@ -323,7 +322,7 @@ class SlotSizes:
     vectors: tuple[tuple[Fraction, Fraction], ...]
 
     def of(self, key: int) -> Size:
-        """Return the size that a key stands for."""
+        """Return the size for a key."""
         return key if key > 0 else self.vectors[-1 - key]
 
 
@@ -369,7 +368,7 @@ def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
 
 
 def _key(said: tuple[float, ...], hosts: int, vectors: dict[tuple[Fraction, Fraction], int]) -> int:
-    """Return the key of a container and a VM, whose cores and memory are said in turn; NaN where nothing is said."""
+    """Return the key of a container and a VM, given by cores and memory in turn; NaN if not given."""
     parts = [_part(said[place], said[place + 1]) for place in (0, 2)]
     parts = [
         min(part, Fraction(1, hosts)) if part * hosts <= Fraction(1) + Fraction(1, 10**6) else part for part in parts

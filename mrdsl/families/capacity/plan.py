@@ -42,14 +42,17 @@ SHOWN = 20
 class CapacityPlan(Plan):
     """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
 
-    ``map_slots`` and ``reduce_slots`` are those of the whole class. ``stages`` counts those that it consists of, 0
-    where it is described otherwise; ``map_slots`` are then those of their tasks, and ``dags`` has the stages by class.
-    ``completion_*`` is NaN where the estimate is not known or no job is admitted. ``observed`` is what a simulation of
-    the plan saw, by class; empty without one, and ``simulated`` None. Where several types may be rented, or one in more
-    ways, ``mix`` says what runs where: VMs and slots are then sums, times those of the slowest jobs of a class.
-    ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.forms`; where slots
-    are, ``packing`` says which VM holds which.
-    ``calibration`` says how promises about runs are kept, where the plan makes any.
+    - ``map_slots`` and ``reduce_slots`` are those of the whole class.
+    - ``stages`` counts the stages of the class, 0 if it has none; ``dags`` has them by class. Their slots are
+      ``map_slots``.
+    - ``completion_*`` is NaN if the estimate is not known or no job is admitted.
+    - ``observed`` has the results of a simulation of the plan, by class. Without one it is empty and ``simulated``
+      is None.
+    - ``mix`` has the parts by type and purchase option if there are several. VMs and slots are then sums, and times are
+      those of the slowest jobs of a class.
+    - ``wholeness`` is its integrality in addition to jobs and VMs, see :mod:`mrdsl.families.capacity.forms`.
+    - ``packing`` has the slots on each VM if slots are whole.
+    - ``calibration`` describes how service levels of runs are met, if there are any.
     """
 
     vm: str
@@ -79,7 +82,7 @@ class CapacityPlan(Plan):
 
     @property
     def penalties(self) -> float:
-        """What all rejected jobs cost."""
+        """Cost of all rejected jobs."""
         return float(self.penalty.sum())
 
     @property
@@ -94,7 +97,7 @@ class CapacityPlan(Plan):
 
     @property
     def classes(self) -> ByName[ClassPlan | StagedClassPlan]:
-        """What the plan says of each class, by its name."""
+        """Plans of single classes, by name."""
         return ByName(self.names, self.of_class)
 
     @property
@@ -103,13 +106,14 @@ class CapacityPlan(Plan):
         return (self.vm,) if self.mix is None else self.mix.types
 
     def of_class(self, index: int) -> ClassPlan | StagedClassPlan:
-        """What the plan says of the class at ``index`` of the spec's order."""
+        """Return the plan of the class at ``index`` in the spec's order."""
         return self._classes(slice(index, index + 1))[0]
 
     def again(self, now: Plan) -> CapacityPlan | None:
-        """This plan as one of the spec that ``now`` is a plan of; None where it has other classes, jobs or VM types.
+        """Return this plan as a plan of the spec of ``now``; None if it has other classes, jobs or VM types.
 
-        What runs showed of it is left out: they were runs of another spec. So are plans whose promises rest on runs.
+        Results of runs are left out, since they are of another spec. Plans with service levels of runs are not reused
+        either.
         """
         if not isinstance(now, CapacityPlan) or self.calibration is not None or now.calibration is not None:
             return None
@@ -149,7 +153,7 @@ class CapacityPlan(Plan):
         }
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of the deadline of each class that admits jobs; one that cannot run is undecided."""
+        """Return the outcome of the deadline of each class that admits jobs; inconclusive if the class cannot run."""
         return {} if self.simulated is None else outcomes_of(self.observed, compress(self.names, self.admitted > 0.0))
 
     def graph(self, title: str) -> Graph | None:
@@ -190,7 +194,7 @@ class CapacityPlan(Plan):
         return classes
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the VMs, up to 20 classes, the cost, and what was observed of those that ran."""
+        """Return the VMs, up to 20 classes, the cost, and the observations of simulated classes."""
         shown = self._classes(slice(SHOWN))
         kinds = kinds_of(self.stages)
         rows: list[tuple[Any, ...]] = [

@@ -1,4 +1,4 @@
-"""The plan behind numbers of jobs by lane and of VMs by offer."""
+"""The plan for numbers of jobs by lane and of VMs by offer."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool, spare: tupl
 
 
 def _within_room(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Leave out what fractions of spare slots take beyond whole VMs within a solver's tolerance."""
+    """Remove the fractions of spare slots that exceed whole VMs within a solver's tolerance."""
     if mix.wholeness != NO or mix.sizes is not None:
         return spare
     there = np.bincount(mix.market.lane_of_offer, weights=bought, minlength=len(jobs))
@@ -148,7 +148,7 @@ def _at(work: Coefficients, vms: object, classes: object) -> Coefficients:
 
 
 def _slowest(mixture: Mixture, times: Floats, classes: int) -> Floats:
-    """Return the time of each class's slowest share; NaN where it has none, or a share of it has none."""
+    """Return the time of each class's slowest share [s]; NaN if it has none, or if one of its shares has none."""
     slowest = np.full(classes, -np.inf)
     np.maximum.at(slowest, mixture.of_class, np.where(np.isnan(times), np.inf, times))
     return np.where(np.isfinite(slowest), slowest, np.nan)

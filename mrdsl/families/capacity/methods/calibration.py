@@ -224,8 +224,9 @@ def planned(
 
 
 def at_plan(spec: Spec, plan: CapacityPlan) -> Spec:
-    """Return the spec for which a plan is one of P2: with the plan's coefficients, if it has none with the upper
-    estimate.
+    """Return the spec for which a plan is one of P2.
+
+    It has the plan's coefficients, or the upper estimate if the plan has none.
     """
     known = {} if plan.calibration is None else plan.calibration.coefficients
     fits = {

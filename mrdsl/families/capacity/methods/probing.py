@@ -1,11 +1,11 @@
-"""The fewest VMs of one class whose simulated times keep its promises, sought around the slots that a fit gives.
+"""Search for the fewest VMs of one class that meet its service levels in simulation, around the slots of a fit.
 
-Slots of two kinds are looked at as VMs in all and the share of them that holds map slots: times fall with the VMs, and
-have a least somewhere in the share.
+The search describes slots of two kinds by all their VMs and by the share of VMs with map slots. Times fall with the
+VMs, and have a minimum somewhere in the share.
 
-The step of ``calibrated`` that fits A, B and C of every promised class to simulated times.
+The step of ``calibrated`` that fits A, B and C of every class with a service level to simulated times.
 
-What no search can find: promises that no cluster keeps in simulation, and shares that so few runs cannot show.
+Cases without a solution: service levels that no cluster meets in simulation, and shares that need more runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROUNDED = 0.5
 
 @dataclass
 class Probe:
-    """The probing of one class: where the others stand, in which trials, with how many runs a look at a cell."""
+    """Probing of one class: the placement of the others, the trials, and the runs of one look at a cell."""
 
     search: Search
     want: Wanted
@@ -70,7 +70,7 @@ class Probe:
         return self.want.within(Cell(jobs, maps, round(vms * per_vm[1] - maps * per_vm[1] / per_vm[0])))
 
     def balanced(self, cell: Cell, tries: int) -> Cell:
-        """As many VMs, shared among the kinds of slots so that jobs end the earliest, in so many tries."""
+        """Return a cell with as many VMs, split so that jobs end the earliest, in at most ``tries`` tries."""
         if not self.want.share_of_reduces:
             return cell
         vms, best, shift = cell.vms(self.want.per_vm), self.time(cell), FIRST_SHIFT
@@ -90,9 +90,9 @@ class Probe:
         return cell
 
     def fewest(self, cell: Cell, tries: int) -> Cell:
-        """Return the fewest VMs in the cell's proportion on which the promises are kept, by false position.
+        """Return the fewest VMs in the cell's proportion that meet the service levels, by false position.
 
-        The full cell, which no more slots make faster, where none that was tried keeps them.
+        If no tried cell meets them, return the full cell, whose jobs cannot use more slots.
         """
         want, vms = self.want, cell.vms(self.want.per_vm)
         share = cell.map / want.per_vm[0] / vms
@@ -118,9 +118,10 @@ class Probe:
 
 
 def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, limit: float, step: float) -> float:
-    """Where to look next: between a number of VMs that is too low and one that is enough, else beyond the one known.
+    """Return the next number of VMs to try: between one too few and one enough, or beyond the known one.
 
-    Times fall like 1/VMs, and less where it is single tasks that take long: beyond the one known by ``step`` besides.
+    Times fall like 1/VMs, and less if single tasks take long. Beyond the known number, the result is therefore larger
+    by ``step``.
     """
     if low is None or high is None:
         vms, time = low or high or (1.0, limit)
@@ -196,7 +197,7 @@ MOST_RUNS_AT_ONCE = 60
 
 
 def too_few_runs(wanted: Sequence[Wanted], runs: int, confidence: float) -> Iterator[Diagnostic]:
-    """Yield promises for which a full evaluation of ``runs`` runs, 0 for what is affordable, sees too few jobs."""
+    """Yield service levels that need more jobs than a full evaluation of ``runs`` runs (0: all affordable runs) has."""
     for want in wanted:
         for promise in want.promises:
             needed = runs_to_show(want, promise.level, confidence)
@@ -217,10 +218,10 @@ Refused = tuple[Wanted, Diagnostic]
 
 
 def never_kept(search: Search) -> Iterator[Refused]:
-    """Yield promises that are broken with a slot for every task: no cluster keeps them.
+    """Yield service levels that are missed even with a slot for every task: no cluster meets them.
 
-    An error where jobs arrive faster than even so many slots work. Where the search starts at the upper estimate's plan
-    and users submit the jobs, it is asked only where nothing is found: it would hardly ever be so.
+    It is an error if jobs arrive faster than even these slots work. If the search starts at the upper estimate's plan
+    and users submit the jobs, this case is rare, so the search checks it only if it finds no plan.
     """
     known = search.formula == "upper"
     asked = [want for want in search.wanted if not (known and users_submit(search.spec, want.index))]
@@ -228,12 +229,12 @@ def never_kept(search: Search) -> Iterator[Refused]:
 
 
 def broken_when_full(search: Search) -> Iterator[Refused]:
-    """Yield the same of all promises, and of those that are open with so many slots: where a search came to nothing."""
+    """Yield service levels that are missed or inconclusive with a slot for every task, after a failed search."""
     yield from _of_those(search, search.wanted, at_the_end=True)
 
 
 def _of_those(search: Search, asked: Sequence[Wanted], at_the_end: bool = False) -> Iterator[Refused]:
-    """What is said of some classes, as far as there is time."""
+    """Yield the refusals of some classes, as far as time allows."""
     assert search.safe is not None
     placement = search.placement(search.safe)
     with suppress(OutOfTimeError):

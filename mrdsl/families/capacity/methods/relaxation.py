@@ -1,15 +1,14 @@
-"""The relaxed optimum where VMs are scarce, by a master problem that finds their prices.
+"""The relaxed optimum for scarce VMs, by a master problem that finds their prices.
 
-Of few lanes it mixes the answers of all classes to earlier prices (Dantzig and Wolfe 1960, *Decomposition principle for
-linear programs*): its value falls, the dual bound rises, and they meet. Of many,
-:mod:`mrdsl.families.capacity.methods.relaxation` finds them.
+For few lanes, the master problem mixes the answers of all classes to earlier prices (Dantzig and Wolfe 1960,
+*Decomposition principle for linear programs*). Its value falls, the dual bound rises, and they meet.
 
-The relaxed P2 of many lanes by column generation: a linear program over some pairs of classes and lanes.
+For many lanes, column generation solves the relaxed P2: a linear program over some pairs of classes and lanes.
 
-A catalogue with quotas has thousands of lanes, each scarce, and a class runs in a handful of them. The program has the
-pairs that cost least at the prices of VMs so far; pairs whose reduced cost is negative at its dual prices are added
-until the dual bound over all pairs meets its value (Gilmore and Gomory 1961, *A linear programming approach to the
-cutting-stock problem*). The bound is computed from the prices alone, so that it holds whatever the program left out.
+A catalogue with quotas has thousands of lanes, each of them scarce, and a class runs in a handful of them. The program
+starts with the pairs that cost least at the current prices of VMs. It adds pairs with a negative reduced cost at its
+dual prices until the dual bound over all pairs meets its value (Gilmore and Gomory 1961, *A linear programming approach
+to the cutting-stock problem*). The bound depends on the prices alone, so it is valid for all pairs.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ class _Found:
 
 
 def by_pairs(task: Task, gap: float, dear: float, until: float | None) -> Relaxed:
-    """Find the optimum of the relaxation to a relative ``gap``, or what is known ``until`` then.
+    """Find the optimum of the relaxation to a relative ``gap``, or the best known result at the time ``until``.
 
-    A VM that lacks costs ``dear`` times what any costs or is worth.
+    A lacking VM costs ``dear`` times the highest cost or worth of a VM.
     """
     market, mix = task.market, task.mix
     program = _Program(task, dear)
@@ -89,7 +88,7 @@ def by_pairs(task: Task, gap: float, dear: float, until: float | None) -> Relaxe
 
 
 def _nothing(task: Task, found: _Found, dear: float) -> Relaxed:
-    """No jobs, and the bound at the prices of the cheapest offers, where there was no time for more."""
+    """Return no jobs, and the bound at the prices of the cheapest offers, if there was no time for more."""
     ways = cheapest(task, found.prices)
     bound = dual_bound(task, found.prices, found.quotas, ways, wanted(task, ways))
     bought = task.market.buy(task.market.masters_of_lane)
@@ -100,8 +99,10 @@ def _nothing(task: Task, found: _Found, dear: float) -> Relaxed:
 
 
 class _Program:
-    """The program: rows of lanes, quotas, parts on spot and classes; columns of offers, VMs that lack, jobs that are
-    turned away, and then pairs in the order in which they come."""
+    """The linear program of lanes, quotas, parts on spot and classes (rows).
+
+    Its columns are offers, lacking VMs and rejected jobs, followed by pairs in the order of their addition.
+    """
 
     def __init__(self, task: Task, dear: float) -> None:
         from mrdsl.solving.backends.highs import GrowingProgram
@@ -246,7 +247,7 @@ DEAR, DEARER = 1e2, 1e6
 
 @dataclass
 class _Answers:
-    """What the groups of classes answered to earlier prices: VMs by lane and penalties spared, for each group."""
+    """Answers of the groups of classes to earlier prices: VMs by lane and saved penalties, for each group."""
 
     taken: list[Floats] = field(default_factory=list)
     spared: list[Floats] = field(default_factory=list)
@@ -277,9 +278,7 @@ def never_fits(task: Task, until: float | None = None) -> bool:
 
 
 def _method(task: Task) -> Callable[[Task, float, float, float | None], Relaxed]:
-    """Return prices by pairs of classes and lanes where there are many lanes, else by answers of all classes
-    together.
-    """
+    """Return the pricing by pairs of classes and lanes if there are many lanes, otherwise by answers of all classes."""
     lanes, classes = task.mix.gamma.shape
     return by_pairs if lanes > FEW_LANES and classes <= MANY_CLASSES else _by_master
 
@@ -325,7 +324,7 @@ class _Master:
         self.limited = np.flatnonzero(np.isfinite(task.available))
 
     def first_prices(self) -> tuple[Floats, Floats]:
-        """Return those of the dearest offer of each lane, and nothing for quotas."""
+        """Return the prices of the most expensive offer of each lane, and 0 for quotas."""
         market = self.task.market
         prices = np.zeros(len(market.lanes))
         for offer in market.offers:
@@ -343,7 +342,7 @@ class _Master:
         self.answers.jobs.append(jobs)
 
     def solve(self) -> tuple[float, Floats, Floats, float, Floats, Floats]:
-        """Value, VMs by offer, the weight of each answer by group, what lacks, and the prices of lanes and quotas."""
+        """Return value, VMs by offer, weights of answers by group, lacking VMs, and prices of lanes and quotas."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array, hstack, vstack
 

@@ -1,4 +1,4 @@
-"""What a search for a plan whose promises are kept in simulation knows: what is promised, what was tried and seen."""
+"""State of a search for a plan that meets its service levels in simulation: requirements, trials and observations."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ POWER = 1.28
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a class promises about its runs, and where its slots lie: ``most`` are those that one job can use.
+    """Service levels of a class, and the range of its slots: one job can use ``most`` of them.
 
-    ``limit``: the deadline that formulas plan for. ``levels`` are what a search aims at, above what is promised.
-    ``expected`` jobs are to be done at once; a run then sees ``jobs`` of it, of ``tasks`` each.
+    ``limit`` is the deadline that formulas plan for. ``levels`` are the targets of the search, above the required
+    levels. ``expected`` jobs must be concurrent; a run then has ``jobs`` jobs, of ``tasks`` tasks each.
     """
 
     index: int
@@ -86,13 +86,13 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Search:
-    """A search, from step to step. ``points``, ``priors`` and ``fits`` by class.
+    """A search, from step to step; ``points``, ``priors`` and ``fits`` are by class.
 
-    ``runs`` are those of a full evaluation, ``most_runs`` the most that one may take to show a placement that is close
-    to its promises, and ``look_runs`` those that a class on a placement is expected to need.
-    ``shown``: what runs of the safe plan show, empty where they do not show its promises, None where it was not run;
-    ``refuted``: they show that it breaks one. ``looked``: the full evaluations that were made.
-    ``until``: when it ends, by the clock of ``time.monotonic``; ``stopped``: whether it has ended so.
+    ``runs`` are those of a full evaluation. ``most_runs`` is the limit for a placement that is close to its service
+    levels. ``look_runs`` is the expected number for one class on a placement. ``shown`` is the evidence of the safe
+    plan: empty if it does not show the service levels, None without runs. ``refuted`` means that it shows that the plan
+    misses one. ``looked`` counts the full evaluations. ``until`` is the end by ``time.monotonic`` [s]; ``stopped``
+    means that the search ended there.
     """
 
     spec: Spec
@@ -133,13 +133,13 @@ class Search:
         return tuple(Cell(*cell) for cell in zip(*columns, strict=True))
 
     def new_trials(self, plan: CapacityPlan, *place: object) -> Trials:
-        """Return trials with a seed of their own."""
+        """Return trials with a separate seed."""
         facts: CapacityFacts = self.spec.facts
         rules = facts.simulation or Simulation()
         return Trials(held_of(self.spec, plan), rules, seed_of(self.seed, *place), self.go_on)
 
     def time_of(self, placement: Placement, want: Wanted, runs: int, trials: Trials | None = None) -> float:
-        """By when the shares aimed at end, against the limit of formulas [s]; infinite where an estimate forbids.
+        """Return when the target shares end, scaled to the limit of formulas [s]; infinite if an estimate is not met.
 
         Raises OutOfTimeError.
         """
@@ -155,20 +155,20 @@ class Search:
         )
 
     def estimate_keeps(self, want: Wanted, cell: Cell) -> bool:
-        """Return True if the estimate that a class promises besides keeps its deadline on these slots."""
+        """Return True if the estimate that a class also requires meets its deadline on these slots."""
         work = coefficients_at(self.instance.work, want.index)
         columns = (np.array([float(each)]) for each in (cell.jobs, cell.map, cell.reduce))
         return bool(mapreduce.completion(work, *columns)[0] <= want.limit * (1.0 + ROUNDING))
 
     def go_on(self) -> None:
-        """Raise OutOfTimeError where the time has passed."""
+        """Raise OutOfTimeError if the time is over."""
         if self.until is not None and time.monotonic() > self.until:
             self.stopped = True
             raise OutOfTimeError
 
     @contextmanager
     def half_of_the_time(self) -> Iterator[None]:
-        """Leave half of the time that is left to what comes after."""
+        """Limit the block to half of the remaining time."""
         until = self.until
         if until is not None:
             self.until = (time.monotonic() + until) / 2.0
@@ -178,7 +178,7 @@ class Search:
             self.until, self.stopped = until, until is not None and time.monotonic() > until
 
     def note(self, want: Wanted, cell: Cell, seen: float) -> None:
-        """Keep what was seen."""
+        """Store an observation."""
         self.points.setdefault(want.index, []).append(Point(cell, seen))
 
     def rebuilt(self, plan: CapacityPlan, placement: Placement) -> CapacityPlan:
@@ -193,7 +193,7 @@ class Search:
 
 
 def wanted_of(spec: Spec, instance: Instance) -> tuple[Wanted, ...]:
-    """What every class with a promise about runs wants; what is aimed at is :func:`sized`."""
+    """Return the requirements of every class with a service level; :func:`sized` adds the targets."""
     facts: CapacityFacts = spec.facts
     rules = facts.simulation or Simulation()
     by_class: dict[int, list[Promise]] = {}
@@ -241,7 +241,7 @@ def tasks_of(node: JobClass) -> int:
 
 
 def runs_of(wanted: Sequence[Wanted], confidence: float) -> int:
-    """How many runs a full evaluation takes: as many as every promise's jobs need, unless they are too many tasks."""
+    """Return the runs of a full evaluation: enough jobs for every service level, unless they have too many tasks."""
     return max(_runs_of(want, promise.level, confidence) for want in wanted for promise in want.promises)
 
 
@@ -251,7 +251,7 @@ def _runs_of(want: Wanted, level: float, confidence: float) -> int:
 
 
 def most_runs_of(wanted: Sequence[Wanted], runs: int) -> int:
-    """How many runs a full evaluation takes at most, where ``runs`` are usual: more tell of smaller differences."""
+    """Return the most runs of a full evaluation that usually has ``runs``: more runs show smaller differences."""
     return max(runs, min(CLOSE * runs, *(affordable_runs(want) for want in wanted)))
 
 
@@ -266,9 +266,7 @@ def affordable_runs(want: Wanted) -> int:
 
 
 def sized(want: Wanted, runs: int, confidence: float) -> Wanted:
-    """Return the class with what a search aims at, so that a look with so many runs shows its promises nine times in
-    ten.
-    """
+    """Return the class with targets at which a look with ``runs`` runs shows its service levels nine times in ten."""
     from scipy.special import ndtri
 
     errors, independent = float(ndtri(confidence)) + POWER, runs * want.jobs / ALIKE
@@ -276,14 +274,12 @@ def sized(want: Wanted, runs: int, confidence: float) -> Wanted:
 
 
 def jobs_needed(level: float, confidence: float) -> int:
-    """How many independent jobs a full evaluation is to see of a promise."""
+    """Return the number of independent jobs that a full evaluation of a service level needs."""
     return max(LEAST_JOBS, 2 * jobs_to_show(level, confidence), int(MISSES / (1.0 - level)))
 
 
 def aim(level: float, jobs: float, errors: float) -> float:
-    """Return the share t that lies so many of its standard errors above the level: t - level = errors sqrt(t (1 - t) /
-    n).
-    """
+    """Return the share t above the level: t - level = errors sqrt(t (1 - t) / n), with n jobs."""
     scale = errors * errors / jobs
     half = (level + scale / 2.0) / (1.0 + scale)
     return half + sqrt(max(0.0, half * half - level * level / (1.0 + scale)))
@@ -296,9 +292,7 @@ def coefficients_at(work: Coefficients, index: int) -> Coefficients:
 
 
 def safest(search: Search, want: Wanted) -> str | None:
-    """Return the estimate by which a class's start is planned: the upper one where some slots keep it, else the
-    next.
-    """
+    """Return the estimate for a class's start: the upper one if some slots meet it, otherwise the next one."""
     instance = search.instance
     for name in reversed(GUARANTEES):
         if bool(estimates.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
@@ -307,7 +301,7 @@ def safest(search: Search, want: Wanted) -> str | None:
 
 
 def with_guarantees(spec: Spec, words: Mapping[int, str]) -> Spec:
-    """Return the spec in which classes promise estimates in the place of what they do about runs."""
+    """Return the spec in which estimates replace the service levels of classes."""
     plain = without_promises(spec)
     facts: CapacityFacts = spec.facts
     nodes = [

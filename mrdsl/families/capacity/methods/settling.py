@@ -1,7 +1,8 @@
-"""The search around a plan: neighbours with fewer VMs are run until runs decide, and paid slots are used.
+"""The search around a plan: it runs neighbours with fewer VMs until the runs decide, and uses paid slots.
 
-A neighbour is run with the seeds of the search in stages of twice as many runs, until the bounds of every promise lie
-on one side of it, or as many runs as a full evaluation may take leave it undecided. Nothing is claimed from these runs.
+It runs a neighbour with the seeds of the search, in stages that double the runs. A neighbour is decided once the bounds
+of every service level are on one side of it. It is inconclusive if that needs more runs than a full evaluation may
+have. These runs are not evidence for the plan.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ PlanAt = Callable[[Placement], CapacityPlan | None]
 class Settling:
     """A search around placements; ``plan_at`` gives the plan of one, None if P2 has none.
 
-    ``budget`` is how many runs of classes it may still make. ``undecided`` is the placement of the fewest VMs that the
-    runs leave open, with what they showed.
+    ``budget`` is the remaining number of runs of classes. ``undecided`` is the inconclusive placement with the fewest
+    VMs, with its observations.
     """
 
     search: Search
@@ -70,13 +71,13 @@ class Settling:
         return self.rented[placement]
 
     def after(self, refused: Placement) -> Placement | None:
-        """Return the placement of the fewest VMs that runs accept besides one that a full evaluation did not show."""
+        """Return the accepted placement with the fewest VMs, other than one that a full evaluation did not show."""
         self.known[refused] = Outcome.BROKEN
         kept = [each for each, outcome in self.known.items() if outcome is Outcome.KEPT]
         return min(kept, key=self.vms, default=None)
 
     def left_open(self, vms: float) -> Diagnostic | None:
-        """Return a note on fewer than so many VMs that the runs neither accept nor reject; None if there are none."""
+        """Return a note on an inconclusive placement with fewer than ``vms`` VMs; None if there is none."""
         if self.undecided is None or self.vms(self.undecided[0]) >= vms:
             return None
         placement, verdict = self.undecided
@@ -166,7 +167,7 @@ class Settling:
             self.undecided = placement, verdict
 
     def _accepted(self, placement: Placement) -> Placement | None:
-        """Return the placement if runs accept it, else one with more VMs."""
+        """Return the placement if the runs accept it, otherwise one with more VMs."""
         step = 1.0
         while self.decide(placement) is not Outcome.KEPT:
             grown = placement
@@ -186,7 +187,7 @@ class Settling:
         return _with(placement, want, want.within(Cell(cell.jobs, ceil(cell.map * factor), reduces)))
 
     def _fewer(self, placement: Placement, want: Wanted) -> Placement:
-        """Take VMs away as long as runs accept what is left."""
+        """Remove VMs while the runs accept the rest."""
         step = max(1, round(STRIDE * placement[want.index].vms(want.per_vm)))
         while step and self.budget > 0:
             less = self._best_on_fewer(placement, want, step)
@@ -197,7 +198,7 @@ class Settling:
         return placement
 
     def _best_on_fewer(self, placement: Placement, want: Wanted, vms: int) -> Placement | None:
-        """Return the quickest split of a class's slots on so many VMs less, by climbing; None if there is no room."""
+        """Return the fastest split of a class's slots on fewer VMs, by hill climbing; None if there is no room."""
         target, cell = self.vms(placement) - vms, placement[want.index]
         own = cell.vms(want.per_vm)
         reduces = round(cell.reduce * max(0.0, own - vms) / own)
@@ -216,9 +217,7 @@ class Settling:
         return best
 
     def _on(self, placement: Placement, want: Wanted, reduces: int, vms: float, target: float) -> Placement | None:
-        """Return the placement with so many reduce slots, and as many map slots as VMs in all hold; None
-        without room.
-        """
+        """Return the placement with ``reduces`` reduce slots, and map slots on the other VMs; None without room."""
         maps, reduce = want.per_vm[0], max(1, want.per_vm[1])
         jobs = placement[want.index].jobs
         if want.share_of_reduces and reduces < jobs:

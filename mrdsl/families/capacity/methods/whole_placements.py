@@ -29,10 +29,11 @@ FEW = 400
 
 
 def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
-    """Whole jobs by lane and whole VMs by offer; None where none was found that the quotas leave room for.
+    """Return whole jobs by lane and whole VMs by offer; None if none were found within the quotas.
 
-    Stops at a cost of ``enough``, at ``until`` on the monotonic clock, or where no move of one job pays. Jobs settle
-    first where they cost less on parts of VMs, and do not: what settles spreads over more lanes, which may cost more.
+    The search stops at a cost of ``enough``, at ``until`` on the monotonic clock, or when no move of one job pays. Jobs
+    first settle in the lanes that are cheapest for parts of VMs, and alternatively do not: settling spreads jobs over
+    more lanes, which can cost more.
     """
     start = rounded(task, relaxed)
     best = _Moves(task, start.copy())
@@ -49,7 +50,7 @@ def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | N
 
 
 def rounded(task: Task, relaxed: Floats) -> Floats:
-    """Whole jobs near the relaxed ones: in the range of each class, within its part of spot, together where asked."""
+    """Return whole jobs near the relaxed ones, within each class's range, part on spot and choice of types."""
     jobs = np.asarray(floor(relaxed))
     broken = (np.abs(relaxed - jobs) > 0.0).any(axis=0)
     if task.same_type:
@@ -60,7 +61,7 @@ def rounded(task: Task, relaxed: Floats) -> Floats:
 
 
 def _rounded_class(task: Task, index: int, relaxed: Floats) -> Floats:
-    """Return one class: whole parts, then what is left to the largest remainders."""
+    """Return one class: whole parts, then the rest for the largest remainders."""
     mix = task.mix
     total = float(np.clip(np.rint(relaxed.sum()), task.low[index], task.high[index]))
     if mix.together[index]:
@@ -81,9 +82,9 @@ def _rounded_class(task: Task, index: int, relaxed: Floats) -> Floats:
 
 
 def _within_spot(task: Task, index: int, jobs: Floats) -> Floats:
-    """Jobs move from spot to firm VMs until no more than the class's part is spot.
+    """Move jobs from spot to firm VMs until no more than the class's part is spot.
 
-    What firm VM time lacks by less than half a job is left to slots beyond the fewest.
+    Slots beyond the fewest cover a lack of firm VM time below half a job.
     """
     mix, spot = task.mix, task.market.spot
     gamma = np.where(mix.possible[:, index], mix.gamma[:, index], 0.0)
@@ -118,7 +119,7 @@ class _Moves:
         ]
 
     def _spare_anew(self, index: int) -> bool:
-        """Give a class the slots beyond the fewest that its jobs on spot VMs ask for; False where none are enough."""
+        """Give a class the spare slots that its jobs on spot VMs require; return False if none are enough."""
         if index not in self.task.spare.entries:
             return lacking(self.task.mix, index, self.jobs[:, index]) <= 0.0
         found = self.task.spare.vms(index, self.jobs[:, index])
@@ -128,7 +129,7 @@ class _Moves:
         return found is not None
 
     def run(self, enough: float, until: float | None) -> None:
-        """Moves as long as that pays."""
+        """Move jobs while that pays."""
         lanes, classes = self.jobs.shape
         tries = max(2, min(MOST_MOVES, EFFORT // max(1, lanes * lanes * classes)))
         few = lanes * classes <= FEW
@@ -139,9 +140,9 @@ class _Moves:
                 return
 
     def settle(self, until: float | None) -> bool:
-        """Return True if jobs of classes with a part on spot went where they cost less on parts of VMs.
+        """Return True if jobs of classes with a part on spot moved to lanes that are cheaper for parts of VMs.
 
-        What one job saves there is less than the VM that whole numbers begin for it, so that no single move shows it.
+        One job saves less there than the VM that it begins costs, so no single move finds this.
         """
         mix = self.task.mix
         share = mix.spot_share
@@ -181,7 +182,7 @@ class _Moves:
         return True
 
     def _parts(self, index: int, sign: float) -> Floats:
-        """What one job less, or one more, of a class changes of the cost of each lane, on parts of VMs."""
+        """Return the change of the cost of each lane, on parts of VMs, for one job fewer or one more of a class."""
         market, available = self.task.market, self.task.available
         after = np.maximum(self.needed + sign * self.gamma[:, index], 0.0)
         by_vm = np.bincount(market.vm_of_lane, weights=self.needed, minlength=len(available))
@@ -210,7 +211,7 @@ class _Moves:
         return cost
 
     def _changes(self, sign: float) -> Floats:
-        """What one job less, or one more, of every class changes of the cost of every lane."""
+        """Return the change of the cost of every lane for one job fewer, or one more, of every class."""
         whole = np.asarray(ceiling(self.needed))
         market, available = self.task.market, self.task.available
         by_vm = np.bincount(market.vm_of_lane, weights=whole, minlength=len(available))
@@ -224,7 +225,7 @@ class _Moves:
         return found
 
     def _move(self) -> bool:
-        """Make the best move; False where none pays."""
+        """Make the best move; return False if none pays."""
         task, mix, jobs = self.task, self.task.mix, self.jobs
         total = jobs.sum(axis=0)
         leave = np.where(jobs > 0.0, self._changes(-1.0), np.inf)
@@ -254,7 +255,7 @@ class _Moves:
         return False
 
     def _place_anew(self) -> bool:
-        """Move all jobs of one class elsewhere, where that is better for the first class for which it is."""
+        """Move all jobs of the first class for which another placement is better."""
         before = self.cost()
         for index in range(self.jobs.shape[1]):
             was, needed = self.jobs[:, index].copy(), self.needed.copy()
@@ -276,7 +277,7 @@ class _Moves:
         return self._spare_anew(index)
 
     def _placements(self, index: int) -> Iterator[Floats]:
-        """Yield all jobs of a class in one lane, or in a firm one and as many as may be in a spot one beside it."""
+        """Yield all jobs of a class in one lane, or in a firm lane with the largest allowed part in a spot lane."""
         mix, spot, lanes = self.task.mix, self.task.market.spot, len(self.jobs)
         there = np.flatnonzero(mix.possible[:, index])
         numbers = np.unique(np.linspace(self.task.low[index], self.task.high[index], 40).round())
@@ -297,9 +298,7 @@ class _Moves:
                     yield jobs
 
     def _may_come(self) -> NDArray[np.bool_]:
-        """Return the lanes in which a class that stays on one type has jobs, all where it has none or may be
-        anywhere.
-        """
+        """Return the lanes that each class may use: those of its one type, or all if it has no jobs or no limit."""
         mix, market = self.task.mix, self.task.market
         if not (self.task.same_type and mix.together.any()):
             return np.ones_like(mix.possible)
@@ -324,7 +323,7 @@ class _Moves:
 
 
 def _cost_of(offers: list[tuple[float, float]], vms: float) -> float:
-    """What so many VMs, or parts of them, cost by offers of which the cheapest come first."""
+    """Return the cost of VMs, or parts of them, by offers in order of price."""
     cost = 0.0
     for price, available in offers:
         part = min(vms, available)
@@ -336,7 +335,7 @@ def _cost_of(offers: list[tuple[float, float]], vms: float) -> float:
 
 
 def _least(changes: Floats, named: object) -> list[tuple[float, int, int, int]]:
-    """Return the few least changes, each with the lanes and the class that it stands for."""
+    """Return the few least changes, each with its lanes and its class."""
     flat = changes.ravel()
     few = np.argpartition(flat, min(3, len(flat) - 1))[:3] if len(flat) else np.zeros(0, dtype=np.int64)
     found = []

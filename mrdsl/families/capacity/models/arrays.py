@@ -1,4 +1,4 @@
-"""P2 in arrays, without Pyomo: what the models of P2 build."""
+"""P2 in arrays, without Pyomo: the same problem as the models of P2."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from mrdsl.spec.spec import Spec
 
 
 def admitted_again(plan: object, names: Sequence[str], expected: Floats) -> Floats | None:
-    """Return the whole jobs of each class of ``names`` that the plan admits, at most ``expected``; None where it has
-    none.
+    """Return the whole jobs of each class of ``names`` that the plan admits, at most ``expected``.
 
-    A class that the plan does not know has no jobs.
+    A class that is not in the plan has no jobs. If the plan has none of the classes, return None.
     """
     if not isinstance(plan, CapacityPlan):
         return None
@@ -75,9 +74,10 @@ PRESOLVE_PAYS_UP_TO = 2_000
 
 
 def plain_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
-    """P2 with one VM type, one row (25) and no ``subject to``; None where a spec has more, or a coefficient is 0.
+    """Return P2 with one VM type, one row (25) and no ``subject to``.
 
-    Columns are d, r and h; a coefficient of 0 would have Pyomo leave its variable out of a sum.
+    Columns are d, r and h. Return None if a spec has more, or if a coefficient is 0: Pyomo would leave its variable out
+    of a sum.
     """
     if spec.constraints or not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
         return None
@@ -114,7 +114,7 @@ def _decoded_plain(instance: Instance, relax: bool, point: Floats) -> CapacityPl
 
 
 def _plain_point(instance: Instance, plan: object) -> Floats | None:
-    """Return the columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
+    """Return the columns at the jobs of a plan, on the VMs that they take; None if it has none of the classes."""
     jobs = admitted_again(plan, instance.names, instance.most)
     if jobs is None:
         return None
@@ -124,10 +124,10 @@ def _plain_point(instance: Instance, plan: object) -> Floats | None:
 
 
 def plan_at(instance: Instance, vms: tuple[float, float], jobs: Sequence[float], relax: bool) -> CapacityPlan:
-    """Return the plan with these numbers of VMs, on demand and reserved, and of admitted jobs; the slots are Theorem
-    4.1's.
+    """Return the plan with these numbers of VMs, on demand and reserved, and of admitted jobs.
 
-    What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
+    The slots are Theorem 4.1's. If they lack part of a VM, within a solver's tolerance, the plan rents it, as a
+    fraction or as a whole VM.
     """
     on_demand, reserved = vms
     if not relax:
@@ -138,12 +138,12 @@ def plan_at(instance: Instance, vms: tuple[float, float], jobs: Sequence[float],
 
 
 def all_fit_one_vm(instance: Instance, gamma: Floats) -> bool:
-    """Return True if one VM hosts all expected jobs, so that P2 has a row for each class beside (25)."""
+    """Return True if one VM hosts all expected jobs, so that P2 has a row for each class in addition to (25)."""
     return bool(float(gamma @ instance.expected) <= 1.0)
 
 
 def solver_hints(instance: Instance) -> Mapping[str, Mapping[str, Any]]:
-    """What P2 asks of particular solvers."""
+    """Return the options that P2 sets for particular solvers."""
     return {"highs": {"presolve": "off"}} if len(instance) > PRESOLVE_PAYS_UP_TO else {}
 
 
@@ -152,10 +152,11 @@ Row = tuple[NDArray[np.int64], Floats, float, float]
 
 
 def mixed_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
-    """P2 over pairs of classes and lanes, None where there is more to it or a coefficient is 0.
+    """Return P2 over pairs of classes and lanes.
 
-    More are comparisons, and classes that share no VMs. Columns are the VMs of each offer, the jobs of each pair, and
-    the types that classes of ``types = one`` take. A coefficient of 0 would have Pyomo leave its variable out of a sum.
+    Columns are the VMs of each offer, the jobs of each pair, and the types of classes with ``types = one``. Return None
+    if the spec has comparisons or classes that share no VMs, or if a coefficient is 0: Pyomo would leave its variable
+    out of a sum.
     """
     mix = solved_mix(as_solved(spec, relax))
     if mix.wholeness == MACHINES or mix.sizes is not None or spec.constraints or not mix.possible.any(axis=0).all():
@@ -169,7 +170,7 @@ def mixed_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
 
 
 def program_of(mix: Mix, relax: bool) -> Written:
-    """P2 of a mix: its columns are as :func:`arrays` says."""
+    """Return P2 of a mix, with the columns of :func:`mixed_arrays`."""
     of_class, of_lane = places_of(mix)
     pairs = Pairs(mix, of_class, of_lane, mix.gamma[of_lane, of_class], spare_of(mix))
     costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
@@ -197,7 +198,7 @@ def program_of(mix: Mix, relax: bool) -> Written:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs that may have jobs, class by class, what one job takes there, and slots beyond the fewest."""
+    """Pairs that may have jobs, class by class: the VM time of one job, and slots beyond the fewest."""
 
     mix: Mix
     of_class: NDArray[np.int64]
@@ -334,9 +335,7 @@ def _decoded(pairs: Pairs, relax: bool, point: Array) -> CapacityPlan:
 
 
 def _point(pairs: Pairs, taken: NDArray[np.int64], plan: object) -> Array | None:
-    """Return the columns where jobs run as in a plan, on as many VMs as they take; None where it has none of the
-    classes.
-    """
+    """Return the columns with jobs as in a plan, on the VMs that they take; None if it has none of the classes."""
     mix, jobs = pairs.mix, placed_again(plan, pairs.mix)
     if jobs is None:
         return None

@@ -1,14 +1,14 @@
-"""P2, the linear formulation (paper 000, Theorem 4.2): how many jobs of each class, how many VMs.
+"""P2, the linear formulation (paper 000, Theorem 4.2): the number of jobs of each class, and of VMs.
 
-Each admitted job takes ``gamma`` VMs (equations 29 and 30), the slots follow from Theorem 4.1. Whole by default, as in
-section 5.3 of the paper: r, d and h are integers, slots never are. The paper's P2 is homogeneous per hour: here prices
+Each admitted job takes ``gamma`` VMs (equations 29 and 30); the slots follow from Theorem 4.1. By default, as in
+section 5.3 of the paper, r, d and h are integers and slots are not. The paper's P2 is homogeneous per hour. Here prices
 are per VM and period, penalties per job, and the objective is equation (5) with its constant.
 
-P2 with several VM types, or several ways of buying one: how many jobs of each class run where, how many VMs of each.
+P2 with several VM types, or several purchase options of one: jobs of each class by lane, and VMs of each offer.
 
 As in paper 000, Theorem 4.2, each job takes a constant part of a VM, here one for every class and lane. The jobs of a
-class add up to what it may admit; those of a lane fit the VMs that are bought for it. An unused pair has no jobs, which
-P0 and P1 exclude: there the types are taken as fixed.
+class add up to its admitted jobs; those of a lane fit the VMs bought for it. An unused pair has no jobs. P0 and P1
+exclude that, because their types are fixed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def build_lanes(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel
 
 
 def decode_lanes(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """Return the plan behind a solution."""
+    """Return the plan of a solution."""
     mix = solved_mix(spec)
     jobs = np.zeros_like(mix.gamma)
     of_class, of_lane = places_of(mix)
@@ -265,7 +265,7 @@ def _add_cost(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
 
 
 def _add_quantities(model: pyo.ConcreteModel, spec: Spec, mix: Mix, jobs: JobVariables) -> None:
-    """What ``subject to`` may mention: cost and vms, of one type too, shares of VMs, admitted(c), completion(c)."""
+    """Add the quantities of ``subject to``: cost, vms (also by type), shares of VMs, admitted(c), completion(c)."""
     model.plan_quantities = {}
     if not spec.constraints:
         return
@@ -338,9 +338,9 @@ def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """Return the plan behind a solution of P2; the slots are Theorem 4.1's.
+    """Return the plan of a solution of P2; the slots are Theorem 4.1's.
 
-    What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
+    If they lack part of a VM, within a solver's tolerance, the plan rents it, as a fraction or as a whole VM.
     """
     spec = as_solved(spec, relax)
     if not is_plain(spec.facts):
@@ -395,7 +395,7 @@ def add_cost(model: pyo.ConcreteModel, instance: Instance) -> None:
 
 
 def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dict[str, Any]) -> None:
-    """What ``subject to`` may mention: cost and vms, of the one type too, shares of VMs, admitted(c), completion(c)."""
+    """Add the quantities of ``subject to``: cost, vms (also by type), shares of VMs, admitted(c), completion(c)."""
     prices, every = instance.prices, model.on_demand + model.reserved
     quantities: dict[tuple[str, str], Any] = {("cost", ""): model.cost.expr, ("vms", ""): every}
     quantities["vms", prices.vm] = every
@@ -408,7 +408,7 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
 
 
 def fixed_completion(model: pyo.ConcreteModel, spec: Spec, instance: Instance) -> dict[str, Any]:
-    """Return the times on Theorem 4.1's slots: numbers, as expressions where ``subject to`` mentions them."""
+    """Return the times on Theorem 4.1's slots: numbers, or expressions if ``subject to`` mentions them."""
     times: dict[str, Any] = dict(zip(instance.names, instance.time_of_one_job().tolist(), strict=True))
     mentioned = {bound.name for bound in class_bounds_of(spec).bounds if bound.quantity == "completion"}
     model.completion = pyo.Expression(

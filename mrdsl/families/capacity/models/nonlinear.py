@@ -1,18 +1,19 @@
 """P0 and P1 as printed, and P0 in its second-order-cone form (paper 000, section 4).
 
-Correction to the paper: the constraint *functions* (6) of P0 are not convex, but the set they describe is:
-``A h^2/s_M + B h^2/s_R <= (D - C) h`` is a sum of quadratics over linear terms, a second-order cone. P1 has convex
-constraints and a *concave* objective, ``-sum p/Psi``, so that it takes a global solver too: what a local solver
-answers to P1 is feasible, not optimal.
+Correction to the paper: the constraint *functions* (6) of P0 are not convex, but the set they describe is convex: ``A
+h^2/s_M + B h^2/s_R <= (D - C) h`` sums quadratics over linear terms, a second-order cone. P1 has convex constraints and
+a *concave* objective, ``-sum p/Psi``, so it needs a global solver too. A local solver's solution of P1 is feasible, not
+optimal.
 
-Correction to the paper: (6) says nothing where a job has less than one slot of a kind that it uses, or more slots than
-tasks, so all three forms limit slots: ``h <= s <= N h`` with h jobs of N tasks each. In P1 the upper limit reads
-``s Psi <= N``, which is not convex: one more reason for a global solver.
+Correction to the paper: (6) does not apply if a job has less than one slot of a kind that it uses, or more slots than
+tasks. All three forms therefore limit slots: ``h <= s <= N h`` with h jobs of N tasks each. In P1 the upper limit is
+``s Psi <= N``, which is not convex: another reason for a global solver.
 
-Slots get bounds from the data, without Theorem 4.1, so that a global solver has a box to search: no optimum gives a
-class more VMs than the plain choice that leaves each phase half of the time (or a slot for every task, where half of
-the time is too little), and none gives a phase fewer slots than the deadline takes where the other phase were free.
-Where ``subject to`` compares completion times freely, an optimum may be faster than its deadlines: the box is wider.
+Slots have bounds from the data, without Theorem 4.1, so that a global solver has a box to search. No optimum gives a
+class more VMs than the plain choice that leaves each phase half of the time. If half of the time is too short, the
+plain choice is a slot for every task. No optimum gives a phase fewer slots than the deadline requires with the other
+phase free. If ``subject to`` compares completion times freely, an optimum can be faster than its deadlines, so the box
+is wider.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class _Deadline:
 
 
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P0 as printed: (5) subject to (6) to (13); r, d and h whole unless ``relax``, slots never.
+    """Build P0 as printed: (5) subject to (6) to (13); r, d and h are whole unless ``relax``, slots never are.
 
-    Raises MrdslError where a class may admit no job at all: its slots may then be 0, and (6) divides by them.
+    Raises MrdslError if a class may admit no job at all: its slots can then be 0, and (6) divides by them.
     """
     instance, model = _start(spec, "capacity_P0", relax)
     _refuse_no_jobs(spec, instance, "P0", "slots")
@@ -71,9 +72,9 @@ def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P1 as printed: P0 in Psi = 1/h; where jobs are whole, ``Psi h = 1`` ties them to whole h.
+    """Build P1 as printed: P0 in Psi = 1/h; if jobs are whole, ``Psi h = 1`` ties Psi to whole h.
 
-    Raises MrdslError where a class may admit no job at all, whose Psi would be infinite.
+    Raises MrdslError if a class may admit no job at all: its Psi would be infinite.
     """
     instance, model = _start(spec, "capacity_P1", relax)
     _refuse_no_jobs(spec, instance, "P1", "jobs")
@@ -139,13 +140,17 @@ def build_p0_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """Return the plan behind a solution: the solver's own slots, not those of Theorem 4.1.
+    """Return the plan of a solution, with the solver's slots instead of those of Theorem 4.1.
 
-    Whole jobs that a solver leaves a hair off are rounded, and the slots of the class grow with them. A class with less
-    than ``HAIR`` of a job gets the slots of Theorem 4.1 at least: the squares in its cones vanish in the tolerance. So
-    does a class whose slots miss its promise by more than a plan may, in tolerances that a solver takes relative to
-    terms far larger than the deadline. VMs that these slots lack are rented: the plan is then worth more than the
-    solver says, which withdraws its claim.
+    Whole jobs within a solver's tolerance are rounded, and the slots of the class grow with them. A class gets at least
+    the slots of Theorem 4.1 in two cases:
+
+    - The class has less than ``HAIR`` of a job: the squares in its cones vanish in the tolerance.
+    - The slots miss its time limit by more than a plan may: a solver's tolerance is relative to terms far larger
+        than the
+      deadline.
+
+    The plan rents VMs that these slots lack. Its value is then above the solver's, and its status is not optimal.
     """
     instance = instance_of(in_fractions(spec, OWN_SLOTS))
     jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.most)
@@ -173,10 +178,10 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
 
 
 def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """(least, most) map slots and (least, most) reduce slots of every class, from the data alone.
+    """Return (least, most) map slots and (least, most) reduce slots of every class, from the data alone.
 
-    ``faster``: jobs may have to end before their deadlines. Slots are then bounded by the tasks alone, and unbounded
-    where those are not known.
+    ``faster``: jobs may have to end before their deadlines. The tasks alone then bound the slots; if the tasks are not
+    known, the slots are unbounded.
     """
     a, b, slack, limits = instance.work.map_work, instance.work.reduce_work, instance.slack, instance.limits
     halves = np.maximum(2.0 * a / slack, limits.map_least), np.maximum(2.0 * b / slack, limits.reduce_least)
@@ -286,7 +291,7 @@ def _time(deadline: _Deadline, map_time: object, reduce_time: object) -> object:
 
 
 def _keep_deadlines(model: pyo.ConcreteModel, instance: Instance, times: dict[str, object]) -> None:
-    """Constraints (6), (14): work times jobs over slots, as parts of what the deadline leaves."""
+    """Add constraints (6), (14): work times jobs over slots, as parts of the time that the deadline leaves."""
     slack = dict(zip(instance.names, instance.slack.tolist(), strict=True))
     model.deadline = pyo.Constraint(model.classes, rule=lambda _, name: times[name] / slack[name] <= 1.0)
 

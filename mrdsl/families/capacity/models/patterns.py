@@ -1,8 +1,8 @@
-"""What VMs hold as variables of P2: exact where slots and VMs are whole.
+"""Contents of VMs as variables of P2: exact if slots and VMs are whole.
 
-P2 alone asks that the parts of VMs which slots take add up to no more than the VMs, which does not say that the slots
-fit them (see :mod:`mrdsl.formulas.packing`). Here ``pattern_vms`` counts the VMs of each content, whose slots are at
-least those of the jobs, and of which there are no more than are rented (Gilmore and Gomory 1961).
+P2 alone requires that the parts of VMs for all slots add up to no more than the VMs. That does not mean that the slots
+fit them (see :mod:`mrdsl.formulas.packing`). Here ``pattern_vms`` counts the VMs of each content. Their slots are at
+least those of the jobs, and there are no more of them than rented VMs (Gilmore and Gomory 1961).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Lane:
-    """What lies on VMs of one type, firm or spot, of which ``vms`` less ``masters`` are rented."""
+    """Contents of VMs of one type, firm or spot, of which ``vms`` less ``masters`` are rented."""
 
     vm: int
     spot: bool
@@ -54,15 +54,15 @@ class Lane:
     vectors: SlotSizes | None = None
 
     def size(self, key: int) -> Size:
-        """Return the size of a slot that a key stands for."""
+        """Return the size of a slot for a key."""
         return key if self.vectors is None else self.vectors.of(key)
 
 
 @dataclass(frozen=True)
 class Other:
-    """Slots that ``jobs`` of a class, a variable, may have besides the fewest, and of which a VM hosts ``per_vm``.
+    """Slots that ``jobs`` of a class, a variable, can have instead of the fewest; a VM hosts ``per_vm`` of them.
 
-    ``steps`` are the map and the reduce slots that each choice has more, or fewer, than the fewest VMs.
+    ``steps`` are the differences in map and reduce slots between each choice and the fewest VMs.
     """
 
     of_class: int
@@ -73,7 +73,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of a lane, the sizes of their slots, and the contents of a VM: all of them where ``complete``."""
+    """The rows of a lane, the sizes of their slots, and the contents of a VM; all contents if ``complete``."""
 
     lane: Lane
     rows: tuple[Row, ...]
@@ -197,11 +197,12 @@ def is_complete(model: pyo.ConcreteModel) -> bool:
 
 
 def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], wholeness: str, packing: str) -> None:
-    """What VMs hold, where slots are whole and it is asked for, or classes share no VM.
+    """Add the contents of VMs if slots are whole and a packing is required, or if classes share no VM.
 
-    ``packing``: nothing, "all" that VMs may hold unless that is too much, or "some" of it then.
+    ``packing`` is None, "all" contents (unless they are too many), or "some" of them in that case.
 
-    Nothing is added where it says nothing new: of shared VMs where every number of slots on a VM divides the next.
+    The model is unchanged if patterns add no restriction: VMs are shared, and each number of slots per VM divides the
+    next.
     """
     if wholeness == NO or not (packing in (ALL, SOME) or wholeness == MACHINES):
         return
@@ -246,7 +247,7 @@ def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
 
 
 def _parts(lane: Lane, key: int) -> list[tuple[tuple[int, ...], float]]:
-    """Return the part of each resource of a VM that a slot takes, of all alike where there is no difference."""
+    """Return the part of each resource of a VM that a slot takes; one part if all resources are alike."""
     size = lane.size(key)
     if lane.vectors is None:
         return [((), 1.0 / key)]
@@ -292,7 +293,7 @@ def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequenc
 
 
 def _add_others(model: pyo.ConcreteModel, groups: Sequence[Group]) -> list[list[Row]]:
-    """Return variables for jobs on other slots than the fewest, and what slots these are."""
+    """Return variables for jobs on other slots than the fewest, and these slots."""
     found: list[list[Row]] = [[] for _ in groups]
     keys = [
         (number, other.of_class, *step)
@@ -337,9 +338,7 @@ def other_slots(model: pyo.ConcreteModel, lanes: int, classes: int) -> tuple[Flo
 
 
 def packing_in(model: pyo.ConcreteModel) -> Packing | None:
-    """Return the packing in a solved model; None where it has no patterns, or they do not hold the slots of its
-    jobs.
-    """
+    """Return the packing in a solved model; None if it has no patterns, or if they do not hold its jobs' slots."""
     groups: Sequence[Group] | None = getattr(model, "packing_groups", None)
     if groups is None:
         return None

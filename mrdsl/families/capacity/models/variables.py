@@ -1,4 +1,4 @@
-"""Variables of P2 for jobs and for slots besides the fewest, and the lines of the spec behind a model's parts."""
+"""Variables of P2 for jobs and for spare slots, and the spec lines of a model's parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mrdsl.spec.columns import names_of
 
 @dataclass(frozen=True)
 class JobVariables:
-    """The variables of jobs: ``of_class`` and ``of_lane`` say where each runs, in the order of the variables."""
+    """The variables of jobs; ``of_class`` and ``of_lane`` are the class and the lane of each variable."""
 
     of_class: NDArray[np.int64]
     of_lane: NDArray[np.int64]
@@ -57,7 +57,7 @@ class SpareVariables:
 
 @dataclass(frozen=True)
 class OtherPairs:
-    """The variables of jobs on other pairs of slots than the first, where cores and memory have to fit."""
+    """The variables of jobs on other pairs of slots than the first, if cores and memory have to fit."""
 
     entries: SlotsByVector
     variables: list[Any]
@@ -83,7 +83,7 @@ def row_of(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
 
 
 def add_spare(model: pyo.ConcreteModel, mix: Mix, fractions: bool) -> SpareVariables:
-    """Return variables for slots beyond the fewest that firm jobs may hold, where a part of their class may be spot."""
+    """Return variables for slots beyond the fewest that firm jobs hold if a part of their class may be spot."""
     spare = spare_of(mix)
     if not len(spare):
         return SpareVariables(spare, [])
@@ -112,10 +112,10 @@ def add_spare(model: pyo.ConcreteModel, mix: Mix, fractions: bool) -> SpareVaria
 
 
 def add_other_pairs(model: pyo.ConcreteModel, mix: Mix, relax: bool, bound: bool, contents: bool) -> OtherPairs | None:
-    """Return variables for jobs on other pairs of slots, where cores and memory have to fit; at most all jobs of a
-    lane.
+    """Return variables for jobs on other pairs of slots, at most all jobs of a lane, if cores and memory have to fit.
 
-    ``contents``: what each VM holds is added, for which other pairs are of use than for cores and memory in all.
+    ``contents``: the model adds the contents of each VM, for which other pairs are useful than for totals of cores and
+    memory.
     """
     if mix.sizes is None:
         return None
