@@ -1,6 +1,6 @@
-"""The plan of a bounds spec: completion times and slots per class, and what a simulation observed.
+"""Completion times and slots of a plan for each class, and what a simulation observed.
 
-Two jobs of one phase that start together on a work-conserving cluster: Propositions 2.2 and 2.3 of paper 000.
+Of two jobs of one phase that start together on a work-conserving cluster: Propositions 2.2 and 2.3 of paper 000.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A bounds plan against its spec, from the facts as they are written: slots, every estimate, and where one bounds.
+"""Verification of a bounds plan from the facts alone: slots, every estimate, and where the upper one is a bound.
 
-Where the upper estimate of a bounds spec is a bound, from the facts as they are written; for verification alone.
-
-Source: Malekimajd et al. 2015, Propositions 2.1 and 2.5, whose premises are read one by one.
+Source of the last: Malekimajd et al. 2015, Propositions 2.1 and 2.5, whose premises are read one by one.
 """
 
 from __future__ import annotations

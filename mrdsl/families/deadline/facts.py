@@ -1,8 +1,6 @@
 """What a deadline spec states: DAGs of tasks with durations, each with the delay that it is allowed as a whole.
 
-The tasks that a DAG takes from a file.
-
-The names by which a spec may mean a task, worked out without numbering the tasks.
+Tasks are written in the spec or read from a file. The names that a spec can use are found without numbering the tasks.
 """
 
 from __future__ import annotations

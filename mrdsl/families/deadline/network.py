@@ -3,12 +3,9 @@
 A DAG has exponentially many paths; "the delays along every path add up to at most D'" holds exactly where every event
 can be given a time so that each task's delay lies between its start and its finish event.
 
-Events in an order in which every arc leads onwards, and what is summed up along it.
-
-Wide networks go a whole level at a time, in arrays; in deep ones, whose levels have few arcs, a plain loop over the
-arcs is many times faster than arrays of a few elements. Both give the same numbers to the last digit.
-
-The goals of a deadline spec, as functions of the tasks' slacks.
+Sums along the order of events: wide networks go a whole level at a time, in arrays; in deep ones, whose levels have
+few arcs, a plain loop over the arcs is many times faster than arrays of a few elements. Both give the same numbers to
+the last digit. The goals of a deadline spec are functions of the tasks' slacks.
 """
 
 from __future__ import annotations

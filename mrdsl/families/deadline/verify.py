@@ -1,6 +1,6 @@
-"""A deadline plan against its spec, from the facts as they are written: each task's numbers, and every path.
+"""Verification of a deadline plan from the facts alone: each task's numbers, and every path.
 
-Tasks of a deadline spec one by one, as they are written, and when each may start at the latest; for verification.
+Tasks are read one by one; each has a latest start.
 """
 
 from __future__ import annotations

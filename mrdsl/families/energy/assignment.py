@@ -3,7 +3,7 @@
 Tasks of one kind are alike and so are the slots of one VM, so the number of tasks on each VM says all: its slots share
 them as evenly as whole tasks allow, which is the shortest way (``ceil(tasks / slots)`` waves).
 
-What the steps of the energy pipelines hand on: jobs with the VMs dealt to them, and ways of placing their tasks.
+The steps of the energy pipelines hand on attempts: jobs with the VMs dealt to them, and ways of placing their tasks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The facts as arrays over VM types: what formulations and heuristics compute with.
+"""Arrays over VM types that formulations and heuristics compute with.
 
-What the facts alone say about one job's plan: bounds on its uptime, on waves and on tasks per VM.
+The facts alone bound a job's uptime, its waves and its tasks per VM.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Which VMs go to which class and service: the least, then the rest by falling worth. Pure functions on arrays.
 
-Beyond the least VMs this is for fractional VMs and for fractional jobs at once; whole jobs at once are
-:mod:`mrdsl.families.joint.allocation`.
-
-Whole jobs at once on whole VMs: a class's value is a staircase of its VMs, and its steps are the choice.
+Fractional VMs and fractional jobs at once need the least VMs and their worth. With whole jobs at once on whole VMs, a
+class's value is a staircase of its VMs, and its steps are the choice.
 
 A class that runs n jobs at once takes ``ceil(gamma n)`` VMs and serves up to ``Xi n`` jobs in a period. One VM more may
 serve nothing more, the next one a whole round of jobs, so Theorem 3.4 does not hold. The least concave function above

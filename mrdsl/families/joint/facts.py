@@ -1,9 +1,7 @@
 """What a joint spec states: one cluster, its MapReduce classes, its web services and their demand over time.
 
-What of a joint plan is whole: ``whole = slots | no``, and what follows where the spec does not say.
-
-A relaxation has fractions of everything, P0 and P1 have slots of their own, and ``concurrency = fractional`` has
-fractions of jobs: they take slots as fractions.
+``whole = slots | no`` says what of a plan is whole. A relaxation has fractions of everything, P0 and P1 have slots of
+their own, and ``concurrency = fractional`` has fractions of jobs: they take slots as fractions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What is told beside a joint plan: fractions, whole slots beyond its VMs, deadlines met on average alone.
+"""Warnings beside a joint plan: fractions, whole slots beyond its VMs, deadlines met on average alone.
 
-The upper estimates of a joint plan's jobs, and what the plan costs that keeps deadlines by them.
+The last name the upper estimates of its jobs, and the cost of the plan that keeps deadlines by them.
 """
 
 from __future__ import annotations

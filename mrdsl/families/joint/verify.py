@@ -1,6 +1,6 @@
-"""A joint plan against its spec, from the facts as they are written: nothing here calls what builds plans.
+"""Verification of a joint plan from the facts alone: nothing here calls what builds plans.
 
-Numbers of a joint spec that its verification works out anew: demand, times, slots per VM, parts of the cluster.
+Demand, times, slots per VM and parts of the cluster are worked out anew.
 """
 
 from __future__ import annotations

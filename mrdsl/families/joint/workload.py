@@ -3,7 +3,7 @@
 Classes come first, then services, both in spec order; together they are the *units*, indexed by u. Arrays over time
 have the shape (periods, units).
 
-What is expected in every period: the same all day, a typical day, or the columns of a table.
+Demand is the same all day, a typical day, or the columns of a table.
 """
 
 from __future__ import annotations

@@ -3,13 +3,12 @@
 Every bound is in ticks. Map tasks of a job run before its reduce tasks; tasks are not interrupted; nothing else is
 assumed, so a bound holds for pools, for orders, and for schedules that are neither.
 
-The energetic lower bound: what windows of time leave to the work that must happen inside them.
-
-For a makespan of T, a map task of job j has to end by ``T - R_j`` and a reduce task cannot start before ``M_j``, with
-M_j and R_j the phases alone on the whole cluster. In a window ``[a, b)`` a task does at least the least of what it
-does when pushed to its earliest and to its latest time. Where that is more than the slots can do in the window, no
-schedule ends by T. The bound is the least T in ticks that no window refutes; windows begin and end where a task's
-earliest or latest time does, in large batches at some of these moments, evenly spread: fewer windows refute no more.
+The energetic bound is about windows of time and the work that must happen inside them. For a makespan of T, a map task
+of job j has to end by ``T - R_j`` and a reduce task cannot start before ``M_j``, with M_j and R_j the phases alone on
+the whole cluster. In a window ``[a, b)`` a task does at least the least of what it does when pushed to its earliest
+and to its latest time. Where that is more than the slots can do in the window, no schedule ends by T. The bound is the
+least T in ticks that no window refutes; windows begin and end where a task's earliest or latest time does, in large
+batches at some of these moments, evenly spread: fewer windows refute no more.
 """
 
 from __future__ import annotations

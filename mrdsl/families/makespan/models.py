@@ -1,4 +1,4 @@
-"""Mixed-integer models of a batch: by positions, and by points of time."""
+"""Mixed-integer models of a batch: the tasks that start at each step of a common grid."""
 
 from __future__ import annotations
 

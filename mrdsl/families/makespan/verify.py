@@ -1,7 +1,4 @@
-"""A makespan plan against its spec, from the facts as they are written: no simulator, no search.
-
-The tasks that a makespan spec states, read job by job for verification.
-"""
+"""Verification of a makespan plan from the facts alone, job by job: no simulator, no search."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A finished schedule against its spec: jobs drawn anew, and what its record of late jobs, hours and money allows.
+"""Verification of a schedule: its record of late jobs, hours and money.
 
-Jobs of a schedule spec, and the spot prices that there were, from the facts and the seed; for verification alone.
+Jobs and spot prices are drawn or read anew from the facts and the seed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Steps of the energy pipelines that put the counted model to HiGHS: MSPAN, and what a search did not find.
 
-How soon one job can end within its budget: a plan near the least makespan, and a proven bound on it.
-
+`shortest_start` says how soon one job can end within its budget: a plan near the least makespan, and a proven bound.
 A plan takes some set of VMs, of each type a number, and pays all of them until it ends. For a set the map phase takes
 at least the shortest length whose whole waves hold all tasks, the reduce phase too, placement at least ``place`` per
 task of an even share, and the shuffle at least what is moved over all ports. Sets whose bound the budget does not pay

@@ -2,10 +2,9 @@
 
 The search is over numbers of VMs per *kind*: type and role (:mod:`mrdsl.families.energy.methods.moves`).
 
-The counted LP over VM types instead of single VMs: a bound, and a first guess at the machines.
-
-Its value is that of the relaxed counted model: that model is convex and treats the VMs of a type alike, so the mean of
-any solution over the orders of a type's VMs is a solution of the same value in which they are all equal.
+The counted LP is over VM types instead of single VMs: a bound, and a first guess at the machines. Its value is that of
+the relaxed counted model: that model is convex and treats the VMs of a type alike, so the mean of any solution over
+the orders of a type's VMs is a solution of the same value in which they are all equal.
 """
 
 from __future__ import annotations

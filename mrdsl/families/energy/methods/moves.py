@@ -1,15 +1,12 @@
-"""The step that only DSPS needs: its second stage.
+"""Moves of local search: the second stage of DSPS, and changes of the machines of a state in ``mrdsl-energy``.
 
-VMs of one type in three roles: for both kinds of tasks, for map tasks alone, for reduce tasks alone.
+VMs of one type have three roles: both kinds of tasks, map tasks alone, reduce tasks alone. A VM that only maps
+receives nothing in the shuffle and one that only reduces sends nothing, so specialised VMs may end the shuffle
+earlier, (6). A search over numbers of VMs per type shares a type's tasks evenly; over numbers per type *and role* it
+may specialise. Kinds are numbered role by role: first all types for both, then for map, then for reduce tasks.
 
-A VM that only maps receives nothing in the shuffle and one that only reduces sends nothing, so specialised VMs may end
-the shuffle earlier, (6). A search over numbers of VMs per type shares a type's tasks evenly; over numbers per type *and
-role* it may specialise. Kinds are numbered role by role: first all types for both, then for map, then for reduce tasks.
-
-How ``mrdsl-energy`` changes the machines of a state: take, return and swap VMs, hand them over, change roles.
-
-Every function gives moves, each the changes of some jobs' numbers of VMs per kind (type and role); whether there are so
-many VMs is for the caller to see.
+Moves take, return and swap VMs, hand them over, or change roles. Every function gives moves, each the changes of some
+jobs' numbers of VMs per kind (type and role); whether there are so many VMs is for the caller to see.
 """
 
 from __future__ import annotations

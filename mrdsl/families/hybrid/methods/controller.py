@@ -6,10 +6,9 @@ the offer counts as epsilon at least, so that Z does not grow: (14) needs no mor
 Z would fall to 0 again and again while few tasks depart, and (15) breaks (``tests/hybrid`` has the case).
 The oldest waiting tasks leave first, so that nothing behind a waiting task departs before it, as Lemma 2 assumes.
 
-The private cloud that every hybrid policy drives: queues of tasks, VMs, and the books on what became of them.
-
-Within a queue the oldest tasks run first, so that older tasks never have more work left than younger ones. Time within
-a slot: tasks arrive, the policy decides, the chosen tasks run for one slot, admitted tasks join the queue at its end.
+Every hybrid policy drives the private cloud below: queues of tasks, VMs, and the books on what became of them. Within
+a queue the oldest tasks run first, so that older tasks never have more work left than younger ones. Time within a
+slot: tasks arrive, the policy decides, the chosen tasks run for one slot, admitted tasks join the queue at its end.
 """
 
 from __future__ import annotations

@@ -4,14 +4,13 @@ Every unit (class or service) first gets the VMs of its least demand; the rest g
 as long as that is not less than the VM costs. With fractional jobs at once each unit's value is a concave function of
 its VMs, so that this is optimal; the last whole VM of a unit serves only a fraction of what a VM could, and is worth
 that fraction. Rounding both bounds up instead, as the paper does, values that VM too high. Whole jobs at once make
-staircases of the classes' values: :mod:`mrdsl.families.joint.methods.greedy` fills those, with a bound.
+staircases of the classes' values, which are filled by their hulls, with a bound.
 
 The printed algorithm's ``End`` in step 16 belongs to the else branch only; ties go by spec order.
 
-Whole jobs at once: VMs by falling worth on the hulls of the staircases, then exchanges between units, with a bound.
-
-Filling the hulls is optimal for them, so its value bounds every whole plan. Where the VMs run out within a rise, the
-classes' whole jobs leave some idle. With nu the worth of that rise beyond the cost of its VMs, the cost of any plan is
+Exchanges between units follow. Filling the hulls is optimal for them, so its value bounds every whole plan. Where the
+VMs run out within a rise, the classes' whole jobs leave some idle. With nu the worth of that rise beyond the cost of
+its VMs, the cost of any plan is
 
     bound + sum over the units of what its choice lies below the best one at the price nu + nu (idle VMs),
 

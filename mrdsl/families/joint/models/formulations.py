@@ -1,8 +1,7 @@
 """P2, the reduced problem of Theorem 3.3, as a Pyomo model: exact for whole VMs, and rounded as in the paper.
 
-Periods one by one: nothing couples them unless ``subject to`` does, so each is a model of its own.
-
-A solver takes many small models faster than one of all periods, and ``--threads`` lets it take several at once.
+Nothing couples the periods unless ``subject to`` does, so each is a model of its own. A solver takes many small models
+faster than one of all periods, and ``--threads`` lets it take several at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Exact schedules by constraint programming: OR-tools CP-SAT, the extra ``cp``, in a process of its own.
 
-The CP-SAT model of a batch, run in a process of its own.
-
 Every task is an interval; the intervals of a phase share its slots as a cumulative resource, so that no slot needs a
 name. Alike tasks start in the order of their numbers.
 """

@@ -1,9 +1,7 @@
-"""The simple pipelines of the makespan family, and what all its pipelines share.
+"""Simple pipelines of the makespan family, and what all its pipelines share: makespans of many pools at once.
 
-Many pools at once: a row is a set of jobs on slots of its own.
-
-``members`` and ``orders`` have shape (rows, jobs): indices into the batch, -1 where a row has no more jobs;
-``map_slots`` and ``reduce_slots`` have shape (rows,).
+A row is a set of jobs on slots of its own. ``members`` and ``orders`` have shape (rows, jobs): indices into the batch,
+-1 where a row has no more jobs; ``map_slots`` and ``reduce_slots`` have shape (rows,).
 """
 
 from __future__ import annotations
