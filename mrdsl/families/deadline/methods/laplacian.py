@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sparse
 
-from mrdsl.families.deadline.methods.factor_work import work_of_factor
-from mrdsl.families.deadline.methods.factors import Direct, Solved
+from mrdsl.families.deadline.methods.factors import Direct, Solved, work_of_factor
 from mrdsl.families.deadline.methods.multigrid import MOST, Multigrid
 from mrdsl.families.deadline.network import Floats, Ints
 
