@@ -19,7 +19,7 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Difference:
-    """One number of all plans: of which row and column of which table. None stands for a row that is not there."""
+    """One number of all plans, with its table, row and column. None is a missing row."""
 
     table: str
     key: Key
@@ -40,7 +40,7 @@ class Difference:
         return None if first is None or other is None else other - first
 
     def relative(self, index: int = 1) -> float | None:
-        """Return the change relative to the first number; None where that is 0."""
+        """Return the change relative to the first number, or None if that is 0."""
         change = self.change(index)
         return change / abs(self.values[0]) if change is not None and self.values[0] else None
 
@@ -57,7 +57,7 @@ def _equal(first: float | None, other: float | None) -> bool:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two or more results of one problem family; ``names`` tell them apart in heads of columns."""
+    """Two or more results of one problem family, with ``names`` for heads of columns."""
 
     results: tuple[Result, ...]
     names: tuple[str, ...]
@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def equal(self) -> int:
-        """How many of the numbers are the same in all plans; the tables leave them out."""
+        """The count of numbers that are the same in all plans; the tables leave them out."""
         return sum(one.equal for one in self.differences)
 
     def document(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Comparison:
 def compare(*results: Result, names: Sequence[str] = ()) -> Comparison:
     """Compare results of one family, by default named ``first``, ``second``, and then by their numbers.
 
-    Raises ValueError where the families or the goals differ, and for fewer than two.
+    Raises ValueError if the families or the objectives differ, and for fewer than two.
     """
     if len(results) < 2:
         raise ValueError("one plan is compared with others: give two or more")
@@ -123,7 +123,7 @@ def compare(*results: Result, names: Sequence[str] = ()) -> Comparison:
 
 
 def _differences(results: Sequence[Result]) -> Iterator[Difference]:
-    """Row by row of the first plan's tables, with what only the others have behind each table."""
+    """Yield the differences row by row of the first plan's tables; rows of only the others come after each table."""
     sides = [{table.title: table for table in (one.tables())} for one in results]
     for title in dict.fromkeys(title for side in sides for title in side):
         numbers = [_numbers(side.get(title)) for side in sides]

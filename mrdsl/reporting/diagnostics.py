@@ -84,7 +84,7 @@ def _quote(span: Span | None, texts: Mapping[str, str], style: Style) -> list[st
 
 
 def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
-    """Return the line that a span begins in, from a text in memory or else from its file."""
+    """Return the first line of a span, from a text in memory or from its file."""
     text = texts.get(span.file)
     if text is None:
         return _line_of_file(span)
@@ -95,7 +95,7 @@ def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
 
 
 def _line_of_file(span: Span) -> str | None:
-    """Return the line of a table, a trace or the like; None where there is no such file any more."""
+    """Return the line of a table, a trace or the like, or None if the file does not exist any more."""
     if problem_of(span.file):
         return None
     try:
@@ -134,7 +134,7 @@ def as_json(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def as_github(diagnostics: Iterable[Diagnostic]) -> str:
-    """Workflow commands that a code review shows beside the line."""
+    """Return workflow commands, which a code review shows next to the line."""
     names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
     lines = []
     for d in diagnostics:

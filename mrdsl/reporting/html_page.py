@@ -1,8 +1,8 @@
 """A report as one HTML page that needs no network.
 
-A script in the page draws the charts in the colors of the reader's system; readers without scripts, and paper, have
-them as pictures. A policy in the page (CSP) lets its own two scripts run, by their fingerprints, and nothing else load.
-All text goes through Jinja's escaping, and the charts' JSON holds no ``<``.
+A script in the page draws the charts in the colors of the reader's system; readers without scripts, and paper, get
+pictures. A policy in the page (CSP) allows its own two scripts, by their hashes, and blocks all other loads. All text
+passes through Jinja's escaping, and the JSON of charts contains no ``<``.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ LONGEST = 1000
 
 
 def page(report: Report) -> str:
-    """Return the page. Raises MrdslError ``missing-extra`` where the libraries of the extra `report` lack."""
+    """Return the page. Raises MrdslError ``missing-extra`` if a library of the extra `report` is missing."""
     require()
     from jinja2 import Environment
     from markupsafe import Markup
@@ -205,7 +205,7 @@ def page(report: Report) -> str:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """What the page may do: run these scripts and use its own styles and pictures."""
+    """Return the policy of the page: these scripts, its own styles and pictures."""
     prints = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
@@ -214,7 +214,7 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 def _drawings(charts: dict[str, Chart]) -> str:
-    """What the script draws, as JSON that no HTML parser sees markup in."""
+    """Return the charts for the script, as JSON without markup for HTML parsers."""
     document = {
         "looks": {name: configuration(ground) for name, ground in GROUNDS.items()},
         "drawings": {key: specification(chart, titled=False) for key, chart in charts.items()},

@@ -20,7 +20,7 @@ from mrdsl.spec.blocks import Stage
 
 @dataclass(frozen=True)
 class Listing:
-    """A text with line numbers; ``marks`` says of some lines what is to be said of them."""
+    """A text with line numbers; ``marks`` are remarks on some lines."""
 
     name: str
     text: str
@@ -32,7 +32,7 @@ Part = str | Table | Chart | Listing
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and its contents."""
 
     title: str
     parts: tuple[Part, ...]
@@ -40,7 +40,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole: ``decision`` is one sentence, "" where nothing is decided; ``proof`` how sure it is and by whom."""
+    """A report: ``decision`` is one sentence, "" without a decision; ``proof`` is its certainty and source."""
 
     title: str
     decision: str
@@ -50,10 +50,10 @@ class Report:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a family has its reports say of a plan beyond its tables.
+    """The contribution of a family to the report on a plan, beyond its tables.
 
-    ``decision`` is one sentence, what to do and what comes of it; ``charts`` are cost splits, deadlines beside
-    estimates, machines; ``assumptions`` are premises of the numbers that the spec does not say.
+    ``decision`` is one sentence: the action and its outcome. ``charts`` are cost splits, deadlines and estimates,
+    machines. ``assumptions`` are premises of the numbers that are not in the spec.
     """
 
     decision: str
@@ -62,20 +62,20 @@ class Shown:
 
 
 def repeated(command: str, more: Mapping[str, object] = MappingProxyType({})) -> Section:
-    """What is needed to have the same again: the command, versions, and what else there is."""
+    """Return the section on how to repeat the report: the command, versions, and further inputs."""
     known = {"command": command, "mrdsl": __version__, "Python": platform.python_version(), **more}
     rows = [(name, str(value)) for name, value in known.items() if value not in (None, "")]
     return Section("To repeat it", (Table("", ("what", "value"), rows),))
 
 
 def told(diagnostics: Iterable[Diagnostic]) -> Table:
-    """Diagnostics as a table: what, where, and what to do."""
+    """Return diagnostics as a table: the message, the place, and the hint."""
     rows = [(str(one.severity), one.message, one.place, one.hint) for one in diagnostics]
     return Table("", ("", "what", "where", "what to do"), rows)
 
 
 def marks(diagnostics: Iterable[Diagnostic], file: str) -> dict[int, list[str]]:
-    """What diagnostics say of the lines of one file."""
+    """Return the remarks of diagnostics on the lines of one file."""
     rows: dict[int, list[str]] = {}
     for one in diagnostics:
         if one.span is not None and one.span.file == file:
@@ -90,7 +90,7 @@ DRAWN = 400
 def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | None:
     """Return each class's stages: tasks and times, filled by the stage's part of its class's work.
 
-    The critical path of longest tasks has strong borders. None where there are no stages, or more than 400.
+    The critical path of longest tasks has strong borders. It is None without stages, or for more than 400.
     """
     if not 0 < sum(map(len, dags.values())) <= DRAWN:
         return None

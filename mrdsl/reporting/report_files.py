@@ -33,8 +33,9 @@ PICTURES = (".svg", ".png")
 
 
 def check_form(path: Path) -> None:
-    """Raise MrdslError ``wrong-option`` where no chart is written as the name ends, ``missing-extra`` where none can
-    be."""
+    """Raise MrdslError ``wrong-option`` for an unknown extension of a chart, ``missing-extra`` if a library is
+    missing.
+    """
     _form(path)
     require()
 
@@ -47,7 +48,7 @@ def chart_bytes(path: Path, chart: Chart) -> bytes:
 
 
 def write_chart(path: Path, chart: Chart, *, force: bool = False) -> None:
-    """Write a chart as its name ends. Raises MrdslError where nothing is written so, or nothing can be."""
+    """Write a chart in the format of the extension. Raises MrdslError for an unknown one, or a missing library."""
     from mrdsl.core.writer import Together
 
     content = chart_bytes(path, chart)
@@ -91,7 +92,7 @@ def check_plot(path: Path) -> None:
 
 
 def check_ending(path: Path, others: str = "") -> None:
-    """Raise MrdslError ``wrong-option`` where the ending says no form, ``missing-extra`` where its library lacks."""
+    """Raise MrdslError ``wrong-option`` for an unknown extension, ``missing-extra`` if its library is missing."""
     ending = path.suffix.lower()
     if ending in PAGES:
         from mrdsl.reporting.charts.rendering import require
@@ -152,7 +153,7 @@ def _table(table: Table, title: str) -> str:
 
 
 def _listing(listing: Listing) -> str:
-    """Return the lines with their numbers, those that something is said of with a ``>``, and below what is said."""
+    """Return the lines with their numbers, a ``>`` at lines with remarks, and the remarks below."""
     fence = "`" * (3 + max(map(len, re.findall(r"`{3,}", listing.text)), default=0))
     lines = [
         f"{'>' if number in listing.marks else ' '}{number:4d} | {printable(line)}"

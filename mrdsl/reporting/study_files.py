@@ -27,7 +27,7 @@ from mrdsl.reporting.report import Report, Section, repeated
 def study_report(
     name: str, doc: str, charts: Sequence[Chart], tables: Sequence[Table], options: Mapping[str, Any], command: str
 ) -> Report:
-    """Return the study's own question stands in the place of a decision."""
+    """Return the report of a study, with its question in place of a decision."""
     sections = (
         Section("Charts", tuple(charts)),
         Section("Tables", tuple(tables)),
@@ -58,9 +58,9 @@ class StudyFolder:
     clock: float = field(default_factory=time.monotonic)
 
     def clear(self) -> None:
-        """Remove the tables of a former run, and their charts: what its manifest names and nobody has changed since.
+        """Remove the tables of an earlier run, and their charts: unchanged files in its manifest.
 
-        To be called where the tables are then written anew: the manifest at the end names those alone.
+        Call it before the tables are written anew: the manifest at the end names only those.
         """
         for path, digest in _former(self.folder):
             if path.is_file() and not path.is_symlink() and _file(path, self.folder) == digest:
@@ -82,11 +82,11 @@ class StudyFolder:
         return table
 
     def next_name(self, title: str) -> str:
-        """What the files of the next table are called, but for their endings."""
+        """Return the name of the files of the next table, without their extensions."""
         return f"{len(self.tables) + 1:02d}-{_slug(title)}"
 
     def end(self, complete: bool) -> None:
-        """Write ``manifest.json``, also of a run that was stopped, which it says."""
+        """Write ``manifest.json``, also for a run that was stopped."""
         manifest = {
             "format": 1,
             "study": self.name,

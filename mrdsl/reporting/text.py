@@ -28,7 +28,7 @@ _STOPS = {
 
 
 def cell_text(value: Any) -> str:
-    """Return one cell: six significant digits for a float, a dash for nothing."""
+    """Return one cell: six significant digits for a float, a dash for None."""
     if value is None or (isinstance(value, float) and value != value):
         return "–"
     if isinstance(value, bool):
@@ -44,7 +44,7 @@ TITLE = 200
 
 
 def table_text(table: Table) -> str:
-    """Return a table in aligned columns; numbers stand right."""
+    """Return a table in aligned columns, with numbers to the right."""
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
     heads = [printable(head) for head in table.columns]
     widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
@@ -68,7 +68,7 @@ def is_numeric(table: Table, column: int) -> bool:
 
 
 def status_text(result: Result) -> str:
-    """Return one or two lines: how it ended, the objective and its bound, who solved it."""
+    """Return one or two lines: the ending, the objective and its bound, the solver."""
     objective = result.objective
     lines = [_STOPS[result.termination]]
     if objective.value is not None:
@@ -104,7 +104,7 @@ def _proof(result: Result) -> str:
 
 
 def _gap_text(gap: float) -> str:
-    """Return a relative gap in percent; what computer arithmetic leaves between two equal numbers is none."""
+    """Return a relative gap in percent; differences of rounding count as 0."""
     if gap <= SAME_SUM:
         return "0 %"
     return f"{gap * 100.0:.4g} %" if gap >= PROVEN else f"below {PROVEN * 100.0:.4f} %"

@@ -1,1 +1,1 @@
-"""Jobs that run: the engine of stages and machines, the rented fleet, frozen draws, and what was observed."""
+"""Simulation of jobs: the engine of stages and machines, the rented fleet, frozen draws, and observations."""

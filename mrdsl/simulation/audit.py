@@ -1,7 +1,7 @@
-"""A second look at a run: its log replayed machine by machine, against the rules that every run must keep.
+"""An audit of a run: its log is replayed machine by machine and checked against the rules of every run.
 
-The simulation counts what is alike; the audit knows single VMs and slots again. It builds on nothing of the
-simulation but the log, so that a mistake in the counting shows.
+The simulation counts equal items; the audit tracks single VMs and slots. It uses only the log of the simulation, so
+that errors in the counts show.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class _Cohort:
 
 
 def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], cost: float) -> list[str]:
-    """What is wrong with a run, in words; nothing where every rule is kept.
+    """Return the errors of a run, in words; empty if it obeys every rule.
 
-    Checked: every job of the stream arrives once and ends once, its tasks are all done and not one too many, reduce
-    tasks begin after the last map task's end, no more tasks run on a cohort than it has slots, none of them before a
-    VM's start or after its end, every VM is paid from its start to its end in whole periods and not longer (the period
-    that the market breaks off is given back, at its own price, where it is free), and the payments come to ``cost``.
+    The rules: every job of the stream arrives once and ends once, with each of its tasks done exactly once. Reduce
+    tasks begin after the end of the last map task. A cohort runs no more tasks than it has slots, none before a VM's
+    start or after its end. Every VM is paid from its start to its end in whole periods (a period that the market ends
+    early is refunded at its own price if it is free). The payments sum to ``cost``.
     """
     cohorts: dict[int, _Cohort] = {}
     log = list(entries)

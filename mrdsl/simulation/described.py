@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Run)
 
 
 def asked(simulation: R, what_if: WhatIf) -> R:
-    """What the spec says of its simulation, with what a command says in its place."""
+    """Return the simulation settings of the spec, overridden by those of a command."""
     described = simulation
     if what_if.slowstart is not None:
         described = replace(described, slowstart=what_if.slowstart)
@@ -61,7 +61,7 @@ def class_of(
 
 
 def faults_of(rules: Run, shuffle_service: bool = False, patience: float | None = None) -> Faults:
-    """What may go wrong while tasks run; whether outputs outlive machines and how patient queues are, beside."""
+    """Return the faults of tasks, with the shuffle service and the patience of queues."""
     failures, speculation = rules.task_failures, rules.speculation
     return Faults(
         share=failures.probability if failures is not None else 0.0,
@@ -73,7 +73,9 @@ def faults_of(rules: Run, shuffle_service: bool = False, patience: float | None 
 
 
 def submitters_of(node: Any, users: int, burst: int | None) -> Submitters:
-    """Who submits a class's jobs: recorded or random arrivals, else users; ``burst`` stands in the spec's place."""
+    """Return the submitters of a class's jobs: recorded or random arrivals, or users; ``burst`` overrides the
+    spec's.
+    """
     size = node.burst if burst is None else burst
     if node.submissions is not None:
         return RecordedArrivals(tuple(sorted(read_times(Path(node.submissions.path), 1.0, zero=True).tolist())), size)
@@ -117,7 +119,7 @@ def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
 
 
 def _of_stage(node: Any, stage: Any) -> Sampler:
-    """What a stage says of its times, else what its class does."""
+    """Return the sampler of a stage's times, or of its class's."""
     if stage.samples is None and stage.distribution is not None:
         return _spread(stage, stage.avg, stage.max, None, stage.tasks)
     return _work(node, stage, None, stage.samples or node.samples)

@@ -1,7 +1,7 @@
-"""Plans that say when every task runs, run with drawn times: there is no queue in them for an engine to decide.
+"""Runs with drawn times of plans that fix the time of every task, without queues.
 
-Every task takes what is stated times a factor of its own, whose mean is 1 without stragglers. The factors of a job in
-a run depend on the seed, the run, and the job alone, so that two plans are compared on the same ones.
+Every task takes its stated time multiplied by a factor, whose mean is 1 without stragglers. The factors of a job in a
+run depend only on the seed, the run and the job, so that two plans are compared with the same factors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_TASKS = 10_000_000
 
 @dataclass(frozen=True)
 class Factors:
-    """What the stated times of tasks are multiplied by, drawn for a job in a run; ``random`` is keyed for each."""
+    """Factors of the stated times of tasks, drawn for a job in a run; ``random`` has a key for each."""
 
     draw: Sampler | None
     seed: int
@@ -46,7 +46,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How the plan of a spec is run: what settings say, by the rules of the spec, with its factors."""
+    """Runs of a spec's plan: the settings, the rules of the spec, and the factors."""
 
     spec: Spec
     settings: Settings
@@ -55,29 +55,31 @@ class Drawing:
 
     @property
     def simulated(self) -> Simulated:
-        """How the plan was run: every run is the plan once, and none of it is warm-up."""
+        """The settings of the runs: every run is one execution of the plan, without warm-up."""
         return Simulated(self.settings.runs, self.settings.seed, 1, 0.0, self.settings.what_if.said())
 
     def promise(self, limit: float | None) -> Promised | None:
-        """What a limit on something that happens once in each run promises, as the rules say."""
+        """Return the promise of a limit on an event that happens once in each run."""
         return None if limit is None else Promised(limit, self.rules.service_level)
 
     def once(self, times: Sequence[float] | Floats, limit: float | None, utilisation: float | None = None) -> Observed:
-        """What runs saw of something that happens once in each; a ``limit`` on it is a promise."""
+        """Return the observations of an event that happens once in each run; a ``limit`` on it is a promise."""
         found = observed_of([[float(time)] for time in times], limit, utilisation, self.promise(limit))
         assert found is not None
         return found
 
     def told(self, own: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """What is told of the runs: the family's ``own``, that nothing spreads, and what a command says besides."""
+        """Return the diagnostics of the runs: the family's ``own``, times without spread, and options of the
+        command.
+        """
         return (*own, *_told_of_spread(self.spec, self.rules), *asked_for(self.settings))
 
 
 def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose: str, once: str) -> Drawing:
-    """How a plan of so many tasks is run with drawn times.
+    """Return the runs with drawn times of a plan with that number of tasks.
 
-    Of what a command may say besides, slow tasks alone mean something here: ``slowstart`` and ``lose`` say why those do
-    not, ``once`` why nothing else does. Raises MrdslError for each, and for too many tasks.
+    Only the option for slow tasks applies here: ``slowstart``, ``lose`` and ``once`` are the reasons why the others do
+    not. Raises MrdslError for each of them, and for too many tasks.
     """
     said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
     reasons = {"slowstart": slowstart, "lose": lose}
@@ -102,7 +104,7 @@ def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose:
 
 
 def _rules_of(spec: Spec, settings: Settings) -> Spread:
-    """What the spec says of how times spread, with what a command says in its place."""
+    """Return the spread of times in the spec, overridden by the command."""
     rules: Spread = spec.facts.simulation or Spread()
     slow = settings.what_if.stragglers
     return rules if slow is None else replace(rules, stragglers=Stragglers(share=slow[0], factor=slow[1]))

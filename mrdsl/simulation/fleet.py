@@ -1,7 +1,7 @@
 """Rented VMs, counted, and the lateness of their jobs.
 
-A :class:`Cohort` holds the VMs that were rented at the same moment on the same terms. A VM's state is when each of
-its map and reduce slots falls free (0 for a slot that is free already); the cohort counts its VMs by state, so a
+A :class:`Cohort` holds the VMs that were rented at the same moment on the same terms. The state of a VM is the time at
+which each of its map and reduce slots becomes free (0 for a free slot). The cohort counts its VMs by state, so a
 thousand machines with the same work are one entry.
 
 Lateness takes little memory: its count, sum and largest value are exact, its quantiles within one percent.
@@ -97,7 +97,7 @@ class Cohort:
         return counts
 
     def drop_idle(self) -> int:
-        """Give back the VMs on which nothing runs or waits; returns how many."""
+        """Return the VMs on which no task runs or waits, and give their number."""
         none: State = ((0.0,) * self.slots[0], (0.0,) * self.slots[1])
         gone = self.states.pop(none, 0)
         self.count -= gone
@@ -105,7 +105,7 @@ class Cohort:
         return gone
 
     def first_idle(self) -> float:
-        """When the first of its VMs will have nothing left to do."""
+        """Return the first time at which one of its VMs is idle."""
         return min(max(maps[-1], reduces[-1]) for maps, reduces in self.states)
 
     def start(self, count: int, free: float) -> None:
@@ -143,7 +143,7 @@ class Cohort:
 
 @dataclass(slots=True)
 class Bill:
-    """What was paid: money and VM seconds, on demand and spot; ``broken_seconds`` ran in periods that are not paid."""
+    """Payments: money and VM seconds, on demand and spot; ``broken_seconds`` ran in periods that are not paid."""
 
     on_demand: float = 0.0
     spot: float = 0.0
@@ -170,7 +170,7 @@ def charge(bill: Bill, cohort: Cohort, now: float, price: float, period: float) 
 
 
 def refund(bill: Bill, cohort: Cohort, now: float, period: float) -> bool:
-    """Take back the charge of the period that the market breaks off now; False where none runs."""
+    """Refund the period that the market ends early now; return False if none runs."""
     begun = cohort.started + (cohort.paid_periods - 1) * period
     if cohort.paid_periods == 0 or now >= begun + period * (1.0 - ROUNDING):
         return False

@@ -24,12 +24,12 @@ class Kept:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``seen`` beside what was promised, ``wanted``, and what lies below and above it with ``confidence`` each.
+    """The observed value ``seen``, the promised one ``wanted``, and bounds below and above with ``confidence`` each.
 
-    ``what`` says of what: ``share`` of jobs in time, of which ``wanted`` is the least, or ``mean`` time in seconds, of
-    which it is the most: ``high`` is None where nothing is known above, and all are where some job never ended.
-    ``jobs`` were seen in ``runs``. ``enough`` is how many such runs would tell if they show what these did; None where
-    these do, and where none would.
+    ``what`` is ``share`` of jobs on time, with the minimum ``wanted``, or ``mean`` time in seconds, with that maximum;
+    ``high`` is None if no upper bound is known, and all are None if some job never ended. ``jobs`` were observed in
+    ``runs``. ``enough`` is the number of such runs that would decide if they show the same; None if these decide, or
+    none would.
     """
 
     outcome: Outcome
@@ -46,13 +46,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Observed:
-    """Jobs of one class that ended after the warm-up, and the completion times in seconds of those not given up.
+    """Jobs of one class that ended after the warm-up, and the completion times [s] of those not given up.
 
-    ``failed`` were given up. ``half_width`` is half the 95 % confidence interval of the mean, None where there is too
-    little to tell; all times are None where every job was given up. ``kept`` is the share of all jobs within the
-    deadline, None where there is none, and ``utilisation`` the share of slot seconds at work, over the whole run; None
-    where there are no slots.
-    ``verdict`` is on what was promised of the class, None where nothing was.
+    ``failed`` were given up. ``half_width`` is half the 95 % confidence interval of the mean, None for too few jobs;
+    all times are None if every job was given up. ``kept`` is the share of all jobs within the deadline, None without
+    one. ``utilisation`` is the share of busy slot seconds over the whole run, None without slots. ``verdict`` is on the
+    promise of the class, None without one.
     """
 
     jobs: int
@@ -67,7 +66,9 @@ class Observed:
     verdict: Verdict | None = None
 
     def beside(self) -> dict[str, Any]:
-        """What stands in ``plan.classes.NAME``: ``kept`` where there is a deadline, ``verdict`` and ``observed``."""
+        """Return the entries of ``plan.classes.NAME``: ``kept`` if there is a deadline, ``verdict`` and
+        ``observed``.
+        """
         kept = {} if self.kept is None else {"kept": plain(self.kept)}
         verdict = {} if self.verdict is None else {"verdict": plain(self.verdict)}
         return {**kept, **verdict, "observed": self.document()}
@@ -88,9 +89,10 @@ class Observed:
 
 @dataclass(frozen=True)
 class Simulated:
-    """How a plan was run: independent runs, the seed, completed jobs per user in each, and the share that was warm-up.
+    """The settings of the runs of a plan: their number, the seed, completed jobs per user in each, and the warm-up
+    share.
 
-    ``what_if`` is what the command said in the place of the spec.
+    ``what_if`` are the options of the command that override the spec.
     """
 
     runs: int
@@ -101,7 +103,7 @@ class Simulated:
 
 
 def simulated_as(rules: Run, settings: Settings) -> Simulated:
-    """How a plan is run by the rules of a spec and what a command says."""
+    """Return the settings of runs by the rules of a spec and the options of a command."""
     jobs = settings.jobs or rules.jobs_per_user
     return Simulated(settings.runs, settings.seed, jobs, rules.warm_up, settings.what_if.said())
 
@@ -113,7 +115,7 @@ def outcomes_of(observed: Mapping[str, Observed], promising: Iterable[str]) -> d
 
 
 def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> Table:
-    """Return the classes that ran, or what else did, one a row."""
+    """Return a table of the classes, or other items, that ran, one per row."""
     head = (what, "jobs", "given up", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]")
     rows = [
         (

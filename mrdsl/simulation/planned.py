@@ -33,9 +33,9 @@ FULLY_GONE = 0.5
 
 
 def check_repeats(scenario: Scenario, node: Any, rules: Run) -> Iterator[Diagnostic]:
-    """Yield an error where failed attempts, or machines that go, are more than ``MOST_REPEATS`` and ``PER_TASK`` allow.
+    """Yield an error if failed attempts, or machine failures, exceed ``MOST_REPEATS`` and ``PER_TASK``.
 
-    ``node`` is a class to show, and ``rules`` is what the spec says of its simulation.
+    ``node`` is a class for the message, and ``rules`` are the simulation settings of the spec.
     """
     failures, losses = rules.task_failures, getattr(rules, "machine_failures", None)
     place = node.span if losses is None else losses.span
@@ -68,18 +68,18 @@ def _shown(count: float) -> str:
 
 
 def _failed(scenario: Scenario) -> float:
-    """How many attempts fail: of each task a geometric number, cut off where its job is given up."""
+    """Return the expected number of failed attempts: a geometric number per task, up to the end of its job."""
     share, retries = scenario.faults.share, scenario.faults.retries
     again = share * (1.0 - share ** (retries + 1)) / (1.0 - share)
     return again * sum(enough_of(each) * stage.tasks for each in scenario.classes for stage in each.kind.stages)
 
 
 def _killed(scenario: Scenario) -> float:
-    """How many attempts end with their machine, and how often outputs that went with one are made anew.
+    """Return the expected number of attempts that end with their machine, and of lost outputs that are made again.
 
-    A task of ``d`` seconds on a machine that goes at the rate ``r`` is tried ``exp(r d)`` times on average (no loss in
-    ``d`` seconds has probability ``exp(-r d)``, and it starts with the same time again); by Jensen's inequality that is
-    no less where ``d`` is a mean. The machine that goes least, and the fastest one, are taken for all.
+    A task of ``d`` seconds on a machine that fails at the rate ``r`` needs ``exp(r d)`` attempts on average (no failure
+    in ``d`` seconds has probability ``exp(-r d)``, and it starts again with the same time); by Jensen's inequality this
+    is a lower bound if ``d`` is a mean. The most reliable machine and the fastest one are taken for all.
     """
     rule, total = scenario.losses or LossRule(), 0.0
     for each in scenario.classes:
@@ -98,11 +98,12 @@ def _killed(scenario: Scenario) -> float:
 
 
 def _outputs(tasks: int, gone: float, held: float, of_vm: int) -> float:
-    """Return the logarithm of how often outputs of a stage are made anew, roughly, before all are there at once.
+    """Return the logarithm of the approximate number of times that outputs of a stage are made before all exist at
+    once.
 
-    While tasks end at their rate and outputs go with their machines, ``held`` outputs are there on average: all are
-    with the chance of a Poisson number to be so large (Chernoff's bound of it), or, where a machine with ``of_vm``
-    slots holds many, with that of no loss in the work of the stage; the likelier one counts.
+    While tasks end at their rate and outputs are lost with their machines, ``held`` outputs exist on average. All exist
+    with the probability that a Poisson number is so large (Chernoff's bound), or, if a machine with ``of_vm`` slots
+    holds many, with that of no failure during the work of the stage; the larger one counts.
     """
     if held >= tasks:
         return 0.0
@@ -110,10 +111,10 @@ def _outputs(tasks: int, gone: float, held: float, of_vm: int) -> float:
 
 
 def _losses(scenario: Scenario) -> float:
-    """How many losses a run draws.
+    """Return the expected number of machine failures in a run.
 
-    A machine that goes at the rate ``r`` and is replaced ``b`` seconds later is there for the share ``1 / (1 + r b)``
-    of the time: so much longer takes the work, unless the run ends before most machines have gone once.
+    A machine that fails at the rate ``r`` and is replaced ``b`` seconds later is available for the share ``1 / (1 + r
+    b)`` of the time. The work takes longer by that factor, unless the run ends before most machines have failed once.
     """
     rule = scenario.losses or LossRule()
     rates = [(each.vms, rule.rate + each.interruptions) for each in scenario.machines if not each.beside]
@@ -127,9 +128,7 @@ def _losses(scenario: Scenario) -> float:
 
 
 def _length(scenario: Scenario) -> float:
-    """Return the seconds that a run takes at the least, where nothing goes wrong: for its work, and for its jobs to
-    arrive.
-    """
+    """Return the least length of a run without faults [s]: for its work, and for its arrivals."""
     power, work = [0.0] * len(scenario.queues), [0.0] * len(scenario.queues)
     for machines in scenario.machines:
         power[machines.pool] += machines.vms * machines.slots * machines.speed
@@ -148,12 +147,12 @@ def _length(scenario: Scenario) -> float:
 
 @dataclass(frozen=True)
 class Held:
-    """A class, how many jobs of it run at once, and its whole slots: for map tasks or tasks of stages, for reduces.
+    """A class, its concurrent jobs, and its whole slots: for map tasks or tasks of stages, and for reduces.
 
-    ``per_vm``: how many of each a VM has; ``speed`` divides the work of its tasks, and it goes at the rate
-    ``interruptions``. ``machines``, where the plan says them: so many VMs with so many map and reduce slots of the
-    class each. ``node`` has a name of its own where a class is held in several places; ``name`` is the class's.
-    ``said`` is what it promises about its runs, where an estimate is not all, and ``place`` where that is written.
+    ``per_vm``: the slots of each kind of a VM; ``speed`` divides the work of its tasks, and it is lost at the rate
+    ``interruptions``. ``machines``, if the plan has them: pairs of a number of VMs and the map and reduce slots of the
+    class on each. ``node`` has another name if a class is held in several places; ``name`` is the class's. ``said`` is
+    its promise about runs beyond an estimate, and ``place`` the place of that.
     """
 
     node: Any
@@ -169,13 +168,13 @@ class Held:
 
     @property
     def promise(self) -> Promised | None:
-        """What the class's deadline promises."""
+        """The promise of the class's deadline."""
         return self.said or promised(self.node.deadline, self.node.guarantee)
 
 
 def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:
-    """Return classes that share slots: all where slots are lent, else each alone; without those that no task is known
-    of.
+    """Return groups of classes that share slots: all if slots are lent, otherwise each alone; classes without known
+    tasks are left out.
     """
     known = [each for each in held if each.users and each.node.coefficients is None]
     return [tuple(known)] if rules.work_conserving == "yes" and known else [(each,) for each in known]
@@ -184,9 +183,9 @@ def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]
 def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) -> Scenario:
     """Return a group on its slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1.
 
-    Slots stand on VMs as the plan says, else on whole ones of their own and one more for the rest, and as many users as
-    jobs run at once submit job after job. Lent slots are weighed by what the plan gives each class. Nobody is stopped
-    for others where jobs have turns instead of shares.
+    Slots are on the VMs of the plan, or on whole VMs and one more for the rest. As many users as concurrent jobs submit
+    job after job. Lent slots are weighted by the plan's slots of each class. No task is stopped for others if jobs take
+    turns instead of shares.
     """
     classes: list[Any] = []
     machines: list[Machines] = []
@@ -224,7 +223,7 @@ def _machines(held: Held, pool: int) -> Iterator[Machines]:
 
 
 def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
-    """Return one queue for a class alone, or where the oldest job of all comes first; else one each, weighed by its
+    """Return one queue for a class alone, or if the oldest job of all goes first; otherwise one each, weighted by its
     slots.
     """
     fair = rules.scheduler == "fair"
@@ -236,9 +235,9 @@ def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
 def check_scenario(
     scenario: Scenario, node: Any, simulation: Simulation | None, what_if: WhatIf
 ) -> Iterator[Diagnostic]:
-    """What can be told before anything runs: more work than slots, no machine left. ``node`` is its first class.
+    """Yield errors that are known before a run: more work than slots, no machine left. ``node`` is its first class.
 
-    Machines that go are told where they are said: in the spec, or as an option of the command.
+    Machine failures are reported at their place: in the spec, or as an option of the command.
     """
     yield from check_load(scenario, node, "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi")
     yield from check_repeats(scenario, node, simulation or Simulation())
@@ -263,7 +262,7 @@ def check_scenario(
 
 
 def check_burst(nodes: Iterable[Any], what_if: WhatIf, place: Span | None) -> Iterator[Diagnostic]:
-    """Yield an error where a command wants bursts and no class of these has arrivals: users submit one job each."""
+    """Yield an error if a command requests bursts and none of these classes has arrivals: users submit one job each."""
     if what_if.burst is None or any(node.arrivals is not None or node.submissions is not None for node in nodes):
         return
     yield error(
@@ -276,7 +275,7 @@ def check_burst(nodes: Iterable[Any], what_if: WhatIf, place: Span | None) -> It
 
 
 def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]:
-    """Yield an error where random arrivals bring more work than the slots can do; ``node`` is a class to show."""
+    """Yield an error if random arrivals bring more work than the slots can do; ``node`` is a class for the message."""
     load = max(load_of(scenario))
     if load >= 1.0:
         shown = "infinitely many times" if load == inf else f"{load:.3g} times"
@@ -291,9 +290,9 @@ def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]
 def observed_of_classes(
     groups: Sequence[Sequence[Held]], scenarios: Sequence[Scenario], seen: Sequence[Sequence[Seen]]
 ) -> dict[str, Observed]:
-    """What was seen of every class.
+    """Return the observations of every class.
 
-    Where it is held in several places: its jobs of all of them, run by run, and its mean use of their slots.
+    A class in several places has its jobs of all of them, run by run, and its mean use of their slots.
     """
     parts: dict[str, list[tuple[Held, Observed, list[tuple[float, ...]]]]] = {}
     for group, scenario, runs in zip(groups, scenarios, seen, strict=True):
@@ -318,8 +317,7 @@ def observed_of_classes(
 
 
 def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Settings) -> Iterator[Diagnostic]:
-    """What a result says of a run: classes that cannot run, promises that are not kept, and what the command says in
-    the place of the spec."""
+    """Yield the diagnostics of a run: classes that cannot run, broken promises, and options that override the spec."""
     for name, each in {each.name: each for each in held if each.users}.items():
         node = each.node
         if name in observed:
@@ -336,7 +334,7 @@ def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Setti
 
 
 def asked_for(settings: Settings) -> Iterator[Diagnostic]:
-    """Yield a note on what the command says in the place of the spec."""
+    """Yield a note on the options that override the spec."""
     said = settings.what_if.said()
     if said:
         shown = ", ".join(f"{key} = {value}" for key, value in said.items())

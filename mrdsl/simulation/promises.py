@@ -1,4 +1,4 @@
-"""Promises of deadlines: what each estimate promises, what runs showed of it, and the warnings that follow."""
+"""Promises of deadlines: the promise of each estimate, the outcome of runs, and the warnings that follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HARDLY_ANY = 0.01
 
 @dataclass(frozen=True)
 class Words:
-    """How what was seen is told: ``mean`` and ``share`` are what it is a mean and a share of, ``kind`` its unit's."""
+    """Words for observations: ``mean`` and ``share`` are the quantities, ``kind`` the kind of unit."""
 
     mean: str
     share: str
@@ -47,18 +47,18 @@ class Promised:
     level: float | None = None
 
     def judged(self, runs: Sequence[Sequence[float]]) -> Verdict:
-        """What the times in independent runs say of it, infinite for given-up jobs."""
+        """Return the verdict of the times in independent runs, infinite for jobs that were given up."""
         if self.level is None:
             return judge_mean(runs, self.limit)
         return judge_share(runs, self.limit, self.level)
 
 
 def promised(deadline: float | None, guarantee: str | None) -> Promised | None:
-    """What a deadline promises that is kept by an estimate; None where there is none.
+    """Return the promise of a deadline with an estimate, or None without a deadline.
 
-    Averages promise a mean time, and so does the upper estimate, which bounds it: of single jobs it bounds those whose
-    tasks take no longer, together and each, than the profile says, and half of all that are drawn have more to do. The
-    lower estimate leaves it possible that a job is in time: 1 % are. A percentile is a share of jobs.
+    The average promises a mean time, and so does the upper estimate, which bounds it: of single jobs it bounds those
+    whose tasks take no longer, together and each, than the profile; half of all drawn jobs have more work. The lower
+    estimate leaves it possible that a job is on time: 1 % are. A percentile is a share of jobs.
     """
     if deadline is None:
         return None
@@ -73,7 +73,9 @@ def observed_classes(
     deadlines: Sequence[float | None],
     promises: Sequence[Promised | None],
 ) -> list[Observed | None]:
-    """What runs of a scenario saw of each of its classes; ``utilisation`` is the class's part of all slot seconds."""
+    """Return the observations of each class in runs of a scenario; ``utilisation`` is the class's part of all slot
+    seconds.
+    """
     slots = sum(machines.vms * machines.slots for machines in scenario.machines)
     span = sum(run.span for run in runs)
     found = []
@@ -86,7 +88,10 @@ def observed_classes(
 def observed_of(
     runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float | None, promise: Promised | None = None
 ) -> Observed | None:
-    """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
+    """Return the observations of a class in independent runs after their warm-up, or None if no job ran.
+
+    Times of jobs that were given up are infinite.
+    """
     jobs = sum(map(len, runs))
     if not jobs:
         return None
@@ -102,7 +107,7 @@ def observed_of(
 
 
 def told_of(verdict: Verdict | None, whose: str, place: Span | None, words: Words = JOBS_TAKE) -> Iterator[Diagnostic]:
-    """Yield a warning where a promise is broken or undecided; ``place`` is where it is promised."""
+    """Yield a warning if a promise is broken or undecided; ``place`` is the place of the promise."""
     if verdict is None or verdict.outcome is Outcome.KEPT:
         return
     runs = _many(verdict.runs, "run")

@@ -1,7 +1,7 @@
-"""Who gets a free slot: the order of jobs within a queue, and the choice among queues.
+"""The allocation of free slots: the order of jobs within a queue, and the choice of a queue.
 
-Every structure finds its next job in logarithmic time and holds no more entries than there are tasks running and
-jobs waiting.
+Every structure finds its next job in logarithmic time and holds no more entries than there are running tasks and
+waiting jobs.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Claimant(Protocol):
-    """A job as an order sees it: what runs, what waits, how much may run at once.
+    """A job in an order: its running and waiting tasks, and its limit.
 
-    ``number`` is its place in the order of submission. ``stage`` changes when what was put before no longer holds;
-    ``queued`` is for the order's own notes.
+    ``number`` is its place in the order of submission. ``stage`` changes when earlier entries become stale; ``queued``
+    is for notes of the order.
     """
 
     number: int
@@ -42,36 +42,34 @@ class Order(Protocol[C]):
         """Return the job that is to get the next slot; it stays until its state changes."""
 
     def continues(self, job: C) -> bool:
-        """Return True if a job that ends a task now and has more is surely the one to get the slot; False where in
-        doubt.
-        """
+        """Return True if a job that ends a task now and has more surely gets the slot; False in doubt."""
 
     def swap(self, job: C) -> C | None:
-        """Return the job that gets the slot on which ``job`` has just ended a task; None where nobody waits.
+        """Return the job that gets the slot on which ``job`` has just ended a task, or None if no job waits.
 
-        ``job.running`` counts the ended task no more. The taker's counts are brought up to date: one task more runs,
-        one fewer waits.
+        ``job.running`` does not count the ended task any more. The counts of the new job are updated: one more task
+        runs, one fewer waits.
         """
 
     def take(self) -> C | None:
-        """Return the best job, with its counts brought up to date: it has got a slot. None where nobody waits."""
+        """Return the best job after giving it a slot, with updated counts, or None if no job waits."""
 
     def more(self, job: C, most: int) -> int:
-        """How many further slots, at most so many, the job gets that has just got one, until it is another's turn.
+        """Return the number of further slots, at most ``most``, that the job gets before another's turn.
 
-        Its counts are brought up to date.
+        Its counts are updated.
         """
 
     def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
-        """Who gets so many slots, and how many: jobs in the order in which each gets its first one.
+        """Return the jobs that get that number of slots, with their numbers, in the order of their first slot.
 
-        At least one is dealt where anybody waits, but not all where a job has got the ``room`` that it has (at least
-        1): it may then be told anew. Counts are brought up to date.
+        At least one slot is dealt if any job waits, but not all if a job has used its ``room`` (at least 1): it can
+        then be called again. Counts are updated.
         """
 
 
 class FewestRunning(Generic[C]):
-    """Fair sharing: the job with the fewest running tasks, the older one where they tie."""
+    """Fair sharing: the job with the fewest running tasks, and of equal ones the oldest."""
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, int, C]] = []
@@ -87,7 +85,7 @@ class FewestRunning(Generic[C]):
                 self._forget()
 
     def _forget(self) -> None:
-        """Drop what does not hold now, such as entries of jobs that have ended: no best job would ever meet some."""
+        """Drop stale entries, such as those of ended jobs, which would never reach the top."""
         kept = []
         for entry in self.heap:
             running, _, stage, job = entry
@@ -120,7 +118,7 @@ class FewestRunning(Generic[C]):
         return running > mine or (running == mine and number >= job.number)
 
     def swap(self, job: C) -> C | None:
-        """Return one look at the top where it is the same job's turn again; else one entry in, one replaced."""
+        """Return the job that gets the slot, with one look at the top if it is the same job's turn again."""
         heap, mine = self.heap, job.running
         waits = job.pending > 0 and mine < job.limit
         while heap:
@@ -144,9 +142,7 @@ class FewestRunning(Generic[C]):
         return job
 
     def _take(self, other: C, running: int, job: C | None) -> C:
-        """Return the top gets a slot: its entry is replaced by the next one, and the job that waits behind it
-        is noted.
-        """
+        """Give the top a slot, replace its entry by the next one, and note the job that waits after it."""
         heap, queued = self.heap, other.queued
         other.running = running + 1
         other.pending -= 1
@@ -173,7 +169,7 @@ class FewestRunning(Generic[C]):
         return None
 
     def more(self, job: C, most: int) -> int:
-        """While its own entry is at the top; all of them where nothing is noted but of this job."""
+        """Give slots while its own entry is at the top; all of them if no other job has an entry."""
         heap, count = self.heap, 0
         most = min(most, job.pending)
         if len(heap) == len(job.queued):
@@ -243,7 +239,7 @@ class OldestFirst(Generic[C]):
             heappush(self.heap, (job.number, job.stage, job))
 
     def best(self) -> C | None:
-        """Drop jobs that have nothing to start, or may not start more, until they are put again."""
+        """Return the oldest job, and drop jobs without a task to start, or at their limit, until they are put again."""
         heap = self.heap
         while heap:
             _, stage, job = heap[0]
@@ -273,12 +269,12 @@ class OldestFirst(Generic[C]):
         return best
 
     def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
-        """Return the oldest gets what it may use."""
+        """Give the oldest job the slots that it can use."""
         job = self.take()
         return [] if job is None else [(job, 1 + self.more(job, min(slots, room(job)) - 1))]
 
     def more(self, job: C, most: int) -> int:
-        """Return the oldest gets what it may use."""
+        """Give the oldest job the slots that it can use."""
         count = int(min(most, job.pending, max(job.limit - job.running, 0)))
         job.running += count
         job.pending -= count
@@ -292,7 +288,7 @@ def _number(job: Claimant) -> int:
 class Queue(Generic[C]):
     """Jobs that share a part of the slots: ``weight`` against other queues, ``minimum`` slots first, at most ``limit``.
 
-    ``limit`` is what makes a queue leave slots idle that it could use: infinite in a work-conserving cluster.
+    With ``limit`` a queue leaves slots idle that it could use; it is infinite in a work-conserving cluster.
     """
 
     __slots__ = ("limit", "minimum", "order", "running", "weight")
@@ -306,9 +302,7 @@ class Queue(Generic[C]):
 
 
 def next_queue(queues: Sequence[Queue[C]]) -> tuple[Queue[C], C] | None:
-    """Return the queue furthest below its minimum, else the one with the fewest running tasks per weight, and
-    its job.
-    """
+    """Return the queue furthest below its minimum, or the one with the fewest running tasks per weight, and its job."""
     chosen: tuple[Queue[C], C] | None = None
     least = (2, 0.0)
     for queue in queues:

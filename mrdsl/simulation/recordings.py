@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """What is wrong with the files of recorded times that classes name, and with two ways of arriving."""
+    """Yield the errors in the files of recorded times of classes, and of two kinds of arrivals in one class."""
     for part in parts_of(classes):
         if isinstance(part, Columns) and not _named(part):
             continue
@@ -75,10 +75,10 @@ def _check(source: Source, unit: float, zero: bool, span: Span | None) -> Iterat
 
 @lru_cache(maxsize=16)
 def read_times(path: Path, unit: float, zero: bool = False) -> NDArray[np.float64]:
-    """Recorded times in seconds: one positive number a line, in units of ``unit`` seconds; empty lines are skipped.
+    """Return recorded times in seconds: one positive number a line, in units of ``unit`` seconds; empty lines are
+    skipped.
 
-    ``zero``: one may be 0, as a moment may. Raises ValueError, naming the line, where one is no positive number, or
-    where there is none at all.
+    ``zero``: a time can be 0, as a moment can. Raises ValueError with the line of a wrong number, or if there is none.
     """
     import numpy as np
 

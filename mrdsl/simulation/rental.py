@@ -98,5 +98,5 @@ class MachineType:
 
 
 def started_periods(start: float, end: float, period: float) -> int:
-    """How many billing periods have started by ``end`` (one that would start exactly there has not)."""
+    """Return the number of billing periods that have started by ``end``; one that would start exactly there has not."""
     return max(int(begun((end - start) / period)), 0)

@@ -1,11 +1,11 @@
 """Random draws of the language's distributions and of spot prices: explicit streams, the same on every machine.
 
-A stream is numpy's legacy ``RandomState`` (its output is frozen by numpy's compatibility policy), keyed by the run's
-seed and by what is drawn, so that two things drawn side by side never share or disturb each other's stream.
+A stream is numpy's legacy ``RandomState`` (its output is frozen by numpy's compatibility policy), with a key of the
+run's seed and the drawn item, so that draws of two items are independent.
 
-Spot prices are a step function of time that a simulation walks forward. A process gives the price now and the moment of
-its next move; ``advance`` walks one move on. Prices are in money per second of one VM. The marginal model is a mixture
-of Gaussians (Javadi et al. 2011, as Vishal 2015, 4.4, takes it).
+Spot prices are a step function of time that a simulation follows. A process gives the current price and the time of its
+next change; ``advance`` makes one step. Prices are in money per second of one VM. The marginal model is a mixture of
+Gaussians (Javadi et al. 2011, as in Vishal 2015, 4.4).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def stream(seed: int, *place: object) -> np.random.RandomState:
 
 
 def stream_again(random: np.random.RandomState, seed: int, *place: object) -> np.random.RandomState:
-    """Return the same as :func:`stream`, in the place of one that nobody draws from any more.
+    """Return the same stream as :func:`stream`, in place of one that is not used any more.
 
-    A new one takes numpy ten times as long: before it is keyed it is seeded from the machine's own entropy.
+    A new one takes numpy ten times as long: it is seeded from the entropy of the machine before it gets its key.
     """
     random.seed(_key(seed, place))
     return random
@@ -51,9 +51,9 @@ def _key(seed: int, place: tuple[object, ...]) -> list[int]:
 def draws(
     value: Distribution | float, random: np.random.RandomState, count: int, low: float = -inf, high: float = inf
 ) -> NDArray[np.float64]:
-    """``count`` values; a plain number is itself, and values outside [low, high] are drawn again.
+    """Return ``count`` values; a plain number is itself, and values outside [low, high] are drawn again.
 
-    A mixture's values are positive, as the language says. Raises ValueError where the interval is hardly ever hit.
+    Values of a mixture are positive. Raises ValueError if the interval is hardly ever hit.
     """
     if not isinstance(value, Distribution):
         return np.full(count, float(value))
@@ -80,9 +80,9 @@ def series(
 
 
 def sample(random: np.random.RandomState, name: str, parameters: tuple[Any, ...], count: int) -> NDArray[np.float64]:
-    """``count`` values of one of the language's distributions, as they come: nothing is drawn again.
+    """Return ``count`` values of one of the language's distributions, without drawing any again.
 
-    ``name`` and ``parameters`` are as in :class:`Distribution`. Raises ValueError for a name that there is not.
+    ``name`` and ``parameters`` are as in :class:`Distribution`. Raises ValueError for an unknown name.
     """
     p = parameters
     match name:
@@ -139,7 +139,7 @@ class ConstantPrice:
 
 
 class DrawnPrice:
-    """Prices drawn independently of each other from one distribution, one every so many seconds."""
+    """Independent prices from one distribution, one per interval."""
 
     def __init__(self, distribution: Distribution, every: float, random: np.random.RandomState) -> None:
         self._distribution = distribution
@@ -214,7 +214,7 @@ class PricePath:
 
 
 def path(process: PriceProcess, until: float) -> PricePath:
-    """Walk a process up to a time and writes down where it went."""
+    """Follow a process up to a time and return its path."""
     times, prices = [0.0], [process.current]
     for time in _moves(process, until):
         times.append(time)

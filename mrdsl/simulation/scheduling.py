@@ -1,19 +1,20 @@
 """Deadline jobs on rented VMs, event by event: arrivals, tasks, spot prices, evictions, billing.
 
-The simulation owns time, machines, tasks and the bill; a :class:`Policy` decides which slots a job's tasks take and
-which VMs are rented. What is alike is counted: a :class:`~mrdsl.simulation.fleet.Piece` stands for all slots that run
-the same tasks over the same stretch, so that the number of events follows the decisions, not the tasks. Jobs are read
-as they arrive and forgotten when they end.
+The simulation owns time, machines, tasks and the bill. A :class:`Policy` chooses the slots of tasks and the VMs to
+rent. Equal items are counted: a :class:`~mrdsl.simulation.fleet.Piece` is all slots that run the same tasks over the
+same interval, so that the number of events follows the decisions, not the tasks. Jobs are read as they arrive and
+dropped when they end.
 
-Rules (Vishal 2015, 4.2-4.4, where it says; our choice where it is silent):
+Rules (from Vishal 2015, 4.2-4.4, or our choice if the thesis has none):
 
 * A reduce task shuffles after its job's last map task has ended, as (3.13) adds the times up; it takes its slot then.
-* A VM whose slots are all free at the end of a billing period is given back; else it is paid for another period.
-* A spot VM pays, for every period started, the market price at the period's start. Where the market rises above its
-  bid it is taken away: running tasks are lost and run again, finished ones keep their results. The period that is
-  broken off is not paid (EC2 did not charge it; the thesis does not say), or is, where the machine type says so.
-* At one moment, ends of tasks come first, then price moves, ends of billing periods, arrivals, and the policy's clock.
-  The policy hears of a phase, a loss or an arrival once all that happens of its kind at that moment has happened.
+* A VM whose slots are all free at the end of a billing period is returned; otherwise it is paid for another period.
+* A spot VM pays, for every started period, the market price at the start of the period. If the market rises above its
+  bid it is taken away: running tasks are lost and run again, finished ones keep their results. The interrupted period
+  is not paid (EC2 did not charge it; the thesis has no rule), or is, if the machine type sets that.
+* At one moment, ends of tasks come first, then price changes, ends of billing periods, arrivals, and the policy's
+    clock.
+  The policy is called for phases, losses or arrivals after all those of one moment have happened.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class JobRun:
 
 
 class Policy(Protocol):
-    """What decides. Every call may place tasks (:meth:`Simulation.place`) and rent VMs (:meth:`Simulation.rent`)."""
+    """A policy. Every call can place tasks (:meth:`Simulation.place`) and rent VMs (:meth:`Simulation.rent`)."""
 
     def ready(self, sim: Simulation, run: JobRun) -> None:
         """Tasks of a phase wait for slots: a new job's map tasks, or the reduce tasks after the last map task."""
@@ -67,7 +68,7 @@ class Policy(Protocol):
         """An eviction has put tasks of the job back."""
 
     def decide(self, sim: Simulation) -> None:
-        """All ends of tasks (or losses, or arrivals) of one moment have been told: what waits may be served."""
+        """Serve waiting tasks after all ends of tasks, losses or arrivals of one moment."""
 
     def clock(self, sim: Simulation) -> None:
         """The moment that the policy asked for with :meth:`Simulation.call_at`."""
@@ -75,7 +76,7 @@ class Policy(Protocol):
 
 @dataclass(slots=True)
 class Observed:
-    """What a run showed. ``busy_seconds`` counts slots at work, lost work included; ``end`` is the last finish."""
+    """Observations of a run. ``busy_seconds`` counts busy slots, lost work included; ``end`` is the last finish."""
 
     jobs: int = 0
     tardy: int = 0
@@ -120,7 +121,7 @@ class Simulation:
         self._handlers = (self._piece_ends, self._price_moves, self._period_ends, self._job_arrives, self._clock_rings)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Observed:
-        """Run until every job has ended, or until ``stop`` says so (then ``complete`` is False)."""
+        """Run until every job has ended, or ``stop`` returns True (then ``complete`` is False)."""
         self._next_arrival()
         self.seen.start = self._heap[0][0] if self._heap else 0.0
         if self.prices is not None:
@@ -178,7 +179,7 @@ class Simulation:
             )
 
     def rent(self, count: int, bid: float | None) -> Cohort:
-        """Rents so many VMs now, on demand or, with a bid of at least the market price, on the spot market."""
+        """Rent that number of VMs now, on demand or, with a bid of at least the market price, on the spot market."""
         if bid is not None and (self.prices is None or bid < self.prices.current):
             raise ValueError(f"a bid of {bid} gets no machine")
         spot = bid is not None
@@ -206,7 +207,7 @@ class Simulation:
         self._push(max(time, self.now), CLOCK, what)
 
     def period_end(self, cohort: Cohort) -> float:
-        """When the period that runs now ends for a cohort."""
+        """Return the end of the current period of a cohort."""
         periods = (self.now - cohort.started) // self.machine.billing + 1
         return cohort.started + periods * self.machine.billing
 

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What a command says of a simulation in the place of the spec; None where it says nothing."""
+    """Options of a command that override the simulation settings of the spec; None for those that are not given."""
 
     slowstart: float | None = None
     stragglers: tuple[float, float] | None = None
@@ -16,11 +16,11 @@ class WhatIf:
     burst: int | None = None
 
     def but(self, other: WhatIf) -> WhatIf:
-        """What ``other`` says, and this where it says nothing."""
+        """Return these options, overridden by those of ``other``."""
         return replace(self, **{f.name: said for f in fields(other) if (said := getattr(other, f.name)) is not None})
 
     def said(self) -> dict[str, Any]:
-        """What is said, as a result shows it."""
+        """Return the given options for a result."""
         shown = {"share": self.stragglers[0], "factor": self.stragglers[1]} if self.stragglers else None
         found = {"slowstart": self.slowstart, "stragglers": shown, "lose": self.lose, "burst": self.burst}
         return {key: value for key, value in found.items() if value is not None}
@@ -36,7 +36,7 @@ RUNS = 10
 class Settings:
     """``runs`` independent runs of ``jobs`` completed jobs per user (None: the spec's), from a seed, in ``processes``.
 
-    Nothing that is seen depends on the number of processes.
+    Observations do not depend on the number of processes.
     """
 
     runs: int = RUNS

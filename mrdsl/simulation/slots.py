@@ -1,12 +1,12 @@
 """Fast makespans of many orders at once, at task and slot level, equal to :mod:`mrdsl.simulation.waves`.
 
-A machine is a row of times at which its slots fall free, one row per order. Giving ``n`` tasks of length ``p`` to
-slots that are free from ``b`` on takes the ``n`` smallest of the starts ``b_i + k p``. Written as
-``b_i = z_i p + f_i``, whole levels below some level ``Z`` are filled in every slot, and the rest goes to the slots of
-least ``f`` at ``Z``; with the ``b_i`` sorted, ``Z`` has a closed form. So a phase costs a few array operations,
-however many tasks it has. Times are whole ticks in floats, and nothing is ever rounded.
+A machine is a row of times at which its slots become free, one row per order. If ``n`` tasks of length ``p`` go to
+slots that are free from ``b``, they take the ``n`` smallest of the starts ``b_i + k p``. With ``b_i = z_i p + f_i``,
+whole levels below some level ``Z`` are filled in every slot, and the rest goes to the slots of least ``f`` at ``Z``.
+With the ``b_i`` sorted, ``Z`` has a closed form. So a phase costs a few array operations for any number of tasks. Times
+are whole ticks in floats, and are never rounded.
 
-Where there are fewer phases than slots, slots that are free at the same time are kept as one group with a count.
+If there are fewer phases than slots, slots that are free at the same time are one group with a count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BLOCK = 2**15
 
 
 class Phases(Protocol):
-    """What the evaluation reads of a batch: arrays of shape (n,), times in whole ticks, at least 1."""
+    """The data of a batch for the evaluation: arrays of shape (n,), times in whole ticks, at least 1."""
 
     @property
     def map_tasks(self) -> Floats: ...
@@ -72,9 +72,9 @@ class _Slots:
         return ends
 
     def _fill(self, tasks: Floats) -> Floats:
-        """Set how many tasks each slot takes to come to the highest level that the tasks fill; give what is left.
+        """Set the number of tasks that bring each slot to the highest level that the tasks fill; return the rest.
 
-        Newton's method from above on the convex, piecewise linear number of tasks below a level.
+        It is Newton's method from above on the convex, piecewise linear number of tasks below a level.
         """
         level, fill = self.level, self.fill
         wanted = np.maximum(tasks - 1.0, 0.0)
@@ -154,18 +154,18 @@ def _machine(slots: Integers, phases: int) -> _Machine:
 
 
 def map_ends(phases: Phases, orders: Integers, slots: Integers) -> Floats:
-    """When the map phase of each entry of each row's order ends, shape of ``orders``; 0 where the row is padded.
+    """Return the end of the map phase of each entry of each row's order, shape of ``orders``; 0 for padding.
 
-    ``orders``: shape (rows, entries), jobs as indices, -1 for nothing; ``slots``: shape (rows,).
+    ``orders``: shape (rows, entries), jobs as indices, -1 for none; ``slots``: shape (rows,).
     """
     tasks, time = _entries(phases.map_tasks, phases.map_time, orders)
     return np.where(tasks > 0, _run(tasks, time, None, slots), 0.0)
 
 
 def reduce_ends(phases: Phases, orders: Integers, release: Floats, slots: Integers) -> Floats:
-    """When each entry's reduce phase ends; entries run in the given order, each not before its release.
+    """Return the end of each entry's reduce phase; entries run in the given order, each not before its release.
 
-    Same shapes as :func:`map_ends`. A job without reduce tasks ends at its release.
+    The shapes are those of :func:`map_ends`. A job without reduce tasks ends at its release.
     """
     tasks, time = _entries(phases.reduce_tasks, phases.reduce_time, orders)
     return np.where(tasks > 0, _run(tasks, time, np.where(tasks > 0, release, 0.0), slots), release)
@@ -173,7 +173,7 @@ def reduce_ends(phases: Phases, orders: Integers, release: Floats, slots: Intege
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """One list of task counts per row: ``jobs``, shape (rows, entries), -1 for nothing, and ``counts`` of each."""
+    """One list of task counts per row: ``jobs``, shape (rows, entries), -1 for none, and ``counts`` of each."""
 
     jobs: Integers
     counts: Floats
@@ -182,12 +182,12 @@ class Lists:
 def free_makespans(
     phases: Phases, maps: Lists, reduces: Lists, map_slots: int, reduce_slots: int
 ) -> tuple[Floats, Floats]:
-    """Return makespans of free lists of tasks, where a job may come up several times; and when each job's map phase
-    ends.
+    """Return makespans of free lists of tasks, in which a job can occur several times, and the end of each job's map
+    phase.
 
-    Tasks start in the sequence of their list, none before one that stands earlier. The makespans, shape (2, rows),
-    are those of the listed reduces, and of whole reduce phases as the map phases end, ties by index. The ends of the
-    map phases have shape (rows, n).
+    Tasks start in the sequence of their list, none before an earlier one. The makespans, shape (2, rows), are those of
+    the listed reduces, and of whole reduce phases in the order of the ends of map phases, ties by index. The ends of
+    the map phases have shape (rows, n).
     """
     rows = np.arange(len(maps.jobs))
     mapped = np.zeros((len(rows), len(phases.map_tasks)))
@@ -225,9 +225,7 @@ def _run(tasks: Floats, time: Floats, release: Floats | None, slots: Integers) -
 
 
 def makespans(phases: Phases, orders: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
-    """Return the makespan of each row's order on a pool of its own, shape (rows,); rows are independent of each
-    other.
-    """
+    """Return the makespan of each row's order on its own pool, shape (rows,); rows are independent of each other."""
     if not orders.shape[1]:
         return np.zeros(len(orders))
     block = max(16, BLOCK // int(max(map_slots.max(), reduce_slots.max())))

@@ -1,10 +1,10 @@
-"""Verdicts of runs of a plan on a promise: kept, broken, or that more runs are needed.
+"""Verdicts of runs of a plan on a promise: kept, broken, or undecided.
 
-A promise is kept or broken if a one-sided bound says so, which is wrong with the probability ``1 - confidence`` at
-most; in between nothing is claimed. Jobs of one run depend on each other, so the bounds go by how much runs differ, not
-by how many jobs they had. No bound knows what no run showed, such as a bad day in a thousand.
+A promise is kept or broken if a one-sided bound shows it, which is wrong with the probability ``1 - confidence`` at
+most; in between nothing is claimed. Jobs of one run depend on each other, so the bounds use the differences between
+runs, not the number of jobs. No bound covers events that no run showed, such as a bad day in a thousand.
 
-Statistics of simulated times: mean, percentiles, the share within a limit, and the precision of mean and share.
+The module also has statistics of simulated times: mean, percentiles, the share within a limit, and their precision.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Summary:
 
 
 def summarize(runs: Sequence[Sequence[float]]) -> Summary:
-    """Return one summary of what independent runs saw, each in the order of time and after its warm-up.
+    """Return one summary of independent runs, each in the order of time and after its warm-up.
 
-    With several runs the interval comes from their means, which are independent; with a single one from the means of 20
-    batches in a row, since what follows closely is alike. Raises ValueError where nothing was seen.
+    With several runs the interval uses their means, which are independent. With a single one it uses the means of 20
+    consecutive batches, since neighbors are correlated. Raises ValueError without observations.
     """
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
@@ -61,21 +61,20 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
 
 
 def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
-    """Return the share of times that are at most ``limit`` (with a slack of 1e-9 of it), and how sure it is.
+    """Return the share of times of at most ``limit`` (with a slack of 1e-9 of it), and its interval.
 
-    The interval is :func:`share_bounds` for so many jobs as :func:`alike_in` leaves; it has a width where all jobs are
-    in time. Raises ValueError where nothing was seen.
+    The interval is :func:`share_bounds` for the number of jobs that :func:`alike_in` leaves; it has a width even if all
+    jobs are on time. Raises ValueError without observations.
     """
     share, independent = within(runs, limit, TAIL)
     return Kept(share, *share_bounds(share, independent, TAIL))
 
 
 def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[float, float]:
-    """Return the share of times within a limit, and as how many independent jobs those seen count; see
-    :func:`alike_in`.
+    """Return the share of times within a limit, and the number of independent jobs that the observed ones count as.
 
-    The larger is taken of how much jobs hang together in their times and in being in time: where hardly a job is late,
-    the times tell more. Raises ValueError where nothing was seen.
+    The larger correlation is used, of times or of being on time: if hardly any job is late, the times show more. See
+    :func:`alike_in`. Raises ValueError without observations.
     """
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
@@ -88,10 +87,10 @@ def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[
 
 
 def alike_in(runs: Sequence[NDArray[np.float64]], tail: float) -> float:
-    """As how many jobs that hang together one independent job counts; at least 1.
+    """Return the number of correlated jobs that count as one independent job; at least 1.
 
-    That is by what factor the variance of the mean exceeds that of as many independent values, as the means of
-    :func:`units_of` show it, times (t/z)^2 with the quantiles at ``tail`` of Student's distribution for so few units
+    It is the factor by which the variance of the mean exceeds that of as many independent values, from the means of
+    :func:`units_of`, times (t/z)^2 with the quantiles at ``tail`` of Student's distribution for that number of units
     and of the normal one (Korn and Graubard 1998, for samples in clusters).
     """
     if not runs:
@@ -108,7 +107,9 @@ def alike_in(runs: Sequence[NDArray[np.float64]], tail: float) -> float:
 
 
 def units_of(runs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """What is independent: runs where there are 10 or more, else 20 parts of them, each of jobs in a row."""
+    """Return the independent units: runs if there are 10 or more, otherwise 20 parts of them, each of
+    consecutive jobs.
+    """
     if len(runs) >= ENOUGH_RUNS:
         return list(runs)
     each = max(1, ceil(BATCHES / len(runs)))
@@ -116,8 +117,11 @@ def units_of(runs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
 
 
 def few(units: int, tail: float) -> float:
-    """By what factor a variance known from so few units counts more: the square of Student's quantile over the normal
-    one's, at ``tail``."""
+    """Return the factor for a variance from that number of units: the square of Student's quantile over the normal
+    one's.
+
+    Both are at ``tail``.
+    """
     from scipy.special import ndtri, stdtrit
 
     return float(stdtrit(units - 1, tail) / ndtri(tail)) ** 2
@@ -167,12 +171,11 @@ MOST_RUNS = 1_000_000
 def judge_counts(
     in_time: Sequence[int], jobs: Sequence[int], level: float, confidence: float = CONFIDENCE, alike: float = 1.0
 ) -> Verdict:
-    """Return True if at least ``level`` of all jobs is in time, from how many were in each of several independent runs.
+    """Return the verdict on the share ``level`` of jobs on time, from the counts in several independent runs.
 
-    Counts alone hardly show how much jobs hang together where few are late: ``alike`` (at least 1) is as how many jobs
-    one independent job counts at the least, and :func:`judge_share` finds it from the times, where they are there.
-    A single run, which says nothing of it, decides nothing. Raises ValueError where nothing was seen, or a number is
-    out of its range.
+    Counts alone hardly show correlations if few jobs are late: ``alike`` (at least 1) is the least number of jobs that
+    count as one independent job. :func:`judge_share` finds it from the times. A single run shows no correlation and
+    decides nothing. Raises ValueError without observations, or for a number out of its range.
     """
     _check(level, confidence)
     good, sizes = np.asarray(in_time, dtype=np.float64), np.asarray(jobs, dtype=np.float64)
@@ -191,12 +194,13 @@ def judge_counts(
 
 
 def judge_share(runs: Sequence[Sequence[float]], limit: float, level: float, confidence: float = CONFIDENCE) -> Verdict:
-    """Return True if at least ``level`` of all jobs takes at most ``limit`` seconds, from the times in independent
+    """Return the verdict on the share ``level`` of jobs that take at most ``limit`` seconds, from times in independent
     runs.
 
-    Times of given-up jobs are infinite. A level of 1 is broken by one late job, and kept where none was late among so
-    many that at least 99 % are in time; a level of 0, that a job may be in time at all, is kept by one that was, and
-    broken where at most 1 % can be. Raises ValueError where nothing was seen, or a number is out of its range.
+    Times of jobs that were given up are infinite. A level of 1 is broken by one late job, and kept if none was late
+    among enough jobs to show that at least 99 % are on time. A level of 0 (a job can be on time at all) is kept by one
+    such job, and broken if at most 1 % can be. Raises ValueError without observations, or for a number out of its
+    range.
     """
     _check(level, confidence)
     share, independent = within(runs, limit, confidence)
@@ -205,10 +209,9 @@ def judge_share(runs: Sequence[Sequence[float]], limit: float, level: float, con
 
 
 def judge_mean(runs: Sequence[Sequence[float]], limit: float, confidence: float = CONFIDENCE) -> Verdict:
-    """Return True if jobs take at most ``limit`` seconds on average, by Student's bounds on the means of independent
-    runs.
+    """Return the verdict on a mean of at most ``limit`` seconds, by Student's bounds on the means of independent runs.
 
-    A job that is given up never ends, and breaks the promise. Raises ValueError where nothing was seen.
+    A job that is given up never ends, and breaks the promise. Raises ValueError without observations.
     """
     _check(0.5, confidence)
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
@@ -238,7 +241,7 @@ def jobs_to_show(level: float, confidence: float = CONFIDENCE) -> int:
 
 
 def confidence_of_each(confidence: float, looks: int) -> float:
-    """Return the confidence of each of so many looks at which all of them together are right (Bonferroni)."""
+    """Return the confidence of each look, for which all looks together have ``confidence`` (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / looks
 
 
@@ -260,7 +263,7 @@ def _of_share(
 
 
 def doubt_about(verdict: Verdict) -> str:
-    """Why a verdict that somebody wrote cannot be one of what stands in it; nothing where it may."""
+    """Return the reason why a saved verdict cannot follow from its numbers, or ""."""
     if not 0.5 < verdict.confidence < 1.0 or not 0 < verdict.runs <= verdict.jobs or verdict.what not in UNITS:
         return "rests on numbers that no runs give"
     if verdict.seen is None or verdict.low is None:
@@ -291,21 +294,21 @@ def _outcome_of_share(level: float, share: float, low: float, high: float) -> Ou
 
 
 def _below(wanted: float, low: float, high: float) -> Outcome:
-    """What bounds of a share say of one that must be at least ``wanted``."""
+    """Return the outcome for a share that must be at least ``wanted``, from its bounds."""
     if low >= wanted:
         return Outcome.KEPT
     return Outcome.BROKEN if high < wanted else Outcome.UNDECIDED
 
 
 def _above(wanted: float, low: float, high: float) -> Outcome:
-    """What bounds say of a number that must be at most ``wanted``."""
+    """Return the outcome for a number that must be at most ``wanted``, from its bounds."""
     if high <= wanted:
         return Outcome.KEPT
     return Outcome.BROKEN if low > wanted else Outcome.UNDECIDED
 
 
 def _half_of_mean(runs: Sequence[np.ndarray[tuple[int], np.dtype[np.float64]]], confidence: float) -> float:
-    """How far below and above the mean its one-sided bounds lie; infinite for fewer than two units."""
+    """Return the distance of the one-sided bounds from the mean; infinite for fewer than two units."""
     from scipy.special import stdtrit
 
     units = units_of(runs)

@@ -1,8 +1,8 @@
-"""Counted simulation of tasks on slots: the one judge of every makespan, wave by wave.
+"""Counted simulation of tasks on slots, wave by wave: the reference for every makespan.
 
-Within a pool, a map slot that falls free takes the next task of the first job in the order that has one left; a
-reduce slot takes a task of the job whose map phase ended first (ties: the order). Tasks do not move between pools
-and are not interrupted. Alike tasks that start together are one :class:`Wave`.
+Within a pool, a map slot that becomes free takes the next task of the first job in the order that has one left. A
+reduce slot takes a task of the job whose map phase ended first (ties: the order). Tasks do not move between pools and
+are not interrupted. Equal tasks that start together are one :class:`Wave`.
 """
 
 from __future__ import annotations

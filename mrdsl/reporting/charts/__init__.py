@@ -1,6 +1,6 @@
-"""The charts of :mod:`mrdsl.core.charts` drawn: by Altair as Vega-Lite, by vl-convert as SVG and PNG (extra `report`).
+"""Drawings of :mod:`mrdsl.core.charts`: by Altair as Vega-Lite, by vl-convert as SVG and PNG (extra `report`).
 
-Nothing is loaded before something is drawn.
+The libraries are loaded at the first drawing.
 """
 
 from mrdsl.reporting.charts.rendering import png, specification, svg

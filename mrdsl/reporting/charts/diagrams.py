@@ -44,7 +44,7 @@ def levels(bars: Sequence[Bar]) -> list[tuple[Bar, int]]:
 
 
 def draw_gantt(chart: GanttChart) -> Any:
-    """Return lanes in order of appearance; bars of one lane that overlap stand below each other within it."""
+    """Draw lanes in order of appearance; overlapping bars of one lane are below each other within it."""
     unit, unit_name = time_unit(max((bar.end for bar in chart.bars), default=1.0))
     rows = [_row(bar, level, unit) for bar, level in levels(chart.bars)]
     lanes = {lane: place for place, lane in enumerate(dict.fromkeys(row["lane"] for row in rows))}
@@ -107,9 +107,10 @@ _SWEEPS = 8
 
 
 def layers(graph: Graph) -> list[list[str]]:
-    """Return the keys in layers, each ordered by the average place of its neighbours, swept to and fro (barycentres).
+    """Return the keys in layers, each ordered by the average place of its neighbors, swept back and forth
+    (barycenters).
 
-    Raises ValueError where the edges form a cycle and KeyError where one names an unknown node.
+    Raises ValueError if the edges form a cycle and KeyError if one names an unknown node.
     """
     net = nx.DiGraph()
     net.add_nodes_from(node.key for node in graph.nodes)
@@ -230,5 +231,5 @@ def _width(node: GraphNode) -> float:
 
 
 def _shortened(text: str, room: int) -> str:
-    """Return the text, cut with an ellipsis where it would not fit."""
+    """Return the text, cut with an ellipsis if it does not fit."""
     return text if len(text) <= room else f"{text[: max(1, room - 1)]}…"

@@ -24,7 +24,7 @@ _TIME_UNITS = tuple((UNITS[name].factor, name) for name in ("s", "min", "h", "d"
 
 
 def chart_of(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a chart over rows of plain values; what is no finite number is left out of its row."""
+    """Return a chart over rows of plain values; numbers that are not finite are left out of their row."""
     return alt.Chart(alt.Data(values=[{key: _plain(value) for key, value in row.items()} for row in rows]))
 
 
@@ -63,10 +63,10 @@ def zoom(*encodings: str) -> Any:
 
 
 def titled(text: str) -> str | None:
-    """Return the title of an axis or of a tooltip's line.
+    """Return the title of an axis or of a line of a tooltip.
 
-    Vega-Lite writes it into expressions, where a quote or a backslash could end the text or stand for a sign that must
-    not be shown: signs that look like them stand in their place.
+    Vega-Lite writes it into expressions, in which a quote or a backslash could end the text or hide a character:
+    similar characters replace them.
     """
     return printable(text).translate(_HARMLESS) or None
 
@@ -87,7 +87,7 @@ def starts_at_zero(values: Sequence[float]) -> bool:
 
 
 def time_unit(longest: float) -> tuple[float, str]:
-    """Seconds per unit and the unit's name that suit an axis of so many seconds."""
+    """Return the seconds per unit and the name of the unit that suit an axis of that many seconds."""
     return next((unit for unit in reversed(_TIME_UNITS) if longest >= 3 * unit[0]), _TIME_UNITS[0])
 
 

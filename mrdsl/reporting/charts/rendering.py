@@ -17,7 +17,7 @@ from mrdsl.reporting.charts.theme import GROUNDS, configuration
 
 
 def require() -> None:
-    """Raise MrdslError ``missing-extra`` (exit code 3) where the libraries of the extra `report` lack."""
+    """Raise MrdslError ``missing-extra`` (exit code 3) if a library of the extra `report` is missing."""
     try:
         import altair  # noqa: F401
         import jinja2  # noqa: F401
@@ -29,7 +29,7 @@ def require() -> None:
 
 
 def specification(chart: Chart, titled: bool = True) -> dict[str, Any]:
-    """Return the chart as Vega-Lite, plain JSON values without a look of its own; without a title unless ``titled``."""
+    """Return the chart as Vega-Lite, plain JSON values without a theme; without a title unless ``titled``."""
     require()
     from mrdsl.reporting.charts import diagrams, drawing
 

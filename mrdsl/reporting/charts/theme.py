@@ -1,7 +1,7 @@
-"""Colours and fonts of charts and pages, on light and on dark ground.
+"""Colors and fonts of charts and pages, for light and dark backgrounds.
 
-White text on each colour of the palette has a contrast of 4.5 at least, each colour has 3 on either ground, and text on
-its ground 4.5 (WCAG 2.2, 1.4.3 and 1.4.11); tests compute it.
+White text on each color of the palette has a contrast of 4.5 at least, each color has 3 on either background, and text
+on its background 4.5 (WCAG 2.2, 1.4.3 and 1.4.11); tests compute it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIMIT = PALETTE[3]
 
 @dataclass(frozen=True)
 class Ground:
-    """The colours of a page: the paper, text, text that stands back, lines of grids and tables, links, marked lines."""
+    """The colors of a page: the paper, text, secondary text, lines of grids and tables, links, marked lines."""
 
     paper: str
     ink: str

@@ -1,7 +1,7 @@
-"""One class alone on alike slots where nothing goes wrong: the same run as ``Engine``'s, at a part of its cost.
+"""One class alone on equal slots without faults: the same run as ``Engine``'s, at a fraction of its cost.
 
-That is what searches for promised plans run again and again. Every task has a time of its own, so that hardly two end
-at one moment: there are no cohorts, no slots by name, and no record.
+Searches for percentile guarantees run it repeatedly. Every task has its own time, so that two hardly ever end at the
+same moment: there are no cohorts, no named slots, and no record.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ FEW = 256
 
 
 class AlonePool:
-    """A pool: how many of its slots are ``idle``, and the jobs that wait for one.
+    """A pool: the number of its ``idle`` slots, and the jobs that wait for one.
 
-    ``step`` is 1 where jobs have alike shares, 0 where the oldest goes first. ``waiting`` has an entry (rank, number,
-    part) for every job that waits, and some that hold no more: of another rank, or of jobs that do not wait. So many
-    as ``most`` are not looked at.
+    ``step`` is 1 if jobs have equal shares, 0 if the oldest goes first. ``waiting`` has an entry (rank, number, part)
+    for every job that waits, and stale ones: of another rank, or of jobs that do not wait. Up to ``most`` entries are
+    not searched for stale ones.
     """
 
     __slots__ = ("idle", "most", "step", "waiting")
@@ -54,7 +54,7 @@ class AlonePool:
         return None
 
     def take(self, part: Part, count: int = 1) -> None:
-        """The first job gets so many slots."""
+        """Give the first job that number of slots."""
         part.pending -= count
         rank = part.rank
         part.rank = after = rank + self.step * count
@@ -67,7 +67,7 @@ class AlonePool:
                 heappop(self.waiting)
 
     def forget(self) -> None:
-        """Drop entries that hold no more, where many may: of ended jobs none might ever come to the top."""
+        """Drop stale entries if there can be many: those of ended jobs might never reach the top."""
         if len(self.waiting) > self.most:
             kept = []
             for entry in self.waiting:
@@ -82,9 +82,10 @@ class AlonePool:
 
 
 class Part:
-    """A job in one pool, where ``pending`` tasks wait, of the stages in ``ready``.
+    """A job in one pool with ``pending`` waiting tasks of the stages in ``ready``.
 
-    The lower ``rank`` goes first, then the older job: the number of its tasks that run, or 0 where age alone counts.
+    The lowest ``rank`` goes first, then the oldest job. The rank is the number of running tasks, or 0 if only age
+    counts.
     """
 
     __slots__ = ("noted", "number", "pending", "pool", "rank", "ready")
@@ -97,7 +98,8 @@ class Part:
 
 
 class AloneStage:
-    """A job's stage, of which ``begun`` tasks have started and ``left`` have not ended; it waits for so many others.
+    """A stage of a job: ``begun`` tasks have started and ``left`` have not ended; it also waits for a number of other
+    stages.
 
     ``first`` are the times of tasks that start before any of the stage has ended, ``later`` those of the others.
     """
@@ -135,9 +137,9 @@ class AloneJob:
 
 
 class AloneEngine:
-    """A run of one class; :class:`~mrdsl.simulation.engine.engine.Engine` says what it tells and is told.
+    """A run of one class, with the interface of :class:`~mrdsl.simulation.engine.engine.Engine`.
 
-    ``slots``: how many each pool has, all of one ``speed``, and whether its jobs have alike shares.
+    ``slots``: the slots of each pool, all of one ``speed``, and True if its jobs have equal shares.
     """
 
     def __init__(
@@ -163,7 +165,7 @@ class AloneEngine:
         return [self.work]
 
     def run(self) -> None:
-        """Run until nothing is left to do."""
+        """Run until no event is left."""
         events = self.events
         self._expect(next(self.arrivals, None), awaited=True)
         while events:
@@ -184,7 +186,7 @@ class AloneEngine:
                 self._deal()
 
     def stop(self) -> None:
-        """End the run after the present event; what runs counts as work until now."""
+        """End the run after the present event; running tasks count as work until now."""
         self.work -= sum(time - self.now for time, _, thing in self.events if thing.__class__ is AloneStage)
         self.events.clear()
         self.arrivals = iter(())
@@ -192,9 +194,9 @@ class AloneEngine:
         self.changed = False
 
     def _hand_on(self, now: float, stage: AloneStage) -> bool:
-        """Return the usual case: a task has ended, and its slot goes to the next one, of whatever job, or is idle.
+        """Handle the usual case: a task has ended, and its slot goes to the next one of any job, or is idle.
 
-        False, and nothing is changed, at the end of a stage, and where something else happens at the same moment.
+        Return False without a change at the end of a stage, and if another event happens at the same moment.
         """
         events = self.events
         count = len(events)

@@ -1,6 +1,6 @@
-"""A second look at a run of the engine: its record against the rules that every run must keep.
+"""An audit of a run of the engine: its record is checked against the rules of every run.
 
-It builds on nothing of the engine but the record, so that a mistake in the counting shows.
+It uses only the record of the engine, so that errors in the counts show.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def audit(
     ended: Mapping[int, tuple[int, bool]],
     losses: Sequence[Loss] = (),
 ) -> list[str]:
-    """What is wrong with a run, in words; nothing where every rule is kept.
+    """Return the errors of a run, in words; empty if it obeys every rule.
 
-    ``ended`` maps each job that has ended to its class and whether it was given up. Checked: no slot runs two tasks at
-    once, none runs on a machine of another pool or one that is gone; every task of a job that was not given up is done
-    once, and again only after its machine went with its output; no task works before all those have ended that its
-    stage comes after (it may hold a slot, where the stage starts early).
+    ``ended`` maps each ended job to its class and True if it was given up. The rules: no slot runs two tasks at once,
+    and no task runs on a machine of another pool or a lost one. Every task of a job that was not given up is done once,
+    and again only after its machine was lost with its output. No task works before the end of all stages that its stage
+    comes after (it can hold a slot if the stage starts early).
     """
     attempts = sorted(record, key=lambda each: (each.start, each.end))
     return [

@@ -1,7 +1,7 @@
-"""Draws of task times: the nth job of a class has the same times in every run of one seed, whatever else runs.
+"""Draws of task times: the nth job of a class has the same times in every run of one seed, independent of other jobs.
 
-So two clusters, or two schedulers, are compared on the same jobs (common random numbers). A sampler draws many times at
-once and knows their mean.
+So two clusters, or two schedulers, are compared with the same jobs (common random numbers). A sampler draws many times
+at once and knows their mean.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CHUNK = 4096
 
 @dataclass(frozen=True, slots=True)
 class TaskTimes:
-    """How long the tasks of one stage take [s]: work, which a machine's speed divides, and the network's part.
+    """Times of the tasks of one stage [s]: work, which the speed of a machine divides, and the time of the network.
 
     ``first`` is the shuffle of tasks that start before any of their stage has ended, ``shuffle`` that of later ones;
-    None for stages that fetch nothing. ``slow`` multiplies all that an attempt takes, its shuffle included; None if no
+    None for stages without a shuffle. ``slow`` multiplies the whole time of an attempt with its shuffle; None if no
     attempt is slow.
     """
 
@@ -82,9 +82,9 @@ class _Series:
 
 
 class StreamDraws:
-    """Times drawn from streams of their own for every class, stage and purpose.
+    """Times drawn from a separate stream for every class, stage and purpose.
 
-    ``stream`` gives the stream of a place: (what, class, stage). Lucks are drawn only where attempts may ``fail``.
+    ``stream`` gives the stream of a place: (what, class, stage). Lucks are drawn only if attempts can ``fail``.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ def _equal(values: list[float] | None) -> bool:
 
 @dataclass(frozen=True)
 class Spread:
-    """Between ``least`` and ``longest``: ``least + (longest - least) U^p`` with the mean ``avg``.
+    """Times between ``least`` and ``longest``: ``least + (longest - least) U^p`` with the mean ``avg``.
 
-    ``p = (longest - avg) / (avg - least)``; the uniform distribution where the average lies midway. All equal to
-    ``avg`` where the average is at either end, which leaves no other choice.
+    ``p = (longest - avg) / (avg - least)``: the uniform distribution if the average is the middle. If the average is at
+    either end, all times equal it.
     """
 
     least: float
@@ -190,10 +190,10 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Lognormal:
-    """Lognormal with the mean ``avg``; ``longest`` is what the longest of ``tasks`` tasks is expected to rank at.
+    """Lognormal times with the mean ``avg``; ``longest`` is the expected rank of the longest of ``tasks`` tasks.
 
     With the standard normal's quantile z at ``tasks / (tasks + 1)``, the deviation s of the logarithm solves
-    ``ln(longest / avg) = z s - s^2 / 2``; where the ratio is beyond what a lognormal reaches there, s = z.
+    ``ln(longest / avg) = z s - s^2 / 2``. If the ratio is beyond the range of a lognormal, s = z.
     """
 
     avg: float
@@ -261,7 +261,7 @@ def sampler(distribution: str, least: float, avg: float, longest: float, tasks: 
 
 
 def mean_of(times: Sampler) -> float:
-    """Return the mean of what a sampler of this module draws."""
+    """Return the mean of the times that a sampler of this module draws."""
     return float(getattr(times, "mean"))  # noqa: B009
 
 
@@ -281,7 +281,7 @@ def _mean_slowdown(times: TaskTimes) -> float:
 
 
 def slowdown(share: float, factor: float) -> Sampler:
-    """Return factors of attempts: ``factor`` for a ``share`` of them, else 1."""
+    """Return factors of attempts: ``factor`` for a ``share`` of them, 1 for the others."""
     return Straggling(Spread(1.0, 1.0, 1.0), share, factor)
 
 

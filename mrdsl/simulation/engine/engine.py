@@ -1,8 +1,8 @@
-"""The event loop: tasks take slots and end, and what was idle or freed is given out again.
+"""The event loop: tasks take slots and end, and idle or freed slots are given out again.
 
-Equal times are settled by order of creation, and slots are given out once everything that happens at one moment has
-happened. Equal tasks of one job that start together are one event; elsewhere a task is one event. Memory grows with the
-jobs that are there and the tasks that run.
+The order of creation settles equal times, and slots are given out after everything that happens at one moment. Equal
+tasks of one job that start together are one event; otherwise a task is one event. Memory grows with the present jobs
+and the running tasks.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ MANY = 4
 
 
 class Engine(Flow):
-    """One run in which nothing goes wrong; :class:`~mrdsl.simulation.engine.faults.FaultyEngine` knows the rest.
+    """One run without faults; :class:`~mrdsl.simulation.engine.faults.FaultyEngine` adds them.
 
-    ``arrivals`` come by time and are read one ahead. ``completed(job, now)`` is called when a job ends and may give the
-    next one of the same user. ``record`` is told of every attempt when it ends. ``busy`` are the slot seconds of every
-    class, those of running tasks to their ends included. With ``masters`` every job holds one more slot from its first
+    ``arrivals`` are in order of time and read one ahead. ``completed(job, now)`` is called when a job ends and can
+    return the next job of the same user. ``record`` gets every attempt when it ends. ``busy`` are the slot seconds of
+    every class, including running tasks to their ends. With ``masters`` every job holds one more slot from its first
     task to its end, as YARN's application masters do; there must be more slots than jobs.
     """
 
     def run(self, until: float = inf) -> None:
-        """Run until nothing is left to do or the next event lies beyond ``until``; may be called again."""
+        """Run until no event is left or the next one is after ``until``; it can be called again."""
         if not self.begun:
             self.begun = True
             self._begin()
@@ -58,7 +58,7 @@ class Engine(Flow):
                 self._dispatch_all()
 
     def stop(self) -> None:
-        """End the run after the present event; ``busy`` then counts what was done until now."""
+        """End the run after the present event; ``busy`` then counts the work until now."""
         for time, _, code, thing in self.events:
             if code == TASK and not thing.dead:
                 self.busy[thing.run.job.kind] -= thing.count * (time - self.now)
@@ -73,10 +73,10 @@ class Engine(Flow):
         self._expect(next(self.arrivals, None), ARRIVAL)
 
     def _hand_on(self, now: float, task: Running) -> bool:
-        """Return the usual case at small cost: a task has ended, and its slot goes to the next one, of whatever job.
+        """Handle the usual case at small cost: a task has ended, and its slot goes to the next one of any job.
 
-        Where slots are idle, or nobody waits, it stays idle. False, and nothing is changed, where anything is unusual:
-        something else at the same moment, the end of a stage, or a job that waits at its own limit.
+        The slot stays idle if slots are idle or no job waits. Return False without a change in unusual cases: another
+        event at the same moment, the end of a stage, or a job that waits at its own limit.
         """
         run, events = task.run, self.events
         presence = run.presence
@@ -131,7 +131,7 @@ class Engine(Flow):
         return True
 
     def _leave(self, now: float, task: Running) -> bool:
-        """Tasks have ended, and nobody waits for their slots."""
+        """End tasks whose slots no job waits for."""
         run, count, free = task.run, task.count, self.free[task.group]
         presence = run.presence
         if task.later:
@@ -177,7 +177,7 @@ class Engine(Flow):
             self._dispatch(pool)
 
     def _dispatch_plain(self, pool: Pool) -> None:
-        """The same where one queue without a limit has the pool, and nobody asks for single tasks."""
+        """Dispatch slots if one queue without a limit has the pool, and single tasks are not needed."""
         queue, free = pool.queues[0], self.free
         order = queue.order
         for group in pool.groups:
@@ -199,7 +199,7 @@ class Engine(Flow):
                     self._hand_out(taker, group, count)
 
     def _hand_out(self, presence: Presence, group: int, count: int) -> None:
-        """Start so many tasks of a job's first stage that has some."""
+        """Start that number of tasks of a job's first stage that has some."""
         run = presence.ready[0]
         assert run.block is not None
         if run.block.equal:
@@ -216,7 +216,7 @@ class Engine(Flow):
                 self._look_at_children(run)
 
     def _start_each(self, run: StageRun, group: int, count: int) -> None:
-        """Each task ends at a time of its own; of those that start together the first end alone is an event."""
+        """Start tasks that end at different times; of those that start together only the first end is an event."""
         free, first = self.free[group], run.begun
         if count == 1 or run.waiting:
             for index in range(first, first + count):
@@ -289,7 +289,7 @@ class Engine(Flow):
                     break
 
     def _start(self, presence: Presence, run: StageRun, group: int) -> None:
-        """Start the next task of a stage; it joins what has started at this moment where they are equal."""
+        """Start the next task of a stage; it joins an equal one that started at this moment."""
         block = run.block
         assert block is not None
         task = self.together.get((id(run), group)) if block.equal else None
@@ -367,6 +367,6 @@ class Engine(Flow):
 
 
 def _alike(presence: Presence) -> int:
-    """How many tasks of a job may be handed out as one."""
+    """Return the number of tasks of a job that can be handed out as one."""
     run = presence.ready[0]
     return run.fresh if run.block is not None and run.block.equal else 1

@@ -23,7 +23,7 @@ EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one party asks: its weight, its guaranteed slots, and how many it could use."""
+    """The claim of one party: its weight, its guaranteed slots, and its demand."""
 
     weight: float
     minimum: float
@@ -31,7 +31,7 @@ class Claim:
 
 
 def fair_shares(claims: Mapping[int, Claim], slots: float) -> dict[int, float]:
-    """Weighted max-min shares within demands; minima first where they fit."""
+    """Return weighted max-min shares within demands; minima first if they fit."""
     shares = {key: min(claim.minimum, claim.demand) for key, claim in claims.items()}
     if sum(shares.values()) > slots:
         return shares
@@ -181,7 +181,7 @@ class FaultyEngine(Engine):
             self._note(task, outcome)
 
     def _kill(self, task: Running, outcome: str) -> None:
-        """Stop an attempt before its end; what it did is lost."""
+        """Stop an attempt before its end; its work is lost."""
         task.dead = True
         busy, kind = self.busy, task.run.job.kind
         if task.duration < inf:
@@ -192,7 +192,7 @@ class FaultyEngine(Engine):
         self._off(task, outcome)
 
     def _stopped(self, task: Running, outcome: str) -> None:
-        """Kills an attempt through no fault of its own: its task waits again, with the times that it had."""
+        """Stop an attempt that did not fail: its task waits again, with the same times."""
         self._kill(task, outcome)
         if not self._other_goes_on(task):
             self._put_back(task.run, Redo(task.task, None if task.redo is None else task.redo.times))
@@ -216,7 +216,7 @@ class FaultyEngine(Engine):
                     self._withdraw(child)
 
     def _withdraw(self, run: StageRun) -> None:
-        """Tasks that started early give their slots to what they wait for."""
+        """Give the slots of tasks that started early to the stages that they wait for."""
         self._close(run)
         for task in tuple(run.early):
             self._kill(task, "killed")
@@ -284,9 +284,7 @@ class FaultyEngine(Engine):
                     run.presence.ready.remove(run)
 
     def _other_goes_on(self, task: Running) -> bool:
-        """Return True if the other of two copies still runs, where one is stopped; a copy that only waits is
-        dropped.
-        """
+        """Return True if the other of two copies still runs after one is stopped; a copy that only waits is dropped."""
         self._drop_waiting(task)
         if task.twin is None:
             return False
@@ -306,7 +304,7 @@ class FaultyEngine(Engine):
         self.lose(loss)
 
     def lose(self, loss: Loss) -> None:
-        """A machine goes now; nothing happens where it is gone already."""
+        """Lose a machine now, unless it is lost already."""
         if loss.vm in self.gone:
             return
         self.gone.add(loss.vm)
@@ -338,7 +336,7 @@ class FaultyEngine(Engine):
         return found
 
     def _lose_outputs(self, job: Job, vm: int) -> None:
-        """Ended tasks whose output went with a machine run again, where a stage that needs it has not ended."""
+        """Run ended tasks again if their output was lost with a machine and an open stage needs it."""
         for run in reversed(job.runs):
             run.missing += run.outputs.pop(vm, ())
             children = [job.runs[index] for index in job.what.children[run.index]]
@@ -362,7 +360,7 @@ class FaultyEngine(Engine):
     # Shares
 
     def _claim_shares(self, pool: Pool) -> None:
-        """Kills the youngest tasks of queues (jobs, where there is one queue) above their share, for those below."""
+        """Stop the youngest tasks of queues (or jobs, if there is one queue) above their share, for those below."""
         parties = self._parties(pool)
         entitled = fair_shares({key: claim for key, (claim, _) in parties.items()}, pool.slots)
         owed = {key: min(int(entitled[key] + EPSILON), claim.demand) for key, (claim, _) in parties.items()}

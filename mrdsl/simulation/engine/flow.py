@@ -1,6 +1,6 @@
-"""How jobs go through a run: they arrive, their stages open when those before have ended, and at last they end.
+"""The flow of jobs through a run: they arrive, their stages open after earlier ones have ended, and they end.
 
-What happens on slots in between is :mod:`mrdsl.simulation.engine.engine`'s.
+:mod:`mrdsl.simulation.engine.engine` has the events on slots.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TASK, ARRIVAL, RETURN, OTHER = range(4)
 
 
 class Submission(NamedTuple):
-    """A job that is to arrive: when, of which class, and whose it is (-1: nobody's)."""
+    """A future arrival: its time, its class, and its user (-1 for none)."""
 
     time: float
     kind: int
@@ -89,7 +89,7 @@ class Flow:
         pool.slots += count
 
     def call_at(self, time: float, code: int, thing: Any) -> None:
-        """Note what is to happen at a time: with the code OTHER, a call of ``thing``."""
+        """Note an event at a time: with the code OTHER, a call of ``thing``."""
         self.sequence += 1
         heappush(self.events, (time, self.sequence, code, thing))
 

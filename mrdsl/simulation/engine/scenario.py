@@ -1,7 +1,7 @@
-"""A run of the engine as plain data: classes and who submits their jobs, machines, queues, faults, and its length.
+"""A run of the engine as plain data: classes and submitters, machines, queues, faults, and the length.
 
-A scenario can be handed to another process. Every run of it is independent of the others and depends on nothing but the
-seed, the run's number, and the scenario.
+A scenario can be sent to another process. Its runs are independent and depend only on the seed, the number of the run,
+and the scenario.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ STRETCH = 60.0
 
 @dataclass(frozen=True)
 class JobClass:
-    """Jobs of one kind, the times of their stages, and who submits them; a run sees at least ``jobs`` of them end."""
+    """Jobs of one kind, the times of their stages, and their submitters; a run sees at least ``jobs`` of them end."""
 
     kind: JobKind
     times: tuple[TaskTimes, ...]
@@ -67,7 +67,7 @@ class JobClass:
 
 @dataclass(frozen=True)
 class QueueRule:
-    """A queue of a pool: ``fair`` or the oldest job first; the rest as :class:`~mrdsl.simulation.queues.Queue` says."""
+    """A queue of a pool: ``fair`` or the oldest job first; see :class:`~mrdsl.simulation.queues.Queue`."""
 
     fair: bool = True
     weight: float = 1.0
@@ -77,9 +77,9 @@ class QueueRule:
 
 @dataclass(frozen=True)
 class LossRule:
-    """Each machine goes at random at ``rate`` a second, and another stands there ``back`` seconds later.
+    """Machines are lost at random at ``rate`` per second each, and replaced ``back`` seconds later.
 
-    ``machines`` of them go for good once every class has ended its warm-up.
+    ``machines`` of them are lost for good after the warm-up of every class.
     """
 
     rate: float = 0.0
@@ -103,7 +103,7 @@ class Scenario:
     masters: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError where machines go that may hold jobs' masters: that is not modelled."""
+        """Raise ValueError if machines with masters of jobs can be lost: that is not modeled."""
         if self.masters and self.machines_go:
             raise ValueError("machines with masters on them do not go")
 
@@ -134,8 +134,11 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one run showed: per class the completion times [s] in the order of ends, the warm-up left out, infinite for
-    jobs that were given up; slot seconds at work; and the run's length in seconds, tasks and jobs."""
+    """The observations of one run.
+
+    They are the completion times [s] per class in the order of ends, without the warm-up, and infinite for jobs that
+    were given up; busy slot seconds; and the run's length in seconds, tasks and jobs.
+    """
 
     times: tuple[tuple[float, ...], ...]
     busy: tuple[float, ...]
@@ -149,10 +152,10 @@ def run_once(scenario: Scenario, seed: int, run: int, record: Record | None = No
 
 
 def load_of(scenario: Scenario) -> list[float]:
-    """Per pool, the work that random arrivals bring over what its slots can do; at 1 and above queues grow for ever.
+    """Return the load per pool: the work of random arrivals over the capacity; at 1 and above queues grow forever.
 
-    Attempts that fail cost half of their time on average. Slots held while a task waits are not counted: a load below 1
-    does not prove that a cluster keeps up.
+    Failed attempts cost half of their time on average. Slots held while a task waits are not counted: a load below 1
+    does not prove that a cluster is fast enough.
     """
     work = [0.0] * len(scenario.queues)
     for each in scenario.classes:
@@ -231,7 +234,7 @@ class _Run:
         return AloneEngine(s.classes[0].kind, slots, speed, self._arrivals(0), draws, self._completed)
 
     def seen(self) -> Seen:
-        """Runs, and says what there was."""
+        """Run the scenario and return the observations."""
         engine = self.engine
         engine.run()
         times = tuple(tuple(ended[warm:]) for ended, warm in zip(self.ended, self.warm, strict=True))
@@ -297,7 +300,7 @@ class _Run:
 
 
 def enough_of(each: JobClass) -> int:
-    """How many jobs of a class a run sees end."""
+    """Return the number of jobs of a class that a run sees end."""
     return min(each.jobs, len(each.who.times) * each.who.burst) if isinstance(each.who, Recorded) else each.jobs
 
 

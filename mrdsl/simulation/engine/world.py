@@ -1,6 +1,6 @@
 """Input and state of the engine: stages of jobs, machines with slots and faults; and the jobs of a run.
 
-A job's state is counts of what waits and runs, and times. A task has no object before it starts.
+The state of a job is counts of waiting and running tasks, and times. A task has no object before it starts.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from mrdsl.simulation.queues import Queue
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a job: ``tasks`` alike ones in the pool of slots numbered ``pool``.
+    """One stage of a job: ``tasks`` equal ones in the pool of slots numbered ``pool``.
 
     It starts when all tasks of the stages in ``after`` (by index, all smaller than its own) have ended. With
-    ``slowstart`` below 1 its tasks may take slots as soon as that share of each such stage's tasks has ended and none
-    of them that needs the same slots waits for one; they then hold their slots until the last has ended, and shuffle
-    from there. No more than ``limit`` tasks of one job run at once in the stage's pool.
+    ``slowstart`` below 1 its tasks can take slots when that share of each such stage's tasks has ended and none of them
+    waits for the same slots. They then hold their slots until the last has ended, and shuffle from there. At most
+    ``limit`` tasks of one job run at once in the pool of the stage.
     """
 
     name: str
@@ -34,10 +34,10 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """What the jobs of one class do. ``children`` are the stages that come after each stage; ``watched``: one of them
-    may start before it has ended.
+    """The stages of the jobs of one class. ``children`` are the stages after each stage; ``watched``: one of them can
+    start early.
 
-    ``queue`` is where they stand in a pool of several queues; None: in that of the class's own number.
+    ``queue`` is their queue in a pool of several; None is the queue with the number of the class.
     """
 
     name: str
@@ -47,7 +47,7 @@ class JobKind:
     watched: tuple[bool, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Raise ValueError where a stage has no tasks or does not come after its parents."""
+        """Raise ValueError if a stage has no tasks or does not come after its parents."""
         for index, stage in enumerate(self.stages):
             if stage.tasks < 1 or any(not 0 <= parent < index for parent in stage.after):
                 raise ValueError(f"stage {stage.name} of {self.name} has no tasks or comes before its parents")
@@ -62,10 +62,11 @@ class JobKind:
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """``vms`` alike machines with ``slots`` slots each in one pool. A task's work takes 1/``speed`` of its time.
+    """``vms`` equal machines with ``slots`` slots each in one pool. The work of a task takes 1/``speed`` of its time.
 
-    ``beside``: these slots stand on the machines of the entry before, which have slots in several pools and go with all
-    of them. ``interruptions``: how often a second each of them goes at random, whatever else does.
+    ``beside``: these slots are on the machines of the previous entry, which have slots in several pools and lose all of
+    them together. ``interruptions``: the rate per second at which each of them is lost at random, independent of other
+    losses.
     """
 
     vms: int
@@ -83,18 +84,18 @@ def count_vms(machines: Sequence[Machines]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Who gets a free slot of a pool: a queue for every class, or one for all."""
+    """The queues for free slots of a pool: one for every class, or one for all."""
 
     queues: Sequence[Queue[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """Copies of tasks that take long.
+    """Copies of slow tasks.
 
-    Once the share ``quantile`` of a stage's tasks has ended, a task that has run for more than ``factor`` times the
-    median of the ended ones' times gets one copy; what ends first counts, and the other is stopped. (The rule of
-    Spark's ``spark.speculation``.)
+    After the share ``quantile`` of a stage's tasks has ended, a task that has run for more than ``factor`` times the
+    median of the ended ones' times gets one copy. The first one that ends counts, and the other is stopped. (The rule
+    of Spark's ``spark.speculation``.)
     """
 
     quantile: float = 0.75
@@ -103,12 +104,12 @@ class Speculation:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What may go wrong while tasks run.
+    """Faults of tasks.
 
-    An attempt fails with the probability ``share``, at a moment that is uniform over its time; a job is given up when
-    a task of it has failed ``retries`` + 1 times. ``patience`` is how long a queue (a job, where there is one queue)
-    waits below its share before tasks of others are killed; None: for ever. A machine that is lost takes its running
-    tasks with it and, without a ``shuffle_service``, the output of its ended tasks that is still needed.
+    An attempt fails with the probability ``share``, at a moment that is uniform over its time; a job is given up after
+    a task of it has failed ``retries`` + 1 times. ``patience`` is the time that a queue (or a job, if there is one
+    queue) waits below its share before tasks of others are stopped; None for ever. A machine that is lost loses its
+    running tasks and, without a ``shuffle_service``, the output of its ended tasks that is still needed.
     """
 
     share: float = 0.0
@@ -120,7 +121,9 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """At ``time`` the machine ``vm`` (counted through all :class:`Machines`) goes; another stands there at ``back``."""
+    """The loss of machine ``vm`` (counted through all :class:`Machines`) at ``time``; its replacement starts at
+    ``back``.
+    """
 
     time: float
     vm: int
@@ -148,7 +151,7 @@ class Attempt:
 
 @dataclass(eq=False, slots=True)
 class Presence:
-    """A job in one pool of slots: what runs there, what may start now. The orders of :mod:`queues` look at it.
+    """A job in one pool of slots: its running tasks, and those that can start. The orders of :mod:`queues` read it.
 
     ``ready`` are its stages that have tasks to start, in their order.
     """
@@ -171,14 +174,14 @@ class Presence:
 
 @dataclass(eq=False, slots=True)
 class StageRun:
-    """A job's stage on its way.
+    """The state of a stage of a job.
 
-    ``fresh`` tasks have never started (the next is number ``begun``), ``again`` wait for another attempt and ``copies``
-    for a second one beside the first; ``left`` have not ended. ``waiting`` counts parents that are not done; ``open``:
-    tasks may start; ``early`` holds those that did before all parents were done; ``watched``: a stage after this one
-    may be next to do so. The last six are kept only where faults need them: running attempts in the order of their
-    start, sorted times of ended ones, tasks ended on each VM, tasks whose output went with a VM, failures by task, and
-    the moment at which running tasks are looked at.
+    ``fresh`` tasks have never started (the next is number ``begun``), ``again`` wait for another attempt, ``copies``
+    for a second one; ``left`` have not ended. ``waiting`` counts parents that are not done; ``open``: tasks can start;
+    ``early`` holds those that did before all parents were done; ``watched``: a stage after this one may be the next to
+    do so. The last six are used only with faults: running attempts in the order of their start, sorted times of ended
+    ones, tasks ended on each VM, tasks whose output was lost with a VM, failures by task, and the moment of the next
+    check of running tasks.
     """
 
     job: Job
@@ -211,7 +214,7 @@ class StageRun:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Redo:
-    """A task that is to run once more, with times of its own (work, shuffle, luck) or, where None, those it had.
+    """A task that runs once more, with new times (work, shuffle, luck) or, if None, the old ones.
 
     ``twin`` is the attempt that it copies, if it is a copy.
     """
@@ -223,12 +226,12 @@ class Redo:
 
 @dataclass(eq=False, slots=True)
 class Running:
-    """``count`` alike tasks that hold slots of one group of machines from ``start`` and work from ``since`` on.
+    """``count`` equal tasks that hold slots of one group of machines from ``start`` and work from ``since`` on.
 
-    More than one only where nothing asks for single tasks. ``later`` are the ends of others that started with it, the
-    next one last: events that come when it is their turn; it holds their slots too. ``number`` is their place in the
-    order of starts. ``fails``: the attempt ends in a failure; ``dead``: it was stopped. ``redo`` is what it came from,
-    None for a first attempt; ``twin`` the other of two copies that run, ``copy`` a copy that waits.
+    It is more than one only if single tasks are not needed. ``later`` are the ends of others that started with it, the
+    next one last: they become events in their turn, and it holds their slots too. ``number`` is their place in the
+    order of starts. ``fails``: the attempt ends in a failure; ``dead``: it was stopped. ``redo`` is its origin, None
+    for a first attempt; ``twin`` the other of two copies that run, ``copy`` a copy that waits.
     """
 
     run: StageRun
