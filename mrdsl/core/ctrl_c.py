@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from types import FrameType
-from typing import Any
+
+TYPE_CHECKING = False  # typing is not imported for it: the handler is to be in place as early as possible
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
 
 _IMPORTING = "<frozen importlib"
 

@@ -64,6 +64,26 @@ def test_a_ctrl_c_at_any_moment_is_told(command: list[str]) -> None:
         assert "interrupted" in done.stderr + done.stdout, (moment, done.stderr)
 
 
+EARLY = """
+import __future__, os, signal, sys
+sys.argv[:] = ["mrdsl"]
+before, place = set(sys.modules), signal.signal
+def noted(number, handler):
+    signal.signal = place
+    print(*sorted(set(sys.modules) - before))
+    return place(number, handler)
+signal.signal = noted
+import mrdsl
+"""
+
+
+def test_nothing_is_loaded_before_a_ctrl_c_is_held() -> None:
+    """Whatever is imported before is interrupted in the middle, with a traceback."""
+    line = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{EARLY}"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["mrdsl", "mrdsl.core", "mrdsl.core.ctrl_c"]
+
+
 @pytest.fixture
 def handler() -> Iterator[None]:
     before, hook, trace = signal.getsignal(signal.SIGINT), sys.unraisablehook, sys.gettrace()
