@@ -116,11 +116,13 @@ Measures = Mapping[str, Sequence[float | None]]
 
 
 def performance_ratios(measures: Measures) -> dict[str, tuple[float, ...]]:
-    """``r_ps = t_ps / min over s of t_ps``, by method; infinite where a method did not solve an instance.
+    """Compute ``r_ps = t_ps / min over s of t_ps``, by method; infinite if a method did not solve an instance.
 
-    The paper's bound ``r_M`` on all ratios, which unsolved instances have there, is infinity here. Measures are at
-    least 0; where the best is 0, that is ratio 1, and everything else infinitely far from it. Raises ValueError for a
-    measure below 0, of which there are no ratios, and where methods have different numbers of instances.
+    The paper's bound ``r_M`` on all ratios, its value for unsolved instances, is infinity here. Measures are at least
+    0. If the best is 0, its ratio is 1 and all larger ones are infinite.
+
+    Raises:
+        ValueError: A measure is below 0, or methods have different numbers of instances.
     """
     columns = list(zip(*measures.values(), strict=True))
     best = [min((value for value in column if value is not None), default=None) for column in columns]

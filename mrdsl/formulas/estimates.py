@@ -20,10 +20,10 @@ from mrdsl.spec.columns import column, words
 
 @dataclass(frozen=True)
 class SlotLimits:
-    """The slots of one job between which its estimates hold, per class: ``least <= slots <= most`` for each kind.
+    """Range of slots of one job in which its estimates hold, per class: ``least <= slots <= most`` for each kind.
 
-    ``least`` is 1 where a job has tasks of the kind, ``most`` the number of its tasks (infinite where that is not
-    known); both are 0 where it has none.
+    ``least`` is 1 if a job has tasks of the kind, ``most`` the number of its tasks (infinite if that is not known).
+    Both are 0 if it has none.
     """
 
     map_least: Floats
@@ -45,8 +45,8 @@ def slots_per_job(
 ) -> tuple[Floats, Floats]:
     """Theorem 4.1 within limits: the map and reduce slots of one job that meet its deadline on the fewest VMs.
 
-    A VM hosts ``map_per_vm`` map slots or ``reduce_per_vm`` reduce slots; with 1 for both it is the least sum of slots,
-    (3.17) and (3.18). Unrounded; infinite where :func:`kept` says that no slots meet the deadline.
+    A VM hosts ``map_per_vm`` map slots or ``reduce_per_vm`` reduce slots. With 1 for both, the result is the least sum
+    of slots, (3.17) and (3.18). It is unrounded, and infinite if no slots meet the deadline (:func:`kept`).
     """
     a, b = work.map_work, work.reduce_work
     left = deadline - work.constant
@@ -63,7 +63,7 @@ def slots_per_job(
 def least_slots(work: Coefficients, deadline: Floats, map_tasks: Floats, reduce_tasks: Floats) -> tuple[Floats, Floats]:
     """Return the least map slots plus reduce slots of one job that meet the deadline: (3.17), (3.18), within the tasks.
 
-    Unrounded; infinite where the deadline is before :func:`earliest`.
+    They are unrounded, and infinite if the deadline is before :func:`earliest`.
     """
     one = np.ones_like(deadline)
     return slots_per_job(work, deadline, one, one, limits_of_tasks(map_tasks, reduce_tasks))
@@ -74,7 +74,7 @@ def fixed_reduce(
 ) -> tuple[Floats, Floats]:
     """Return one reduce slot per reduce task, and the map slots that then meet the deadline: (3.16).
 
-    The thesis calls the result of (3.16) map *tasks*; it is map *slots*. Infinite where the deadline is too early.
+    The thesis calls the result of (3.16) map *tasks*; it is map *slots*. It is infinite if the deadline is too early.
     """
     limits = limits_of_tasks(map_tasks, reduce_tasks)
     map_slots = _beside(work.map_work, deadline - work.constant, work.reduce_work, reduce_tasks)
@@ -90,11 +90,10 @@ def earliest(work: Coefficients, map_most: Floats, reduce_most: Floats) -> Float
 
 
 def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
-    """Which deadlines some slots within the limits keep; one that is :func:`earliest` up to rounding is kept.
+    """Return True for deadlines that some slots within the limits meet; :func:`earliest` up to rounding is met.
 
-    No slots keep one that is before ``work.path``.
-
-    Where the most slots are not known, the deadline must leave time to the phases.
+    No slots meet a deadline before ``work.path``. If the most slots are not known, the deadline must leave time to the
+    phases.
     """
     phases = phase(work.map_work, 1.0, limits.map_most) + phase(work.reduce_work, 1.0, limits.reduce_most)
     size = phases + np.abs(work.constant) + deadline
@@ -111,9 +110,7 @@ def _limits(tasks: Floats) -> tuple[Floats, Floats]:
 
 
 def _beside(work: Floats, left: Floats, other_work: Floats, other_slots: Floats) -> Floats:
-    """Return the slots that this phase needs where the other one has ``other_slots``: infinite where no time is
-    left.
-    """
+    """Return the slots that this phase needs if the other one has ``other_slots``; infinite if no time is left."""
     with np.errstate(divide="ignore", invalid="ignore"):
         time = left - phase(other_work, 1.0, other_slots)
         return np.where(work > 0.0, np.where(time > 0.0, work / time, np.inf), 0.0)
@@ -127,10 +124,10 @@ def _within(possible: Flags, map_slots: Floats, reduce_slots: Floats, limits: Sl
 
 
 def estimates_of(classes: Sequence[Any], speed: Floats | None = None) -> Mapping[str, Coefficients]:
-    """A, B and C of every estimate; a class given by coefficients knows only what stands for its average.
+    """Return A, B and C of every estimate; a class given by coefficients has only the average.
 
-    ``speed``, with the shape (..., classes): how many times as fast tasks run. Coefficients then take 1/``speed`` of
-    their time, as tasks do; what part of them is shuffle is not known.
+    ``speed``, of shape (..., classes), divides the times of tasks. Coefficients then take 1/``speed`` of their time
+    too, since the part of them that is shuffle is not known.
     """
     profile = profile_of(classes)
     given = [column(classes, f"coefficients.{name}") for name in ("A", "B", "C")]
@@ -161,9 +158,9 @@ def _without(work: Coefficients, unknown: NDArray[np.bool_]) -> Coefficients:
 
 
 def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) -> Coefficients:
-    """A, B and C of the estimate that each class's deadline is promised for: of a percentile, the upper one.
+    """Return A, B and C of each class's guaranteed estimate; for a percentile, of the upper one.
 
-    A percentile is kept in simulation; where the upper estimate keeps the deadline, nearly all jobs do.
+    Simulation checks a percentile; if the upper estimate meets the deadline, nearly all jobs do.
     """
     chosen = words(classes, "guarantee", "average")
     flags = [chosen == name for name in GUARANTEES]
@@ -177,11 +174,10 @@ def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) ->
 
 
 def slot_limits(classes: Sequence[Any]) -> SlotLimits:
-    """Return the slots of one job between which the estimates of its class hold: at least one, at most as many as
-    tasks.
+    """Return the range of slots of one job in which its estimates hold: at least one, at most as many as tasks.
 
-    Jobs of stages have at most as many as tasks can run at once, and no reduce slots. Coefficients do not tell how many
-    tasks there are: their classes are limited from below alone, and have no reduce slots where B is 0.
+    Jobs of stages have at most as many slots as concurrent tasks, and no reduce slots. Coefficients do not contain the
+    number of tasks: their classes have a lower limit only, and no reduce slots if B is 0.
     """
     reduce_work = column(classes, "coefficients.B")
     given = ~np.isnan(reduce_work)
@@ -195,9 +191,9 @@ def slot_limits(classes: Sequence[Any]) -> SlotLimits:
 
 
 def slots_per_vm(classes: Sequence[Any]) -> tuple[Floats, Floats]:
-    """What one VM hosts of each class: so many map slots, or so many reduce slots.
+    """Return the map slots or the reduce slots of each class that one VM hosts.
 
-    Classes of stages have slots of one kind, which stand in the place of map slots.
+    Classes of stages have slots of one kind, in the place of map slots.
     """
     by_kind = column(classes, "slots.map"), column(classes, "slots.reduce")
     if not any_stages(classes):
@@ -208,7 +204,7 @@ def slots_per_vm(classes: Sequence[Any]) -> tuple[Floats, Floats]:
 
 
 def stage_counts(classes: Sequence[Any]) -> NDArray[np.int64]:
-    """How many stages each class consists of; 0 where it is described otherwise."""
+    """Return the number of stages of each class; 0 if it has another description."""
     if not any_stages(classes):
         return np.zeros(len(classes), dtype=np.int64)
     return np.array([len(stages) for stages in stages_of(classes)], dtype=np.int64)
@@ -224,24 +220,25 @@ LEAST_LENT = 2.0
 
 
 def upper_is_bound(stages: Any, jobs: Any, slots: Any) -> Any:
-    """Return True if ``jobs`` jobs of so many stages, on ``slots`` slots of their class, keep the upper estimate's
-    premises.
+    """Return True if jobs of ``stages`` stages meet the premises of the upper estimate on ``slots`` slots of their
+    class.
 
-    One stage is one phase, for which Proposition 2.5 is made, and a job that is alone holds its slots throughout: its
-    time is at most Graham's ``(W - P)/k + P``. Jobs of more stages side by side lend each other the slots that they
-    leave at the end of a stage and wait for them in the next, for which no bound of the form ``A/k + C`` is known. With
-    less than two slots each, jobs of one phase have none at times, which the proposition excludes. Of slots that do not
-    divide evenly among the jobs some job has fewer than its part, :func:`is_even`.
+    One stage is one phase, which Proposition 2.5 covers. A single job holds its slots throughout: its time is at most
+    Graham's ``(W - P)/k + P``. Concurrent jobs of more stages lend each other the slots that they leave at the end of a
+    stage, and wait for them in the next one. No bound of the form ``A/k + C`` is known for that.
+
+    With less than two slots each, jobs of one phase have none at times, which the proposition excludes. If slots do not
+    divide evenly among the jobs, some job has fewer than its part, see :func:`is_even`.
     """
     enough = slots >= LEAST_LENT * jobs * (1.0 - SAME_SUM)
     return (jobs <= 1.0) | ((stages <= 1) & enough & is_even(slots, jobs, ceiling(slots)))
 
 
 def is_even(slots: Any, jobs: Any, there: Any) -> Any:
-    """Return whether each of the jobs gets whole slots, of those that are there, no fewer than its part of ``slots``.
+    """Return True if each job gets whole slots, of those that are there, no fewer than its part of ``slots``.
 
-    A scheduler shares whole slots: of 7 slots that 4 jobs share, some job has 1, and takes longer than an estimate
-    says that knows of 1.75.
+    A scheduler shares whole slots: if 4 jobs share 7 slots, some job has 1, and takes longer than an estimate with
+    1.75.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.where(np.asarray(jobs) > 0.0, np.asarray(slots) / jobs, 0.0)

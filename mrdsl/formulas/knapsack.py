@@ -28,7 +28,7 @@ class VmCost:
     available: float
 
     def __call__(self, vms: Floats | float) -> Floats:
-        """Return the cost of so many VMs."""
+        """Return the cost of ``vms`` VMs."""
         return np.asarray(
             self.reserved * np.minimum(vms, self.available) + self.on_demand * np.maximum(vms - self.available, 0.0)
         )
@@ -39,7 +39,7 @@ class VmCost:
         return vms - reserved, reserved
 
     def idle(self, vms: Floats, price: float) -> Floats:
-        """What ``vms`` fractional VMs cost in whole ones beyond the least at that dual price; never below zero."""
+        """Return the excess cost of ``vms`` fractional VMs in whole ones at that dual price; never below zero."""
         whole = whole_vms(vms)
         least = (self.reserved - price) * self.available
         return np.maximum(self(whole) - price * vms - least, 0.0)
@@ -57,9 +57,9 @@ class Exchange:
 
 @dataclass
 class States:
-    """Undominated states: VMs used, reduced cost so far; and, per class moved, where each came from.
+    """Undominated states: VMs used, reduced cost so far, and, per class moved, the previous state.
 
-    ``best`` is the least total found, ``dropped`` the cheapest state that was left aside for want of room.
+    ``best`` is the least total found, ``dropped`` the cheapest state left out for lack of room.
     """
 
     vms: Floats
@@ -93,8 +93,8 @@ def exchange(
 ) -> Exchange:
     """Return the best whole jobs near the relaxed optimum.
 
-    Stops where the cost is within ``enough`` of the relaxed bound, at most ``classes`` classes moved, or at ``until``
-    on the monotonic clock.
+    The search moves at most ``classes`` classes. It stops once the cost is within ``enough`` of the relaxed bound, or
+    at ``until`` on the monotonic clock.
     """
     start = floor(relaxed)
     used = float(gamma @ start)
@@ -156,10 +156,10 @@ def move(
     idle: Callable[[Floats], Floats],
     most: int,
 ) -> None:
-    """One class more: every state with every step, the best of them noted, the dominated and the hopeless dropped.
+    """Add one class: combine every state with every step, note the best, and drop dominated and hopeless states.
 
-    A step takes ``weights`` VMs more and costs ``losses``; the first one is to stay. ``idle`` is what a state pays
-    beyond them where it is the last.
+    A step takes ``weights`` more VMs and costs ``losses``; the first one leaves the state as it is. ``idle`` is the
+    additional cost of a state if it is the last.
     """
     count = len(states.vms)
     vms = (states.vms[None, :] + weights[:, None]).ravel()
@@ -184,7 +184,7 @@ def move(
 
 
 def _most_promising(keep: Ints, cost: Floats, total: Floats, most: int) -> tuple[Ints, Ints]:
-    """Half of the states by what they cost so far, half by what a plan that stops here would cost; and those left."""
+    """Return half of the states by cost so far and half by the cost of a plan that stops here, and those left out."""
     by_cost = keep[np.argpartition(cost[keep], most // 2)]
     first, rest = by_cost[: most // 2], by_cost[most // 2 :]
     by_total = rest[np.argpartition(total[rest], most - len(first))]
@@ -218,7 +218,7 @@ CELLS = 1_000_000
 def costs_alone(gamma: Floats, prices: Floats, most: int) -> Floats:
     """Return the cost of 0 to ``most`` jobs on machines of each kind alone, of shape (kinds, classes, most + 1).
 
-    ``gamma``, of shape (kinds, classes), is infinite where a class cannot run.
+    ``gamma``, of shape (kinds, classes), is infinite if a class cannot run.
     """
     possible = np.isfinite(gamma)
     taken = np.where(possible, gamma, 0.0)[:, :, None] * np.arange(most + 1.0)
@@ -233,9 +233,9 @@ def worth_mixing(alone: Floats) -> Places:
 
 
 def cheapest_mixes(alone: Floats) -> tuple[Floats, Places]:
-    """Return the least cost of each number of jobs over mixes of kinds, (classes, most + 1), and the jobs that do it.
+    """Return the least cost of each number of jobs over mixes of kinds, (classes, most + 1), and these jobs.
 
-    The jobs have the shape (kinds, classes, most + 1): in column ``h`` those of each kind where ``h`` jobs run.
+    The jobs have the shape (kinds, classes, most + 1): column ``h`` has the number of each kind for ``h`` jobs.
     """
     kinds, classes, width = alone.shape
     best = np.full((classes, width), np.inf)
@@ -259,7 +259,7 @@ def _with_one_more(best: Floats, alone: Floats) -> tuple[Floats, Places]:
 
 
 def _traced(chosen: Places) -> Places:
-    """Return the jobs of each kind behind what was chosen last, from the last kind back."""
+    """Return the jobs of each kind for the last choice, from the last kind back."""
     kinds, classes, width = chosen.shape
     left = np.broadcast_to(np.arange(width), (classes, width)).copy()
     rows = np.arange(classes)[:, None]

@@ -24,11 +24,11 @@ Flags = NDArray[np.bool_]
 class Profile:
     """The execution profile of one job per class (paper 000, section 2.4).
 
-    ``first_avg`` and ``first_max`` are the part of the first shuffle wave that does not overlap the map phase.
-    Where ``reduce_tasks`` is 0, the shuffle and reduce times play no role and may be NaN.
+    ``first_avg`` and ``first_max`` are the part of the first shuffle wave that does not overlap the map phase. If
+    ``reduce_tasks`` is 0, the shuffle and reduce times have no effect and can be NaN.
 
-    A class of stages stands here as one phase: ``map_tasks`` are the most of its tasks that can run at once,
-    ``map_max`` is its longest path of longest tasks, and ``stages`` has the work; ``map_avg`` is NaN.
+    A class of stages is one phase here. ``map_tasks`` is the maximum of its concurrent tasks. ``map_max`` is its
+    longest path of longest tasks. ``stages`` has the work; ``map_avg`` is NaN.
     """
 
     map_tasks: Floats
@@ -56,14 +56,14 @@ class Profile:
 
     @property
     def map_only(self) -> Flags:
-        """Which classes have no reduce tasks, and so neither shuffle nor reduce terms."""
+        """Classes without reduce tasks, and therefore without shuffle and reduce terms."""
         return np.asarray(self.reduce_tasks == 0)
 
 
 def faster(profile: Profile, speed: Floats) -> Profile:
-    """Return the profile where map and reduce tasks, and those of stages, take 1/``speed`` of their time.
+    """Return the profile in which map and reduce tasks, and those of stages, take 1/``speed`` of their time.
 
-    The shuffle is the network's, and takes what it takes. ``speed`` may have a leading axis of machine types.
+    The time of the shuffle depends on the network, so it stays. ``speed`` may have a leading axis of machine types.
     """
     p, stages = profile, profile.stages
     return replace(
@@ -88,8 +88,8 @@ def faster(profile: Profile, speed: Floats) -> Profile:
 class Coefficients:
     """``T = map_work h/s_M + reduce_work h/s_R + constant``, equation (4): A, B and C in seconds.
 
-    A and B are slot-seconds of one job; h jobs run side by side on s_M map and s_R reduce slots. ``path``: besides, no
-    job ends before, whatever its slots; a maximum of both would not be of the form (4).
+    A and B are slot-seconds of one job; h jobs run concurrently on s_M map and s_R reduce slots. ``path`` is a lower
+    bound on the end of every job, for any slots; a maximum of both would not be of the form (4).
     """
 
     map_work: Floats
@@ -101,7 +101,7 @@ class Coefficients:
 def lower(profile: Profile) -> Coefficients:
     """Return the lower estimate, equation (1): A = N_M M_avg, B = N_R (Sh_avg + R_avg), C = Sh1_avg - Sh_avg.
 
-    C may be negative. Map-only classes have B = C = 0, and classes of stages their work as A and a ``path`` besides.
+    C can be negative. Map-only classes have B = C = 0. Classes of stages have their work as A, and a ``path``.
     """
     p = profile
     return Coefficients(
@@ -118,11 +118,11 @@ def upper(profile: Profile, low: Coefficients | None = None) -> Coefficients:
     A = N_M M_avg - 2 M_max, B = N_R (Sh_avg + R_avg) - 2 (Sh_max + R_max), C = Sh1_max + 2 (Sh_max + M_max + R_max).
     For a class of stages A = W - 2 P and C = 2 P, with its work W and its longest path P of longest tasks.
 
-    Correction to the paper: where A or B comes out at or below zero (few tasks: N avg <= 2 max), the coefficient of
-    the lower estimate takes its place beside the upper constant. That is a valid upper bound still, since it only
-    adds to the right-hand side of Proposition 2.5. ``check_few_tasks`` warns of the classes concerned.
+    Correction to the paper: A or B can be at or below zero (few tasks: N avg <= 2 max). The coefficient of the lower
+    estimate then replaces it, with the upper constant. That is still a valid upper bound, since it only adds to the
+    right-hand side of Proposition 2.5. ``check_few_tasks`` warns about these classes.
 
-    ``low`` is the lower estimate where it is known already.
+    ``low`` is the lower estimate if it is already known.
     """
     p, low = profile, low or lower(profile)
     map_work, reduce_work = _printed_upper_work(p)
@@ -159,7 +159,7 @@ def completion(work: Coefficients, jobs: Floats, map_slots: Floats, reduce_slots
 
 
 def phase(work: Floats, jobs: Floats | float, slots: Floats) -> Floats:
-    """Return the time of one phase of (4): none without work, infinite where there is work and no slot."""
+    """Return the time of one phase of (4): 0 without work, infinite if there is work and no slot."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(work > 0.0, work * jobs / slots, work)
 
@@ -180,7 +180,7 @@ Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 
 def reduce_phase(waves: Number, first_shuffle: Number, shuffle: Number, reduce: Number) -> Number:
-    """Shuffle and reduce in so many waves, from the end of the map phase: (3.4) to (3.10)."""
+    """Return the time of shuffle and reduce in ``waves`` waves, from the end of the map phase: (3.4) to (3.10)."""
     return first_shuffle + (waves - 1.0) * shuffle + waves * reduce
 
 
@@ -207,7 +207,7 @@ def scaled(profile: Profile, factor: Factor) -> Profile:
     """Return the profile of the same job on ``factor`` times the data (a number, or one per class).
 
     Map tasks are rounded up to whole blocks; at least one remains. Shuffle and reduce times grow linearly, without an
-    intercept: the thesis states linearity and prints no coefficients. Raises ValueError where a factor is not positive.
+    intercept: the thesis states linearity and prints no coefficients. Raises ValueError if a factor is not positive.
     """
     ratio = np.asarray(factor, dtype=np.float64)
     if not (ratio > 0.0).all():
@@ -275,7 +275,7 @@ def two_jobs_lower(work: Numbers, share: Numbers, other_work: Numbers, slots: Nu
 def two_jobs_upper(
     tasks: Numbers, avg: Numbers, longest: Numbers, share: Numbers, other_work: Numbers, slots: Numbers
 ) -> Floats:
-    """Return the greatest time of a job beside another that shares its slots work-conservingly, Proposition 2.3."""
+    """Return the greatest time of a job if another one shares its slots work-conservingly, Proposition 2.3."""
     part, rest = _array(share), _array(tasks) * avg - longest
     alone = rest / (part * slots)
     other = _array(other_work)
@@ -293,8 +293,8 @@ def class_upper(
 ) -> Floats:
     """Return the greatest time of one of ``jobs`` jobs of a class: ``(n mu - 2 lambda) h / (k share) + 2 lambda``, 2.5.
 
-    Correction to the paper: where ``n mu <= 2 lambda`` the first term would be negative; ``n mu`` takes the place of
-    its bracket then, which only adds to the bound.
+    Correction to the paper: if ``n mu <= 2 lambda`` the first term would be negative; ``n mu`` then replaces its
+    bracket, which only adds to the bound.
     """
     work = _array(tasks) * avg
     bracket = np.where(work > 2.0 * _array(longest), work - 2.0 * _array(longest), work)

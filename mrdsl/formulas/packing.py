@@ -32,7 +32,7 @@ class Units:
 
     @cached_property
     def alone(self) -> Counts:
-        """How many slots of each size a VM hosts that hosts nothing else."""
+        """Slots of each size on a VM that hosts no other size."""
         return tuple(fitting_in(self.wholes, part) for part in self.parts)
 
     @cached_property
@@ -51,7 +51,7 @@ class Units:
         return tuple(sum(part * count for part, count in zip(row, slots, strict=True)) for row in rows)
 
     def weights(self, slots: Sequence[int]) -> Room:
-        """What a unit of each resource counts where slots ask for so many of each."""
+        """Return the weight of a unit of each resource, given the demand of ``slots``."""
         if len(self.wholes) == 1:
             return (1,)
         taken, wholes = self.taken(slots), self.wholes
@@ -79,18 +79,18 @@ def units_of(sizes: Sequence[Size]) -> Units:
 
 
 def fitting_in(room: Room, part: Room) -> int:
-    """How many slots fit what is free of each resource."""
+    """Return how many slots fit the free part of each resource."""
     return min(free // each for free, each in zip(room, part, strict=True) if each)
 
 
 def without(room: Room, part: Room, count: int) -> Room:
-    """What so many slots leave free."""
+    """Return the free room after ``count`` more slots."""
     return tuple(free - count * each for free, each in zip(room, part, strict=True))
 
 
 @dataclass(frozen=True)
 class Generated:
-    """Patterns, and a lower bound on the VMs that hold the slots; 0 where none is known."""
+    """Patterns, and a lower bound on the VMs that hold the slots; 0 if none is known."""
 
     patterns: tuple[Counts, ...]
     least: int
@@ -121,10 +121,10 @@ def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated
 
 
 def dearest(sizes: Sequence[Size], prices: Sequence[float]) -> tuple[Counts, float, bool]:
-    """Return the content of a VM that is worth most where a slot of each size has a price; and whether that is proven.
+    """Return the most valuable content of a VM, given a price of a slot of each size, its value, and True if proven.
 
-    An integer knapsack of one or two resources, by depth first: sizes by what a whole VM of them is worth. What is left
-    of any resource is worth no more than of the size whose slots are worth most for what they take of it.
+    This is an integer knapsack of one or two resources, solved depth first: sizes by the value of a whole VM of them.
+    The rest of any resource is worth no more than with the size whose slots are worth most per part of it.
     """
     units = units_of(sizes)
     wholes, parts = units.wholes, units.parts
@@ -208,8 +208,8 @@ def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Pa
 def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:
     """Return the fewest VMs for the map and reduce slots of one class: how many, with how many of each.
 
-    VMs full of either kind leave less than a VM of each; both together fit one VM, or take two and more than one. So
-    there are as many VMs as the parts that slots take, rounded up: of one class alone nothing is lost by packing.
+    VMs full of either kind leave less than a VM of each. Both rests together fit one VM, or take two and more than one.
+    So the number of VMs is the sum of the slots' parts, rounded up: packing one class alone is without loss.
     """
     full = [count // size for count, size in zip(slots, per_vm, strict=True)]
     left = [count % size for count, size in zip(slots, per_vm, strict=True)]
@@ -220,7 +220,7 @@ def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple
 
 
 def maximal_patterns(sizes: Sequence[Size], most: int) -> tuple[Counts, ...] | None:
-    """Return every pattern to which no slot of any size can be added; None where there are more than ``most``."""
+    """Return every pattern to which no slot of any size can be added; None if there are more than ``most``."""
     units = units_of(sizes)
     order = units.by_size  # the smallest slots last: they fill what is left
     found: list[Counts] = []
@@ -243,7 +243,7 @@ def maximal_patterns(sizes: Sequence[Size], most: int) -> tuple[Counts, ...] | N
 
 
 def _filled(units: Units, slots: Sequence[int], fill: Fill) -> tuple[tuple[int, Counts], ...]:
-    """VMs full of slots of one size; what is left over goes on VM after VM, each filled as ``fill`` has it."""
+    """Return VMs full of slots of one size; the rest is put on VM after VM, each filled by ``fill``."""
     found: list[tuple[int, Counts]] = []
     left = list(slots)
     if len(units.wholes) == 1:
@@ -272,7 +272,7 @@ def _largest_first(units: Units, left: Sequence[int]) -> Counts:
 def _fullest(units: Units, left: Sequence[int]) -> Counts:
     """Return the content of one VM that leaves least of it free, of those with the most of the largest slots.
 
-    Of two resources, what is free of each counts by how much of it all that is left over asks for.
+    With two resources, the weight of each one's free part is the demand of all remaining slots for it.
     """
     order = [place for place in units.by_size if left[place]]
     weights = units.weights(left)
@@ -329,7 +329,7 @@ def _by_patterns(sizes: Sequence[Size], slots: Sequence[int], patterns: Sequence
 def without_surplus(
     patterns: Sequence[tuple[int, Counts]], slots: Sequence[int]
 ) -> tuple[tuple[int, Counts], ...] | None:
-    """Return the patterns with as many slots in all as there are, not more; None where they do not hold all."""
+    """Return the patterns with exactly as many slots in all as there are; None if they do not hold all."""
     left = list(slots)
     found: list[tuple[int, Counts]] = []
     for count, pattern in patterns:

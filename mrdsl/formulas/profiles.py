@@ -34,10 +34,9 @@ _LEAST = (
 
 
 def profile_of(classes: Sequence[Any]) -> Profile:
-    """Return the profiles of all classes as arrays; NaN for what a class does not have, 0 reduce tasks where it has
-    none.
+    """Return the profiles of all classes as arrays; NaN for missing values, 0 reduce tasks for map-only classes.
 
-    Correction to paper 000: where only ``first_max`` is given, ``first_avg`` is taken equal to it.
+    Correction to paper 000: if only ``first_max`` is given, ``first_avg`` is taken equal to it.
     """
     import numpy as np
 
@@ -66,7 +65,7 @@ def profile_of(classes: Sequence[Any]) -> Profile:
 
 
 def check_profiles(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """What is wrong within single profiles: a longest time below the average, reduce tasks without their times."""
+    """Yield errors within single profiles: a longest time below the average, reduce tasks without their times."""
     for block, small, large in _PAIRS:
         lower, higher = f"{block}.{small}", f"{block}.{large}"
         for index in matching(classes, lambda c, lower=lower, higher=higher: c(higher) < c(lower)):  # type: ignore[misc]
@@ -132,7 +131,7 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """What describes a class: a profile, stages, or coefficients and no choice of an estimate beside them."""
+    """Yield classes without exactly one description (profile, stages, or coefficients without an estimate)."""
     for index in matching(classes, lambda c: c.lacks("coefficients.A") & c.lacks("map.avg")):
         node = classes[index]
         if node.stages:
@@ -166,7 +165,7 @@ def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Warnings where the upper estimate is looser than the paper's: see mapreduce.upper."""
+    """Yield warnings if the upper estimate is looser than the paper's: see mapreduce.upper."""
     for block, few in (("map", _few_map_tasks), ("reduce", _few_reduce_tasks)):
         for index in matching(classes, lambda c, few=few: few(c) & (c.word("guarantee") != "lower")):  # type: ignore[misc]
             node: Any = classes[index]

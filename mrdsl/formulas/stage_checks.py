@@ -1,4 +1,4 @@
-"""What can be wrong with classes of stages, and with the slots that tasks of each kind take."""
+"""Checks of classes of stages, and of the slots for each kind of task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PHASES = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.ta
 
 
 def check_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Stages beside another description, unknown names, cycles, a longest time below the average."""
+    """Yield stages with another description, unknown names, cycles, and longest times below the average."""
     if not any_stages(classes):
         return
     yield from _beside_phases(classes)
@@ -36,7 +36,7 @@ def check_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Yield classes of stages need slots for their tasks, others map and reduce slots; what else is given is unused."""
+    """Yield classes without slots for their kinds of tasks (stages, or map and reduce), and unused slots."""
     staged = _staged(classes)
     yield from _without_slots(classes, staged)
     for index in matching(classes, lambda c: c.has("slots.task") & c.has("slots.map") & c.has("slots.reduce")):
@@ -90,7 +90,7 @@ def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Ite
 
 
 def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Warnings where the upper estimate takes W in the place of W - 2 P: see mapreduce.upper."""
+    """Yield warnings if the upper estimate takes W in the place of W - 2 P: see mapreduce.upper."""
     if not any_stages(classes):
         return
     rows = stages_of(classes)
@@ -114,7 +114,7 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def check_upper_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Warnings where the upper estimate is promised and is no bound: see estimates.upper_is_bound."""
+    """Yield warnings if the guaranteed upper estimate is not a bound: see estimates.upper_is_bound."""
     if not any_stages(classes):
         return
     rows = stages_of(classes)
@@ -146,7 +146,7 @@ def _promises_more_than_lower(c: Reader) -> Any:
 
 
 def _staged(classes: Sequence[Any]) -> Callable[[int], bool]:
-    """Return True if the class of an index has stages, without a list where none has."""
+    """Return a test of an index for a class of stages, without a list if no class has stages."""
     if not any_stages(classes):
         return lambda index: False
     rows = stages_of(classes)

@@ -1,10 +1,14 @@
 """Work, critical path and width of jobs that are DAGs of stages.
 
-A stage is a set of alike tasks that may run side by side; it starts when the stages that it comes after have ended. Of
-a job, three numbers enter the estimates: its work ``W`` (tasks times their average, over all stages), its critical path
-``P`` (the longest path of one task a stage, by average or by longest tasks), and its width, the most tasks that can run
-at once. Sources: Graham 1969, *Bounds on Multiprocessing Timing Anomalies* (see :mod:`mrdsl.formulas.mapreduce` for
-what is made of them); Dilworth's theorem, weighted, for the width.
+A stage is a set of equal tasks that can run concurrently. It starts when its predecessors have ended. Three numbers of
+a job enter the estimates:
+
+- Its work ``W``: tasks times their average, over all stages.
+- Its critical path ``P``: the longest path of one task a stage, by average or by longest tasks.
+- Its width: the most concurrent tasks.
+
+Sources: Graham 1969, *Bounds on Multiprocessing Timing Anomalies* (:mod:`mrdsl.formulas.mapreduce` shows its use);
+Dilworth's theorem, weighted, for the width.
 """
 
 from __future__ import annotations
@@ -28,10 +32,10 @@ Parents = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class StageWork:
-    """What the stages of one job come to, one element per class; NaN where a class has no stages.
+    """Totals of the stages of one job, one element per class; NaN if a class has no stages.
 
     ``work``: slot-seconds. ``path_avg``, ``path_max``: the longest path of one average and of one longest task a stage
-    [s]. ``beside``: the work beside the longest path of longest tasks. ``width``: the most tasks that can run at once.
+    [s]. ``beside``: the work outside the longest path of longest tasks. ``width``: the most concurrent tasks.
     """
 
     work: Floats
@@ -42,7 +46,10 @@ class StageWork:
 
 
 def stage_work(classes: Sequence[Any]) -> StageWork | None:
-    """Work, paths and width of every class; None where no class has stages. The stages must have passed their check."""
+    """Return work, paths and width of every class; None if no class has stages.
+
+    The stages must have passed their check.
+    """
     import numpy as np
 
     if not any_stages(classes):
@@ -59,9 +66,7 @@ def parents_of(stages: Sequence[Stage]) -> Parents:
 
 
 def in_order(parents: Parents) -> list[int]:
-    """Return the stages, each after all that it comes after; those of a cycle, and what comes after them, are
-    left out.
-    """
+    """Return the stages, each after its predecessors; those of a cycle, and their successors, are left out."""
     followers: list[list[int]] = [[] for _ in parents]
     for number, before in enumerate(parents):
         for other in before:
@@ -77,9 +82,7 @@ def in_order(parents: Parents) -> list[int]:
 
 
 def find_cycle(parents: Parents) -> list[int]:
-    """Return the stages of one cycle, each before the one that comes after it, the first of them first; [] where is
-    none.
-    """
+    """Return the stages of one cycle, each before its successor, the lowest first; [] if there is none."""
     left = set(range(len(parents))).difference(in_order(parents))
     if not left:
         return []
@@ -158,10 +161,10 @@ def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, flo
 
 
 def _beside(stages: tuple[Stage, ...], path: set[int], left: float) -> float:
-    """Return the work beside one longest task of each stage of the path.
+    """Return the work outside one longest task of each stage of the path.
 
-    An average so small that a stage's work is below its longest task is no single job's; the other tasks then take at
-    most the longest time each.
+    An average so small that a stage's work is below its longest task cannot be from one job. The other tasks then take
+    at most the longest time each.
     """
     short = [number in path and stage.tasks * stage.avg < stage.max for number, stage in enumerate(stages)]
     if not any(short):

@@ -17,7 +17,7 @@ from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile, reduce_phase
 
 @dataclass(frozen=True)
 class WaveTimes:
-    """How long a wave of every kind of task takes, in seconds."""
+    """Times of a wave of every kind of task [s]."""
 
     map: Floats
     first_shuffle: Floats
@@ -26,7 +26,7 @@ class WaveTimes:
 
 
 def least(avg: Floats, longest: Floats, given: Floats) -> Floats:
-    """Return the shortest time: as given, or where that is NaN ``2 avg - max``, not below 0."""
+    """Return the shortest time: as given, or, if that is NaN, ``2 avg - max``, not below 0."""
     return np.where(np.isnan(given), np.maximum(2.0 * avg - longest, 0.0), given)
 
 
@@ -88,12 +88,11 @@ def _waves(tasks: Floats, slots: Floats) -> Floats:
 def least_slots(
     profile: Profile, times: WaveTimes, deadline: Floats, one_reduce_wave: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return the least map slots plus reduce slots of one job that meet the deadline by (3.14), in whole waves and
-    slots.
+    """Return the least map slots plus reduce slots of one job that meet the deadline by (3.14), in whole waves.
 
     Correction to (3.16)-(3.18), which take waves as fractions: rounded up, those slots miss the deadline by (3.14) more
-    often than not. ``one_reduce_wave`` gives every reduce task a slot. Infinite where no slots meet the deadline.
-    Exact: of all slots with the same number of waves the fewest are tried.
+    often than not. The slots are whole, and infinite if no slots meet the deadline. ``one_reduce_wave`` gives every
+    reduce task a slot. The result is exact: the search tries the fewest of all slots with the same number of waves.
     """
     typical = (np.where(profile.map_only, 0.0, part) for part in (times.first_shuffle, times.shuffle, times.reduce))
     slots = [

@@ -1,8 +1,8 @@
 """Completion of a MapReduce job in whole waves, and the slots that meet a deadline.
 
-Vishal 2015, *Performance Modelling and Scheduling of MapReduce Jobs*, 3.4 and 3.5. Pure functions of numbers; times
-in seconds. A phase of N tasks on S slots runs in ceil(N / S) waves; the first wave of shuffles counts from the end of
-the map phase, the others in full.
+Vishal 2015, *Performance Modelling and Scheduling of MapReduce Jobs*, 3.4 and 3.5. Pure functions of numbers; times in
+seconds. A phase of N tasks on S slots runs in ceil(N / S) waves. The first wave of shuffles counts from the end of the
+map phase, the others in full.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ class SlotCounts:
 
 
 def waves(tasks: int, slots: int) -> int:
-    """In how many waves so many tasks run."""
+    """Return the number of waves of ``tasks`` tasks."""
     return -(-tasks // slots) if tasks else 0
 
 
 def map_time(profile: WaveProfile, slots: int) -> WaveTimes:
-    """Return the map phase on so many slots: (3.1)-(3.3)."""
+    """Return the time of the map phase on ``slots`` slots: (3.1)-(3.3)."""
     rounds = waves(profile.map_tasks, slots)
     return _bounds(rounds * profile.map_min, rounds * profile.map_max)
 
 
 def reduce_time(profile: WaveProfile, slots: int) -> WaveTimes:
-    """Shuffle and reduce phase on so many slots, from the end of the map phase: (3.4)-(3.10).
+    """Return the time of the shuffle and reduce phase on ``slots`` slots, from the end of the map phase: (3.4)-(3.10).
 
-    The mean takes ``first_shuffle_avg`` for the first wave, as (3.7) does, so it need not lie midway.
+    The mean takes ``first_shuffle_avg`` for the first wave, as (3.7) does, so it need not be midway.
     """
     rounds = waves(profile.reduce_tasks, slots)
     if rounds == 0:
@@ -121,15 +121,15 @@ def coefficients(profile: WaveProfile) -> tuple[float, float, float]:
 
 
 def slots_within(work: float, left: float) -> float:
-    """Return the slots that end so much work in the time that is left; infinite where none is."""
+    """Return the slots that end ``work`` in the time that is left; infinite if no time is left."""
     return work / left if left > 0.0 else inf
 
 
 def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts:
-    """Return one reduce slot for every reduce task, and the map slots that (3.16) then asks for.
+    """Return one reduce slot for every reduce task, and the map slots of (3.16).
 
-    The thesis's sentence before (3.16) says that it gives the number of map *tasks*; it gives map *slots*. Infinite
-    where the reduce wave alone takes the whole deadline.
+    The thesis calls the result of (3.16) map *tasks*; it is map *slots*. It is infinite if the reduce wave alone takes
+    the whole deadline.
     """
     a, b, c = coefficients(profile)
     reduce_slots = float(profile.reduce_tasks)
@@ -140,7 +140,7 @@ def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts
 def least_slots(profile: WaveProfile, deadline: float) -> SlotCounts:
     """Return the least sum of map and reduce slots that meets the deadline by (3.15): (3.17) and (3.18).
 
-    Infinite where the constant part alone takes the whole deadline.
+    It is infinite if the constant part alone takes the whole deadline.
     """
     a, b, c = coefficients(profile)
     left = deadline - c
@@ -150,7 +150,7 @@ def least_slots(profile: WaveProfile, deadline: float) -> SlotCounts:
 
 
 def whole_slots(wanted: float, tasks: int) -> int:
-    """Slots as a scheduler takes them: rounded up, at least one where there are tasks, never more than tasks."""
+    """Return the slots that a scheduler takes: rounded up, at least one if there are tasks, never more than tasks."""
     if tasks == 0:
         return 0
     return tasks if wanted >= tasks else max(1, int(ceiling(wanted)))

@@ -35,7 +35,7 @@ class _Kinds:
         return _Kinds(of(self.work), self.left[places], of(self.per_vm), of(self.least), of(self.most))
 
     def second(self, first: Floats) -> Floats:
-        """Return the fewest slots of the second kind beside so many of the first, fractions; infinite where none do."""
+        """Return the fewest second slots for ``first`` slots, as fractions; infinite if none suffice."""
         time = self.left - phase(self.work[0], 1.0, np.minimum(first, self.most[0]))
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(self.work[1] > 0.0, np.where(time > 0.0, self.work[1] / time, np.inf), 0.0)
@@ -44,7 +44,7 @@ class _Kinds:
         return np.where(needed > self.most[1] * (1.0 + SAME_SUM), np.inf, np.minimum(needed, self.most[1]))
 
     def vms(self, first: Floats, second: Floats) -> Floats:
-        """Return the VMs that so many slots take."""
+        """Return the VMs that ``first`` and ``second`` slots take."""
         return first / self.per_vm[0] + second / self.per_vm[1]
 
 
@@ -55,12 +55,12 @@ def whole_slots(
     limits: SlotLimits,
     fractions: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
-    """Whole map and reduce slots of one job that meet its deadline on the fewest VMs; elementwise on arrays.
+    """Return whole map and reduce slots of one job that meet its deadline on the fewest VMs; elementwise on arrays.
 
-    ``fractions`` are those of :func:`mrdsl.formulas.estimates.slots_per_job`, the least without wholeness, and
-    ``limits`` whole numbers; where the most slots are a fraction, the next whole number does no more than that.
-    Infinite where the fractions are. Of pairs that take the same VMs, the one with the fewest slots of the kind of
-    which a VM hosts fewer, of map slots where it hosts as many of both.
+    ``fractions`` are those of :func:`mrdsl.formulas.estimates.slots_per_job`, the least without integrality. ``limits``
+    are whole numbers; if the most slots are a fraction, the next whole number has the same effect. The result is
+    infinite if the fractions are. Of pairs that take the same VMs, it is the one with the fewest large slots: those of
+    which a VM hosts fewer. If a VM hosts as many of both, it is the one with the fewest map slots.
     """
     shape = fractions[0].shape
     flat = [np.asarray(each, dtype=np.float64).ravel() for each in np.broadcast_arrays(*_parts(work, deadline, limits))]
@@ -97,7 +97,7 @@ def _parts(work: Coefficients, deadline: Floats, limits: SlotLimits) -> tuple[Fl
 
 
 def _searched(kinds: _Kinds, start: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """From the fractions rounded up, which keep the deadline, down and up to where fractions alone cost more."""
+    """Search down and up from the rounded-up fractions, which meet the deadline, until fractions alone cost more."""
     possible = np.isfinite(start[0]) & np.isfinite(start[1])
     first = np.where(possible, ceiling(np.where(possible, start[0], 0.0)), np.inf)
     second = np.where(possible, ceiling(np.where(possible, start[1], 0.0)), np.inf)
@@ -116,10 +116,10 @@ def _searched(kinds: _Kinds, start: tuple[Floats, Floats]) -> tuple[Floats, Floa
 def _step(
     kinds: _Kinds, active: NDArray[np.int64], tried: Floats, best: list[Floats], enough: float
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Looks at one more number for each that is searched on; what remains to be searched.
+    """Try one more number in each remaining search; return the searches that remain.
 
-    A pair is taken where it takes no more than ``enough`` times the VMs of the best one: going down as many, so that
-    of equal pairs the one with the fewest slots of the kind that is searched remains.
+    A pair replaces the best one if it takes no more than ``enough`` times its VMs. On the way down, equal VMs suffice,
+    so that of equal pairs the one with the fewest slots of the searched kind remains.
     """
     here = kinds.at(active)
     within = (tried >= here.least[0]) & (tried < here.most[0] + 1.0)
@@ -145,13 +145,13 @@ def efficient_pairs(
 
     Args:
         work: A and B of one job [s].
-        left: D - C, what the deadline leaves to both phases [s].
+        left: D - C, the time that the deadline leaves to both phases [s].
         least: The fewest map and reduce slots.
-        most: The most map and reduce slots; infinite where nobody knows.
+        most: The most map and reduce slots; infinite if not known.
         limit: The most pairs to find.
 
     Returns:
-        The pairs; none if no slots keep the deadline, None if there are more than the limit.
+        The pairs; none if no slots meet the deadline, None if there are more than the limit.
     """
     found: list[Pair] = []
     last = ceiling(most[0])
@@ -172,9 +172,9 @@ def efficient_pairs(
 
 
 def _beside(work: float, left: float, other_work: float, other: float, least: float, most: float) -> float:
-    """Return the fewest slots of one kind beside so many of the other; infinite where none do.
+    """Return the fewest slots of one kind for ``other`` slots of the other; infinite if none suffice.
 
-    Where the most slots are a fraction, the next whole number does no more than that.
+    If the most slots are a fraction, the next whole number has the same effect.
     """
     time = left - (other_work / other if other_work else 0.0)
     if time < -SAME_SUM * abs(left) or (work and time <= 0.0):

@@ -15,10 +15,10 @@ Number = float | Floats
 
 
 def mean_response(service_rate: Number, rate: Number, vms: Number, delay: Number = 0.0) -> Floats:
-    """Mean response of an M/G/1 processor-sharing queue on each of ``vms`` VMs behind a delay: (2).
+    """Return the mean response of an M/G/1 processor-sharing queue on each of ``vms`` VMs after a delay: (2).
 
-    ``1 / (mu - x / v) + L``; it depends on the service times through their mean alone. Infinite where the VMs are
-    saturated, NaN where there is no VM.
+    ``1 / (mu - x / v) + L``; it depends on the service times through their mean alone. It is infinite if the VMs are
+    saturated, NaN if there is no VM.
     """
     mu, x, v = (np.asarray(each, dtype=np.float64) for each in (service_rate, rate, vms))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -28,9 +28,10 @@ def mean_response(service_rate: Number, rate: Number, vms: Number, delay: Number
 
 
 def rate_per_vm(service_rate: Number, delay: Number, response: Number) -> Floats:
-    """Return the rate that one VM may take within a bound on the mean response: ``mu - 1 / (R - L)``, (49).
+    """Return the maximum rate of one VM within a bound on the mean response: ``mu - 1 / (R - L)``, (49).
 
-    At or below zero (minus infinity where ``R <= L``): no number of VMs meets the bound, which the paper leaves unsaid.
+    If it is at or below zero (minus infinity if ``R <= L``), no number of VMs meets the bound; the paper omits this
+    case.
     """
     allowed = np.asarray(response, dtype=np.float64) - delay
     with np.errstate(divide="ignore"):
@@ -38,7 +39,7 @@ def rate_per_vm(service_rate: Number, delay: Number, response: Number) -> Floats
 
 
 def reduce_share(map_tasks: float, reduce_tasks: float, block: float, intermediate: float) -> float:
-    """RDS: the bytes that one reduce task must fetch, 0 where a job has no reduce tasks.
+    """Return RDS: the bytes that one reduce task must fetch, 0 if a job has no reduce tasks.
 
     ``block`` is the input of one map task in B, ``intermediate`` the bytes out of the map phase per byte in (MtoR).
     """
@@ -55,10 +56,10 @@ def placement_time(map_tasks: Any, block: float, speed: float) -> Any:
 def shuffle_time(
     map_tasks: Any, reduce_tasks: Any, block: float, intermediate: float, fetched: float, speed: float
 ) -> Any:
-    """DSHT, eq. (6): seconds in which one VM sends what its map tasks made and receives what its reduce tasks read.
+    """Return DSHT, eq. (6): seconds in which one VM sends its map output and receives its reduce input.
 
-    ``fetched`` is :func:`reduce_share`. Only for jobs that have reduce tasks: without any, nothing is shuffled,
-    although (6) as printed still counts the sending.
+    ``fetched`` is :func:`reduce_share`. It applies only to jobs that have reduce tasks: without any, no data are
+    shuffled, although (6) as printed still counts the sending.
     """
     return map_tasks * (block * intermediate / speed) + reduce_tasks * (fetched / speed)
 
@@ -86,10 +87,11 @@ def sampled_days(draw: np.random.RandomState) -> Floats:
 
 
 def typical_demand(draw: np.random.RandomState, shifts: Floats, periods: int, period: float, noise: float) -> Floats:
-    """Demand relative to each unit's peak, shape (periods, units): a day of its own, its time zone, white noise.
+    """Return demand relative to each unit's peak, shape (periods, units): an individual day, time zone, and white
+    noise.
 
-    ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is the standard deviation of
-    the relative error of a period's prediction; demand is never below 0.
+    ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is the standard deviation of the
+    relative error of a period's prediction; demand is never below 0.
     """
     days = sampled_days(draw)
     mine = days[draw.randint(0, DAYS, len(shifts), dtype=np.int64)]
@@ -116,9 +118,10 @@ MOST_LOST = 0.5
 
 
 def age(avg: Floats, longest: Floats) -> Floats:
-    """How long the task in a busy slot has run on average [s]: ``(avg^2 + var) / (2 avg)``; 0 for tasks of 0 s.
+    """Return the average age of the task in a busy slot [s]: ``(avg^2 + var) / (2 avg)``; 0 for tasks of 0 s.
 
-    ``var`` is that of times spread evenly up to the longest, at most what any times between 0 and the longest have.
+    ``var`` is that of times spread evenly up to the longest, at most the variance of any times between 0 and the
+    longest.
     """
     return _age(avg, spread(avg, longest))
 
@@ -140,8 +143,8 @@ def lost(
 ) -> tuple[Floats, Floats]:
     """Return the parts of the map and of the reduce work that are lost, at most 1.
 
-    ``ages`` and ``times``: of a running task, and of the whole phase, for map and reduce [s]. ``kept_on_machine``:
-    where map output lies on the machine that made it and is still needed.
+    ``ages`` and ``times``: of a running task, and of the whole phase, for map and reduce [s]. ``kept_on_machine``: map
+    output is still needed and only on the machine that made it.
     """
     output = np.where(kept_on_machine, times[0] / 2.0 + times[1], 0.0)
     return np.minimum(rate * (ages[0] + output), 1.0), np.minimum(rate * ages[1], 1.0)

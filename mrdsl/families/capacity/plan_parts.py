@@ -41,12 +41,12 @@ class Completion:
 
 @dataclass(frozen=True)
 class ClassPlan:
-    """What a plan says of one class.
+    """The plan of one class.
 
-    ``admitted`` and ``rejected`` count jobs; ``map_slots`` and ``reduce_slots`` are those of the whole class by Theorem
-    4.1, unrounded, and ``whole_slots`` the same rounded up; ``vms`` what they take of the cluster. ``penalty`` is what
-    the rejected jobs cost together. ``upper_is_bound``: whether jobs keep the premises of the upper estimate, see
-    :func:`mrdsl.formulas.estimates.upper_is_bound`; None where it is not known.
+    ``admitted`` and ``rejected`` count jobs. ``map_slots`` and ``reduce_slots`` are those of the whole class by Theorem
+    4.1, unrounded; ``whole_slots`` are the same, rounded up. ``vms`` is the part of the cluster that they take.
+    ``penalty`` is the cost of all its rejected jobs. ``upper_is_bound`` is True if jobs meet the premises of the upper
+    estimate, see :func:`mrdsl.formulas.estimates.upper_is_bound`; None if that is not known.
     """
 
     admitted: float
@@ -63,7 +63,7 @@ class ClassPlan:
 
 @dataclass(frozen=True)
 class StagedClassPlan:
-    """What a plan says of a class of stages: as :class:`ClassPlan`, with slots of one kind."""
+    """The plan of a class of stages: as :class:`ClassPlan`, with slots of one kind."""
 
     admitted: float
     rejected: float
@@ -77,7 +77,7 @@ class StagedClassPlan:
 
 
 def class_plan(row: tuple[Any, ...], staged: bool) -> ClassPlan | StagedClassPlan:
-    """Make what a plan says of one class from a row of its columns; ``staged``: a class of stages."""
+    """Create the plan of one class from a row of its columns; ``staged``: a class of stages."""
     said = class_document(row)
     said["completion"], whole = Completion(**said["completion"]), said.pop("whole_slots")
     if not staged:
@@ -131,12 +131,12 @@ class Bought:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """``bought``, and one element per *share*: jobs of one class that run together on VMs of one type, firm or spot.
+    """VMs by offer, and one element per *share*: jobs of one class together on VMs of one type, firm or spot.
 
-    ``of_class`` and ``of_vm`` number classes and ``types``; ``vms`` are those that the share's slots take. Slots and
-    VMs include what does lost work anew. ``lower``, ``average`` and ``upper`` are the times of the share's jobs by each
-    estimate, NaN where it is not known. ``sunk`` is what contracts cost that are paid in any case: no part
-    of the plan's cost.
+    ``bought`` has the VMs by offer. ``of_class`` and ``of_vm`` number classes and ``types``; ``vms`` are those of the
+    share's slots. Slots and VMs include repeated lost work. ``lower``, ``average`` and ``upper`` are the times of the
+    share's jobs by each estimate, NaN if not known. ``sunk`` is the cost of prepaid contracts, which the plan's cost
+    does not include.
     """
 
     types: tuple[str, ...]
@@ -170,7 +170,7 @@ class Mixture:
         return maps, reduces
 
     def uppers_are_bounds(self, stages: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return True if the upper estimate is a bound for all jobs of each class, of so many stages: never on spot."""
+        """Return True for each class of ``stages`` stages if the upper estimate bounds all its jobs: never on spot."""
         bound = phases_are_bounded(stages[self.of_class], self.jobs, self.map_slots, self.reduce_slots) & ~self.spot
         return np.asarray(np.bincount(self.of_class[~bound], minlength=len(stages)) == 0)
 
@@ -219,7 +219,7 @@ class Mixture:
             )
 
     def tables(self, names: Sequence[str], most: int, whole: bool) -> tuple[Table, Table]:
-        """Return the VMs by type, and where up to so many shares run."""
+        """Return the VMs by type, and the lanes of up to ``most`` shares."""
         number = int if whole else float
         document = self.document(whole)
         rented = [
@@ -250,10 +250,10 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What runs that no search saw showed of a promise: ``jobs`` of the class in ``runs`` runs from ``seed``.
+    """Evidence on a service level from fresh runs: ``jobs`` of the class in ``runs`` runs from ``seed``.
 
-    ``share`` of them ended within ``limit`` seconds, and with ``confidence`` no less than ``low`` do; promised is
-    ``level``. Of the same plan, ``mrdsl simulate --seed`` with so many runs shows the same.
+    ``share`` of them ended within ``limit`` seconds. With ``confidence``, at least ``low`` do; the required share is
+    ``level``. ``mrdsl simulate --seed`` with as many runs of the same plan shows the same.
     """
 
     name: str
@@ -278,12 +278,12 @@ class FittedWork:
 
 @dataclass(frozen=True)
 class Calibration:
-    """How a plan was found whose promises are kept in simulation.
+    """Record of the search for a plan that meets its service levels in simulation.
 
-    ``formula``: the estimate whose plan was the start, at ``formula_cost``, None where no estimate has one.
-    ``lp_bound`` is the relaxed P2's cost at the ``coefficients`` by class: no bound on what other plans cost.
-    ``looks`` of at most ``most_looks`` full evaluations were taken; ``confidence`` is that of all promises and looks
-    together. ``runs`` of single classes were made in all.
+    ``formula`` is the estimate of the initial plan, which costs ``formula_cost``; None if no estimate has a plan.
+    ``lp_bound`` is the relaxed P2's cost at the ``coefficients`` by class; it does not bound the cost of other plans.
+    The search used ``looks`` of at most ``most_looks`` full evaluations. ``confidence`` is that of all service levels
+    and looks together. ``runs`` counts all runs of single classes.
     """
 
     formula: str | None
@@ -298,7 +298,7 @@ class Calibration:
     runs: int
 
     def tables(self) -> tuple[Table, ...]:
-        """What fresh runs showed of the promises, and what the search came to."""
+        """Return the evidence of fresh runs on the service levels, and the result of the search."""
         shown = [
             (each.name, each.level, each.limit, each.share, each.low, each.confidence, each.jobs, each.runs)
             for each in self.promises

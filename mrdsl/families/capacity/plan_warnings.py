@@ -1,4 +1,4 @@
-"""Warnings of what a capacity plan implies: fractions, idle VMs, deadlines met on average alone."""
+"""Warnings about a capacity plan: fractions, idle VMs, deadlines met on average only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mrdsl.spec.spec import Constraint, Spec
 
 
 def beyond_period_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """Yield one warning where admitted classes take longer than the period, with the period that the longest needs."""
+    """Yield one warning if admitted classes take longer than the period, with the period that the longest needs."""
     period, times = spec.facts.period, promised_times(spec, plan)
     beyond = np.isfinite(times) & (times > period * (1.0 + FEASIBILITY))
     if not beyond.any():
@@ -66,7 +66,7 @@ MOST_PRICED = 2000
 
 
 def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
-    """What the best plan costs that keeps the upper estimates of some classes, beside this one, in words."""
+    """Return, in words, the cost of the best plan that meets the upper estimates of some classes, and of this one."""
     plain = is_plain(spec.facts)
     if len(spec.facts.classes) * (1 if plain else len(market_of(spec.facts).lanes)) > MOST_PRICED:
         return UNPRICED
@@ -75,7 +75,7 @@ def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) 
 
 
 def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[float, str]:
-    """What a plan costs that keeps the upper estimates, and what to say before that; or why no cost is known."""
+    """Return the cost of a plan that meets the upper estimates with introductory words, or why it is unknown."""
     firmer = firm(spec, soft)
     if not (instance_of(firmer).kept() if is_plain(spec.facts) else mix_of(firmer).possible.any(axis=0)).all():
         return IMPOSSIBLE
@@ -89,9 +89,9 @@ def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[fl
 
 
 def told_of_idle(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """Yield a warning where a whole VM and more is paid for and idle, at the first comparison of a share.
+    """Yield a warning if at least one whole paid VM is idle, at the first comparison of a share.
 
-    Who writes ``vms >= 40`` asks for VMs; a share can be had by renting some that nobody needs.
+    A comparison such as ``vms >= 40`` asks for VMs, but a plan can reach a share by renting VMs that no job needs.
     """
     asks = next((each for each in spec.constraints if _compares_share(each)), None)
     if asks is None:
@@ -156,14 +156,14 @@ def _idle_of_one(plan: CapacityPlan, market: Market) -> list[tuple[str, str, flo
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Yield what a plan breaks, as verification finds it, then warnings of what the plan implies."""
+    """Yield the violations that verification finds in a plan, then warnings about it."""
     found = tuple(broken(spec, plan, relax))
     yield from found
     yield from warnings_of(spec, plan, relax, not found)
 
 
 def warnings_of(spec: Spec, plan: CapacityPlan, relax: bool, right: bool) -> Iterator[Diagnostic]:
-    """Warn of what a plan implies; of one that is not ``right`` only of what follows from the spec."""
+    """Yield warnings about a plan; if it is not ``right``, only those that follow from the spec."""
     yield from _fractions(spec, plan, relax)
     whole_ones = "solve with P2 or direct" if spec.facts.whole is None else "write whole = slots"
     spec = as_planned(spec, plan.wholeness)
@@ -183,7 +183,7 @@ def warnings_of(spec: Spec, plan: CapacityPlan, relax: bool, right: bool) -> Ite
 
 
 def _fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Tell why the plan has fractions where the spec leaves it open, and what to write instead."""
+    """Explain why the plan has fractions if the spec does not decide that, and suggest a setting."""
     if plan.wholeness != NO or plan.packing is not None:
         return
     why, hint = RELAXED if relax else OF_A_MODEL, where_fractions_are_meant("P2 and direct")
@@ -194,7 +194,7 @@ def _fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnost
 
 
 def _upper_on_spot(spec: Spec, mixture: Mixture) -> Iterator[Diagnostic]:
-    """Warn where the upper estimate is promised to jobs on spot VMs, once for a spec."""
+    """Warn if jobs on spot VMs have the upper estimate as a guarantee, once for a spec."""
     promised = words(spec.facts.classes, "guarantee") == "upper"
     concerned = sorted(set(mixture.of_class[mixture.spot & promised[mixture.of_class]].tolist()))
     if concerned:
@@ -210,7 +210,7 @@ def _upper_on_spot(spec: Spec, mixture: Mixture) -> Iterator[Diagnostic]:
 
 
 def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns, instead: str) -> Iterator[Diagnostic]:
-    """Warn of what the slots take once they are whole for every class; ``instead`` says what to do."""
+    """Warn about the VMs that the slots take once they are whole for every class; ``instead`` is the remedy."""
     map_per_vm, reduce_per_vm = runs.per_vm
 
     def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:

@@ -35,12 +35,14 @@ from mrdsl.spec.spec import Spec, tightest
 
 
 def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
-    """Return the plan with what independent runs showed of every class that admits jobs and says what tasks they have.
+    """Return the plan with observations from independent runs of every class that admits jobs and describes its tasks.
 
-    A class has its whole slots to itself, on VMs as the plan packs them where it does, which its jobs share, unless the
-    spec says that classes lend them; jobs of a class on VMs of several types have those of each to themselves. Raises
-    MrdslError where jobs arrive faster than the plan's slots work, where no machine would be left, and where a class
-    with recorded arrivals is in several places.
+    A class has its whole slots to itself, on VMs as in the plan's packing, if there is one. Its jobs share them, unless
+    the spec lets classes lend slots. Jobs of a class on several VM types have the slots of each type to themselves.
+
+    Raises:
+        MrdslError: Jobs arrive faster than the plan's slots work, no machine remains, or a class with recorded arrivals
+            runs in several lanes.
     """
     ran = _Ran(spec, plan, settings)
     observed = observed_of_classes(ran.groups, ran.scenarios, ran.seen)
@@ -63,7 +65,10 @@ def times_of_classes(spec: Spec, plan: CapacityPlan, settings: Settings) -> dict
 
 
 class _Ran:
-    """A plan that was run as a spec and a command say. Raises MrdslError as :func:`simulate_plan` does."""
+    """A plan run with the settings of a spec and a command.
+
+    Raises MrdslError as :func:`simulate_plan` does.
+    """
 
     def __init__(self, spec: Spec, plan: CapacityPlan, settings: Settings) -> None:
         facts: CapacityFacts = spec.facts
@@ -87,7 +92,7 @@ def _refuse(problems: Iterable[Diagnostic]) -> None:
 
 
 def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
-    """Return every class of a plan where it runs, with its jobs and its whole slots there."""
+    """Return every class of a plan in each of its lanes, with its jobs and its whole slots there."""
     held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix))
     said: dict[str, tuple[Promised | None, Span | None]] = dict(_limited(spec))
     bounds = tightest(spec)
@@ -100,7 +105,7 @@ def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
 
 
 def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:
-    """What classes promise whose completion ``subject to`` holds below their deadline, and where."""
+    """Yield the limits and spans of classes whose completion ``subject to`` limits below their deadline."""
     facts: CapacityFacts = spec.facts
     bounds = {name: bound for (quantity, name), bound in tightest(spec).items() if quantity == "completion"}
     for node in facts.classes if bounds else ():
@@ -112,7 +117,7 @@ def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:
 
 
 def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
-    """Yield classes of recorded arrivals in several places: which arrival goes where is recorded nowhere."""
+    """Yield classes of recorded arrivals in several lanes: the record does not assign arrivals to lanes."""
     places = Counter(each.name for each in held if each.users and each.node.coefficients is None)
     recorded = {each.name: each.node for each in held if each.node.submissions is not None}
     for name, node in recorded.items():
@@ -180,9 +185,9 @@ def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
 
 
 def shown_again(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
-    """Return the plan with evidence made anew; None where it has none.
+    """Return the plan with evidence from new runs; None if it has none.
 
-    Raises MrdslError where somebody wrote runs that nobody can make.
+    Raises MrdslError if the plan's file has runs that cannot be made.
     """
     if plan.calibration is None:
         return None
@@ -198,7 +203,7 @@ def shown_again(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan 
 
 
 def _seen(said: Evidence, times: list[tuple[float, ...]]) -> Evidence:
-    """What the times of a class say of a promise; of a class that did not run, that no job was seen."""
+    """Return the evidence of the times of a class on a service level; without runs, evidence of 0 jobs."""
     if not any(times):
         return replace(said, jobs=0, share=0.0, low=0.0)
     verdict = judge_share(times, said.limit, said.level, said.confidence)

@@ -1,12 +1,14 @@
-"""Slots of one job besides those on the fewest VMs: a plan may have them, so a bound must know of them.
+"""Slots of one job other than those on the fewest VMs: a plan may have them, so a bound must include them.
 
-Slots of jobs where cores and memory have to fit: pairs of map and reduce slots that trade one for the other.
+Slots of jobs if cores and memory have to fit: pairs of map and reduce slots, with fewer of one kind for more of the
+other.
 
-What jobs take is a point for each pair, its cores and its memory, and jobs on several pairs take a mixture. In whole
-slots these are all efficient pairs of which no other takes less of both. A pair that takes more of both may fit VMs
-better: a model that knows what each VM holds has all efficient pairs in whose place no other fits. In fractions they
-are points on a curve, near enough that the chords between them lie above it by less than what a solver overlooks; where
-they are too few for that, a bound counts all of them for less by as much.
+A job on a pair takes a point, its cores and its memory; jobs on several pairs take a mixture of points. In whole slots,
+the choices are all efficient pairs: no other pair takes less of both. A pair that takes more of both can fit VMs
+better. A model with the contents of VMs therefore has every efficient pair that no other pair can replace.
+
+In fractions, the pairs are points on a curve. The chords between close points lie above the curve by less than a
+solver's tolerance. If the points are too few for that, a bound reduces all of them by as much.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ LOOKED_AT = 2_000
 
 @dataclass(frozen=True)
 class Choices:
-    """By lane and class the pairs besides the one on the fewest VMs; and whether these are all that are efficient."""
+    """Pairs other than the one on the fewest VMs, by lane and class, and whether they are all efficient pairs."""
 
     pairs: dict[tuple[int, int], tuple[Pair, ...]]
     complete: bool
@@ -74,7 +76,7 @@ def choices_of_instance(instance: Instance) -> Choices:
 
 
 def choices_of_mix(mix: Mix) -> Choices:
-    """Return those of the classes in every lane in which they can run, with what does lost work anew."""
+    """Return the choices of the classes in every lane in which they can run, repeated lost work included."""
     pairs, jobs = mix.pairs, {}
     work, limits, left = pairs.work, pairs.limits, pairs.completion_limit - pairs.work.constant
     for lane, index in zip(*(axis.tolist() for axis in mix.possible.nonzero()), strict=True):
@@ -106,7 +108,7 @@ def _choices(jobs: dict[tuple[int, int], _Job]) -> Choices:
 
 
 def steps(pairs: tuple[Pair, ...], fewest: Pair) -> Iterator[Pair]:
-    """How many map and reduce slots more, or fewer, each pair has than that on the fewest VMs."""
+    """Yield the differences in map and reduce slots between each pair and the one on the fewest VMs."""
     return ((maps - fewest[0], reduces - fewest[1]) for maps, reduces in pairs)
 
 
@@ -120,10 +122,10 @@ NEAR = 4e-7
 
 @dataclass(frozen=True)
 class SlotsByVector:
-    """Pairs besides the first: how many ``maps`` and ``reduces`` more than it has, and the resources they take more.
+    """Pairs after the first: the ``maps``, ``reduces`` and resources that each takes in addition to the first.
 
-    ``taken`` is (resources, entries); ``complete`` where a bound needs no others. The ``first`` pair of each lane and
-    class takes ``first_taken``, (resources, lanes, classes).
+    ``taken`` is (resources, entries); ``complete`` means that a bound needs no others. The ``first`` pair of each lane
+    and class takes ``first_taken``, (resources, lanes, classes).
     """
 
     of_class: NDArray[np.int64]
@@ -151,7 +153,7 @@ class _Curve:
     """How many map slots fit in the place of a reduce slot, and how many reduce slots in that of a map slot."""
 
     def reduces(self, maps: Floats) -> Floats:
-        """Return the fewest reduce slots beside so many map slots."""
+        """Return the fewest reduce slots for ``maps`` map slots."""
         time = self.left - self.work[0] / maps if self.work[0] else np.full_like(maps, self.left)
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(time > 0.0, self.work[1] / time, np.inf) if self.work[1] else np.zeros_like(maps)
@@ -198,7 +200,7 @@ class _Curve:
             count *= 2
 
     def _away(self, maps: Floats) -> float:
-        """How far chords between neighbours lie above the curve, relatively."""
+        """Return the relative height of chords between neighbours above the curve."""
         taken = self.taken(maps)
         step = np.diff(taken, axis=1)
         normal = np.abs(np.stack([step[1], step[0]]))
@@ -208,7 +210,7 @@ class _Curve:
         return float(away.max(initial=0.0))
 
     def _beyond(self, low: float, high: float) -> float:
-        """By how much less of a resource pairs beyond the ends take, relatively: a kind may take nothing of it."""
+        """Return the relative saving of a resource by pairs beyond the ends, also if a kind takes none of it."""
         taken = self.taken(np.array([low, high])).min(axis=1)
         first, last = self.range()
         far = self.taken(np.array([first, min(last, 1e12)])).min(axis=1)
@@ -221,12 +223,12 @@ def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bo
 
     Args:
         mix: The classes and the lanes.
-        fractions: Slots are fractions, of which ``contents`` say nothing.
-        bound: Each pair counts for what the curve below it may take less.
-        contents: The model knows what each VM holds.
+        fractions: Slots are fractions; `contents` then has no effect.
+        bound: Subtract from each pair the most that the curve below it can save.
+        contents: The model has the contents of each VM.
 
     Returns:
-        The pairs besides the first; of each VM's contents not complete if there are more than a model may have.
+        The pairs after the first; incomplete for contents of VMs if there are more than a model may have.
     """
     assert mix.sizes is not None
     places = [(lane, index) for lane, index in zip(*(a.tolist() for a in mix.possible.nonzero()), strict=True)]
@@ -279,7 +281,7 @@ def _curve(mix: Mix, lane: int, index: int) -> _Curve:
 
 
 def _fitting(small: Size, large: Size) -> int:
-    """How many slots fit in the place of another one, up to a million."""
+    """Return how many slots fit in the place of another one, up to a million."""
     one, other = ((Fraction(1, s), Fraction(1, s)) if isinstance(s, int) else s for s in (small, large))
     return min((b // a for a, b in zip(one, other, strict=True) if a), default=10**6)
 

@@ -23,9 +23,7 @@ NAMED = 3
 
 
 def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield names of types that there are not, classes that do not say what a VM hosts, resources that are not
-    known.
-    """
+    """Yield names of unknown types, classes without slots per VM, and resources that are not known."""
     names = list(names_of(facts.vms))
     beyond = list(_too_many(facts))
     if beyond:
@@ -62,7 +60,7 @@ def check_rows(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield a budget for what is held of every class on every type, told at the type that goes beyond it."""
+    """Yield an error if classes times types exceed a budget, at the type that exceeds it."""
     classes, ways = len(facts.classes), [1 if vm.spot is None else 2 for vm in facts.vms]
     if sum(ways) < 2 or sum(ways) * classes <= budgets.CLASSES_ON_TYPES:
         return
@@ -82,7 +80,7 @@ def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
-    """`types = one` beside a vm of that name might mean either."""
+    """Yield an error for `types = one` if a vm has the name `one`, since it is ambiguous."""
     if ONE in names and any_rows(facts.classes, "types") and (ONE,) in shared_rows(facts.classes, "types"):
         place = names.index(ONE)
         yield at_path(
@@ -162,7 +160,7 @@ def _no_slots(node: JobClass) -> Diagnostic:
 
 
 def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
-    """What one class says of what a VM hosts."""
+    """Yield errors in one class's slots per VM."""
     if node.slots is not None and node.container is not None:
         yield error(
             "slots-and-container",
@@ -254,7 +252,7 @@ def _without_lane(mix: Any) -> list[int]:
 
 
 def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
-    """Which kind of task fits on no type, and which resource is the scarce one."""
+    """Return an error with the kind of task that fits on no type, and the scarce resource."""
     usable = [vm for vm in facts.vms if may_use(node, vm)]
     for kind in _kinds(node):
         taken = getattr(node.container, kind) if node.container is not None else None
@@ -283,7 +281,7 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
 
 
 def _lacking(node: JobClass, vm: VmType) -> list[str]:
-    """What a type has too little of for the tasks of a class."""
+    """Return the resources of which a type has too little for the tasks of a class."""
     found = []
     for kind in _kinds(node):
         taken = getattr(node.container, kind) if node.container is not None else None
@@ -322,10 +320,10 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
 
 
 def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
-    """Yield quotas that are too small for the least jobs.
+    """Yield quotas that are too small for the fewest jobs.
 
-    With any weights of the types, the least jobs take at least the sum of what each takes where its weighted VMs are
-    fewest; the weights here make every quota 1, and types without one free.
+    With any weights of the types, these jobs take at least the sum of each one's fewest weighted VMs. The weights here
+    make every quota 1, and types without a quota free.
     """
     import numpy as np
 
@@ -362,7 +360,7 @@ def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | No
 
 
 def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield one warning for each setting that nothing reads, of tables and generators one for all their classes."""
+    """Yield one warning for each unused setting; a table or generator has one for all its classes."""
     spot = any(vm.spot is not None for vm in facts.vms)
     rows = any_rows(facts.classes, "on")
     for index, node in distinct_classes(facts):
@@ -371,7 +369,7 @@ def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def _spot(facts: CapacityFacts, node: JobClass, sold: bool) -> Iterator[Diagnostic]:
-    """Yield a part on spot VMs that there are not; none at all is what is there then."""
+    """Yield a part on spot VMs if no spot VMs are available; the plan then has none."""
     if node.spot is None or node.spot <= 0.0:
         return
     if sold and any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):
@@ -386,7 +384,7 @@ def _spot(facts: CapacityFacts, node: JobClass, sold: bool) -> Iterator[Diagnost
 
 
 def _of_types(node: JobClass) -> Iterator[Diagnostic]:
-    """What is said of a type that the class may not use, and blocks that say nothing."""
+    """Yield settings for a type that the class may not use, and blocks without effect."""
     for row in node.on:
         if node.types not in ((), (ONE,)) and row.name not in node.types:
             yield warning(

@@ -31,7 +31,7 @@ from mrdsl.spec.spec import Spec
 
 
 def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
-    """Find what the sums over ways of buying, and the shares of a class together, break."""
+    """Find violations in the sums over purchase options, and in the shares of a class together."""
     assert plan.mix is not None
     facts, bought = spec.facts, vms_of(spec.facts, plan)
     for way, shown in (("on_demand", plan.on_demand), ("reserved", plan.reserved)):
@@ -79,7 +79,7 @@ def _together(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
 
 
 def verify_wholeness(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
-    """Check that what has to be whole is whole, and that the machines hold it."""
+    """Check that quantities that must be whole are whole, and that the machines hold them."""
     said = spec.facts.whole
     fitting = (NO,) if relax else (SLOTS, NO) if said is None else (said,)
     if plan.wholeness not in fitting:
@@ -117,7 +117,7 @@ def _whole_per_job(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
 
 
 def _held(spec: Spec, shares: Shares, packing: Packing) -> Iterator[Diagnostic]:
-    """Check that all slots of every class lie on VMs of the type where they run, firm or spot."""
+    """Check that all slots of every class are on VMs of the type on which they run, firm or spot."""
     rows, count = shares.rows, len(spec.facts.classes)
     wanted = [(rows.of_vm, shares.spot, kind, rows.of_class, slots) for kind, slots in enumerate(shares.slots)]
     at = packing.of_pattern
@@ -138,7 +138,7 @@ def _held(spec: Spec, shares: Shares, packing: Packing) -> Iterator[Diagnostic]:
 
 
 def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diagnostic]:
-    """Check that no VM holds more than its resources, nor two classes where none is shared, and that it is rented."""
+    """Check that VMs are rented and do not exceed their resources, nor hold two classes if none is shared."""
     facts: CapacityFacts = spec.facts
     at, patterns = packing.of_pattern, len(packing.count)
     each = Rows(facts, packing.of_class, packing.of_vm[at])
@@ -175,7 +175,7 @@ Floats = NDArray[np.float64]
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Find what of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost it claims."""
+    """Find the violations of a spec by a plan: deadlines, numbers of jobs, VMs, whole numbers, and its cost."""
     misfit = _misfit(spec.facts, plan)
     if misfit:
         yield error("broken-plan", misfit, spec.span)
@@ -212,7 +212,7 @@ def _penalties(facts: CapacityFacts, plan: CapacityPlan) -> Floats:
 
 
 def _misfit(facts: CapacityFacts, plan: CapacityPlan) -> str:
-    """Say in words why the plan is not one of these classes and VM types; nothing if it may be."""
+    """Explain why the plan does not have these classes and VM types; return an empty text if it does."""
     if list(plan.names) != list(names_of(facts.classes)):
         return "the plan is of other classes"
     if any_stages(facts.classes) and list(plan.stages) != [len(stages) for stages in stages_of(facts.classes)]:
@@ -274,7 +274,7 @@ def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 
 
 def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic]:
-    """Check that what the plan says of a class is the sum over its shares, and its times those of the slowest."""
+    """Check that a class's numbers are sums over its shares, and its times those of the slowest share."""
     count, of_class = len(plan.names), shares.rows.of_class
     for what, shown, parts in (
         ("jobs", plan.admitted, shares.jobs),
@@ -307,7 +307,7 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
 
 
 def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
-    """Check that what is bought holds what is taken, and that there is as much of it."""
+    """Check that the bought VMs hold the used ones, and that they are available."""
     facts, bought, offers = spec.facts, vms_of(spec.facts, plan), offered(spec.facts)
     spans = {vm.name: vm.span for vm in facts.vms}
     for way, offer in offers.items():

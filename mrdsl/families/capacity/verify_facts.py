@@ -1,15 +1,15 @@
-"""Rows of a plan, classes on VM types, read from the facts for verification: how jobs run there, and what VMs hold.
+"""Rows of a plan, classes on VM types, read from the input data for verification: how jobs run and how VMs hold them.
 
-A slot takes a part of each resource of its VM: 1/n of all where ``slots`` say that a VM hosts n, the container's cores
-and memory otherwise.
+A slot takes a part of each resource of its VM: 1/n of all if ``slots`` is n, otherwise the container's cores and
+memory.
 
-The part of a share's work that spot VMs lose, worked out for verification from the facts and the plan's slots.
+The part of a share's work that spot VMs lose, computed for verification from the input data and the plan's slots.
 
-A VM goes at the rate r. The task in a busy slot is lost with what it has run, and map output that lies on the VM with
-what made it: ``r (T_M / 2 + T_R)`` of the map work, T_M and T_R the phases of the job's slots as if nothing were lost.
-Those are the slots that the plan gives, or the pair on the fewest VMs that keeps the deadline where nothing is lost.
+The provider reclaims a VM at the rate r. The task in a busy slot then loses its run time. Map output on the VM is lost
+with the work that made it: ``r (T_M / 2 + T_R)`` of the map work. T_M and T_R are the phases of the job's slots without
+losses. These are the slots of the plan, or the pair on the fewest VMs that meets the deadline without losses.
 
-What VMs cost and how many there are, read from the facts for verification.
+Prices and numbers of VMs, read from the input data for verification.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Rows:
 
     @cached_property
     def own(self) -> Mapping[int, Any]:
-        """What ``on TYPE`` says of rows, by row."""
+        """Blocks of ``on TYPE``, by row."""
         classes, found = self.facts.classes, {}
         if any_rows(classes, "on"):
             names = [vm.name for vm in self.facts.vms]
@@ -60,7 +60,7 @@ class Rows:
 
     @cached_property
     def jobs(self) -> Described:
-        """What is said of the jobs of each row."""
+        """Descriptions of the jobs of each row."""
         return described(self.facts.classes, self.of_class, self.own)
 
     @cached_property
@@ -80,7 +80,7 @@ class Rows:
 
     @cached_property
     def per_vm(self) -> tuple[Floats, Floats]:
-        """The map and the reduce slots that a VM hosts if it hosts nothing else; 0 where nothing is said of it."""
+        """Map and reduce slots of a VM that hosts no other slots; 0 if not given."""
         maps, reduces = (each.n for each in self._hosted)
         return maps, reduces
 
@@ -92,7 +92,7 @@ class Rows:
 
     @cached_property
     def allowed(self) -> Flags:
-        """Which rows are of a type that the class may use, and that holds each kind of its tasks."""
+        """Rows of a type that the class may use and that holds each kind of its tasks."""
         holds = np.ones(len(self.of_class), dtype=bool)
         for hosted, tasks in zip(self.per_vm, self.tasks, strict=True):
             holds &= (hosted >= 1.0) | (tasks == 0.0)
@@ -149,7 +149,7 @@ MOST = 0.5
 
 @dataclass(frozen=True)
 class Losses:
-    """What each row loses per second of its phases: rates, ages of running tasks [s], NaN where tasks are unknown.
+    """Losses of each row per second of its phases: rates, ages of running tasks [s], NaN if tasks are unknown.
 
     ``kept_there``: map output stays on the VM until the reduce tasks have fetched it.
     """
@@ -160,7 +160,7 @@ class Losses:
     kept_there: NDArray[np.bool_]
 
     def lost(self, maps: Floats, reduces: Floats) -> tuple[Floats, Floats]:
-        """Compute the parts of map and reduce work that are lost where the phases take so long [s]."""
+        """Compute the parts of map and reduce work that are lost for these phase times [s]."""
         ages = [
             np.where(np.isnan(age), time / 2.0, age) for age, time in ((self.map_age, maps), (self.reduce_age, reduces))
         ]
@@ -170,7 +170,7 @@ class Losses:
 
 
 def losses_of(rows: Rows, spot: NDArray[np.bool_]) -> Losses:
-    """Read what the facts say of losses; firm rows lose nothing."""
+    """Read the losses from the input data; firm rows have none."""
     facts, jobs = rows.facts, rows.jobs
     rates = np.array([0.0 if vm.spot is None else vm.spot.interruptions for vm in facts.vms])
     age = np.vectorize(seconds_run, otypes=[float])
@@ -197,7 +197,7 @@ def losses_of(rows: Rows, spot: NDArray[np.bool_]) -> Losses:
 
 
 def phases(rows: Rows, map_slots: Floats, reduce_slots: Floats) -> tuple[Floats, Floats]:
-    """Compute how long one job maps and reduces on its slots [s]; what no slots shorten ends the last phase."""
+    """Compute the map and reduce times of one job on its slots [s]; the constant time ends the last phase."""
     work = rows.promised
     with np.errstate(divide="ignore", invalid="ignore"):
         maps = np.where(work.maps > 0.0, work.maps / map_slots, 0.0)
@@ -208,7 +208,7 @@ def phases(rows: Rows, map_slots: Floats, reduce_slots: Floats) -> tuple[Floats,
 
 
 def pairs_on_fewest_vms(rows: Rows, place: int, limit: float, whole: bool) -> Iterator[Pair]:
-    """Find the pairs of slots of one job that keep ``limit`` on the fewest VMs where nothing is lost, one by one."""
+    """Yield the pairs of slots of one job that meet ``limit`` on the fewest VMs without losses."""
     work = rows.promised
     maps, reduces = (
         (float(a[place]), float(tasks[place]), max(float(hosted[place]), 1.0))
@@ -224,7 +224,7 @@ def _variance(avg: Floats, longest: Floats) -> Floats:
 
 
 def _kept_there(facts: CapacityFacts, rows: Rows, spot: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which rows leave map output on the VM that made it, for other tasks to fetch."""
+    """Return the rows that leave map output on the VM that made it, for other tasks to fetch."""
     found = np.zeros(len(spot), dtype=bool)
     if facts.simulation is not None and facts.simulation.shuffle_service == "yes":
         return found
@@ -268,7 +268,7 @@ def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
 
 
 def paid_in_any_case(facts: CapacityFacts) -> float:
-    """Compute what contracts cost that are paid whether or not their VMs are used."""
+    """Compute the cost of prepaid contracts, whether or not their VMs are used."""
     contracts = [each for vm in facts.vms for each in ((vm.reserved, *vm.terms) if vm.reserved else vm.terms)]
     return facts.period * sum(each.price * each.available for each in contracts if each.prepaid == "yes")
 
@@ -282,7 +282,7 @@ def vms_of(facts: CapacityFacts, plan: CapacityPlan) -> Mapping[Way, float]:
 
 
 def vm_cost(facts: CapacityFacts, plan: CapacityPlan, vm: str | None = None) -> float:
-    """Compute what the VMs of a plan, or those of one type, cost for one period."""
+    """Compute the cost of the VMs of a plan, or those of one type, for one period."""
     prices = offered(facts)
     return sum(
         count * prices[way].price for way, count in vms_of(facts, plan).items() if count and vm in (None, way[0])

@@ -1,6 +1,6 @@
-"""The shares of a plan, jobs of a class on one VM type, checked from the facts: where and how long they run.
+"""The shares of a plan, jobs of a class on one VM type, checked against the input data: lanes and times.
 
-Promises about runs, compared with what a plan's evidence says of them; nothing is run anew.
+Service levels of runs, compared with a plan's evidence; no run is repeated.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ APART = 4.0
 
 @dataclass(frozen=True)
 class Shares:
-    """What a plan says of jobs, VMs and times, by share; slots are those of all jobs of a share.
+    """Jobs, VMs and times of a plan, by share; slots are those of all jobs of a share.
 
-    ``shown``: their times by each estimate [s], as the plan has them.
+    ``shown``: their times by each estimate in the plan [s].
     """
 
     rows: Rows
@@ -56,7 +56,7 @@ class Shares:
 
     @cached_property
     def losses(self) -> Losses:
-        """What is lost where VMs go."""
+        """Losses from reclaimed VMs."""
         return losses_of(self.rows, self.spot)
 
     @cached_property
@@ -66,7 +66,7 @@ class Shares:
         return self.losses.lost(*phases(self.rows, *self.each)) if self.spot.any() else (nothing, nothing)
 
     def times(self, work: Work, by: float = 1.0, lost: tuple[Floats, Floats] | None = None) -> Floats:
-        """Compute the time of one job by an estimate, where ``by`` times as much is lost, half at most."""
+        """Compute the time of one job by an estimate [s], with ``by`` times the loss, at most half of the work."""
         maps, reduces = (
             np.minimum(slots * (1.0 - np.minimum(by * part, MOST)), most)
             for slots, part, most in zip(self.each, lost or self.lost, self.rows.tasks, strict=True)
@@ -81,7 +81,7 @@ class Shares:
 
 
 def shares_of(facts: CapacityFacts, plan: CapacityPlan) -> Shares:
-    """Read the shares of a plan; where one type is bought in one way, each class that has jobs is one."""
+    """Read the shares of a plan; with one type and one purchase option, each class that has jobs is one share."""
     mix = plan.mix
     if mix is not None:
         shown = dict(zip(ESTIMATES, mix.completion, strict=True))
@@ -100,9 +100,9 @@ def shares_of(facts: CapacityFacts, plan: CapacityPlan) -> Shares:
 
 
 def completion(facts: CapacityFacts, shares: Shares) -> Floats:
-    """Compute when each class's jobs end by the estimate that it promises, of its slowest share [s]; NaN without.
+    """Compute the completion of each class by its guaranteed estimate, of its slowest share [s]; NaN without one.
 
-    On spot VMs those are the plan's own times, which :func:`verify_shares` holds within what losses may come to.
+    On spot VMs it is the plan's time, which :func:`verify_shares` checks against the range of possible losses.
     """
     guarantee = words(facts.classes, "guarantee", "average")[shares.rows.of_class]
     said = np.select([guarantee == name for name in shares.shown], list(shares.shown.values()), shares.shown["upper"])
@@ -113,9 +113,9 @@ def completion(facts: CapacityFacts, shares: Shares) -> Floats:
 
 
 def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags) -> Iterator[Diagnostic]:
-    """Check that every share runs where its class may, in the range of its estimates, and keep its deadline.
+    """Check that every share runs on allowed types, in the range of its estimates, and meets its deadline.
 
-    ``by_runs``: the classes that promise about runs alone, and not by an estimate.
+    ``by_runs``: the classes with service levels of runs only, without an estimate.
     """
     facts, rows = spec.facts, shares.rows
 
@@ -171,7 +171,7 @@ def _late(spec: Spec, shares: Shares, whole: bool) -> Flags:
 
 
 def _limits(spec: Spec) -> Floats:
-    """Read by when the jobs of each class end: the deadline, or ``completion(c) <= t`` where that is less [s]."""
+    """Read the time limit of each class: the deadline, or ``completion(c) <= t`` if that is less [s]."""
     limits = column(spec.facts.classes, "deadline").copy()
     places = {name: index for index, name in enumerate(names_of(spec.facts.classes))}
     for bound in (each for constraint in spec.constraints for each in bounds_in(constraint)):
@@ -181,7 +181,7 @@ def _limits(spec: Spec) -> Floats:
 
 
 def _misstated(shares: Shares, work: Work, shown: Floats) -> Flags:
-    """Return the shares whose time is not what the plan says: on spot, within what losses may come to."""
+    """Return the shares whose time differs from the plan's; on spot, by more than losses can explain."""
     real = shares.times(work)
     near = FEASIBILITY * np.maximum(1.0, np.abs(real))
     if not shares.spot.any():
@@ -206,9 +206,9 @@ class Promised:
 
 
 def verify_promises(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic]:
-    """Find promises about runs for which a plan has no evidence, or too little.
+    """Find service levels of runs for which a plan has no evidence, or too little.
 
-    A deadline that the upper estimate keeps on the plan's slots needs none where that is a bound.
+    A deadline that the upper estimate meets on the plan's slots needs none if that estimate is a bound.
     """
     for promise in promised(spec):
         found = evidence_of(plan, promise)
@@ -229,7 +229,7 @@ def verify_promises(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[
 
 
 def promised(spec: Spec) -> tuple[Promised, ...]:
-    """Read what a spec promises about runs: ``guarantee = p95`` of the deadline, ``on_time(c) >= share``."""
+    """Read the service levels of a spec: ``guarantee = p95`` of the deadline, ``on_time(c) >= share``."""
     classes = spec.facts.classes
     guarantee = words(classes, "guarantee")
     percents = np.flatnonzero(np.isin(guarantee, list(PERCENTILES))).tolist()
@@ -266,7 +266,7 @@ def about_runs_alone(spec: Spec) -> NDArray[np.bool_]:
 
 
 def evidence_of(plan: CapacityPlan, promise: Promised) -> Evidence | None:
-    """Find what the plan says that runs showed of a promise."""
+    """Find the plan's evidence on a service level."""
     if plan.calibration is None:
         return None
     wanted = promise.name, promise.level, promise.limit
@@ -274,7 +274,7 @@ def evidence_of(plan: CapacityPlan, promise: Promised) -> Evidence | None:
 
 
 def share_kept(spec: Spec, plan: CapacityPlan, shares: Shares, name: str) -> float:
-    """Compute the share of a class's jobs that end in time as far as evidence shows; NaN where none is admitted."""
+    """Compute the share of a class's jobs that end on time according to the evidence; NaN if none is admitted."""
     mine = [promise for promise in promised(spec) if promise.name == name]
     if not mine or plan.admitted[mine[0].index] <= 0.0:
         return float("nan")
@@ -294,10 +294,10 @@ def shown_limits(spec: Spec, plan: CapacityPlan) -> Iterator[tuple[int, float]]:
 
 
 def _by_estimate(spec: Spec, shares: Shares, promise: Promised) -> bool:
-    """Return True if the upper estimate keeps a promise and is a bound.
+    """Return True if the upper estimate meets a service level and is a bound.
 
-    No more jobs run at once than it counts on, which users see to who submit each after the one before, and nothing
-    goes wrong that it does not know.
+    No more jobs are then concurrent than it assumes, which holds if each user submits one job after another. No
+    disturbance occurs that it leaves out.
     """
     node, mine = spec.facts.classes[promise.index], shares.rows.of_class == promise.index
     upper = shares.times(shares.rows.estimates["upper"])[mine]
@@ -326,9 +326,9 @@ def _disturbed(rules: Simulation | None) -> bool:
 
 
 def _doubt_about(found: Evidence) -> str:
-    """Say why evidence that somebody wrote cannot be what runs show; nothing where it may.
+    """Explain why evidence cannot be a result of runs; return an empty text if it can.
 
-    The bound is at most Clopper's and Pearson's of that many independent jobs: jobs of one run are less than that.
+    Its bound is at most Clopper's and Pearson's for as many independent jobs: jobs of one run are worth fewer.
     """
     from scipy.stats import beta
 

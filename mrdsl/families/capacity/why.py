@@ -1,8 +1,8 @@
-"""What a capacity plan means (paper 000, Theorem 4.3): why so many jobs of each class, what reservations are worth.
+"""Explanation of a capacity plan (paper 000, Theorem 4.3): the admitted jobs of each class, the worth of reservations.
 
 Corrections to the paper: Theorem 4.3 assumes ``rho < delta``, and in a) and f) a positive number of reserved VMs.
 
-What it costs that slots, or machines, are whole: the spec solved with each.
+The cost of whole slots and machines: the spec solved with each integrality.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ LIMITS = Limits(gap=1e-4, nodes=5_000)
 
 
 def costs_of_wholeness(spec: Spec, plan: CapacityPlan) -> Table | None:
-    """Return the costs of plans in fractions, of whole slots, and of machines of each class's own; None where they are
-    many.
+    """Return the costs of plans in fractions, of whole slots, and of separate machines by class; None if too large.
 
-    The plan's own cost is its own. Those of others are of ``direct``, within its bound, and of a solver to 1e-4 for
-    machines and for comparisons that ``direct`` does not know; nothing stands where none was found.
+    The plan's row has its own cost. The others come from ``direct``, within its bound, or from a solver, to 1e-4: for
+    machines, and for comparisons that ``direct`` does not support. A row is empty if no plan was found.
     """
     if not plan.whole or len(spec.facts.classes) * len(spec.facts.vms) > MOST_CLASSES:
         return None
@@ -80,11 +79,11 @@ def _solved(spec: Spec) -> Result:
 
 @dataclass(frozen=True)
 class Worth:
-    """What a class's jobs are worth: the reason for its admission, and the penalties at which that changes.
+    """The worth of a class's jobs: the reason for its admission, and the penalties at which that changes.
 
-    ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM. A penalty above ``in_full_above`` keeps every job
-    whatever else the spec holds; below ``least_below`` none beyond the least; ``break_even`` is the penalty that pays
-    for one job's VMs at the price that a VM has at the margin of this plan. None if no slots keep the class's promise.
+    ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM. A penalty above ``in_full_above`` admits every job in
+    any spec; below ``least_below`` it admits only the fewest. ``break_even`` is the penalty that pays for one job's VMs
+    at this plan's marginal price of a VM. They are None if no slots meet the class's time limit.
     """
 
     gamma: float | None
@@ -96,7 +95,7 @@ class Worth:
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """Return the reasons class by class, whether reserved VMs are scarce, and what one more of them is worth."""
+    """Return the reasons class by class, the scarcity of reserved VMs, and the worth of one more."""
     plan = result.plan
     if not isinstance(plan, CapacityPlan):
         return ()
@@ -167,7 +166,7 @@ def marginal_price(spec: Spec) -> float:
 
 
 def worth_of_one_more(spec: Spec) -> float | None:
-    """By how much one more reserved VM lowers the cost of the best whole plan; None where none is on offer."""
+    """Return the saving of the best whole plan from one more reserved VM; None if the spec reserves none."""
     facts: CapacityFacts = spec.facts
     vm = facts.vms[0]
     if vm.reserved is None:
@@ -194,7 +193,7 @@ def _single(spec: Spec) -> tuple:  # type: ignore[type-arg]
 
 
 def _reason(per_vm: float, reserved: float, price: float, on_demand: float, jobs: tuple[float, float, float]) -> str:
-    """Theorem 4.3 c) and d) in words, and what whole VMs do beside them."""
+    """Return Theorem 4.3 c) and d) in words, and the effect of whole VMs."""
     admitted, low, expected = jobs
     if low == expected:
         return "exactly so many are asked for"

@@ -1,4 +1,4 @@
-"""What a plan of several VM types means: where classes run, what comes next, what contracts and quotas are worth."""
+"""Explanation of a plan of several VM types: lanes of classes, runners-up, the worth of contracts and quotas."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from mrdsl.spec.spec import Spec
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """The VM type that a class takes for ``cost`` a job, and the one that comes next, for ``next_cost``.
+    """The VM type that a class takes for ``cost`` a job, and the next one, for ``next_cost``.
 
-    Where a part of its VM time may be spot, both are the types of its firm VMs, and its spot VMs may be of any type.
-    The runner-up comes first where one VM of it costs less than ``wins_below`` an hour, without the fee, bought in that
-    ``way``: on demand, or on spot where the class would run on spot alone. None where there is no other type for it.
+    If a part of its VM time may be spot, both are the types of its firm VMs, and its spot VMs may be of any type. The
+    runner-up wins if one VM of it costs less than ``wins_below`` an hour, without the fee, under the purchase option
+    ``way``. That is on demand, or spot if the class would run on spot alone. It is None if the class has no other type.
     """
 
     vm: int
@@ -47,7 +47,7 @@ class RunnerUp:
 
 
 def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table | str]:
-    """Where classes run and what comes next, at the prices of VMs at the margin; contracts and quotas."""
+    """Yield the lanes of classes and their runners-up, at the marginal prices of VMs; then contracts and quotas."""
     task = task_of(spec)
     best = relaxed(task, ROUNDING)
     yield _places(spec, plan, mixture, task, best.prices)
@@ -67,8 +67,10 @@ def task_of(spec: Spec) -> Task:
 
 
 def runners_up(spec: Spec, task: Task, prices: Floats, classes: int | None = None) -> list[RunnerUp]:
-    """What each class, or each of the first ``classes``, takes and what comes next, where VMs of lanes cost ``prices``
-    for a period."""
+    """Return the type that each class takes and its runner-up, at ``prices`` of lanes for a period.
+
+    ``classes`` limits this to the first ones.
+    """
     market = task.market
     cost = costs_on_types(task, prices, len(task.mix) if classes is None else classes)
     order = np.argsort(cost, axis=0, kind="stable")
@@ -164,9 +166,9 @@ def _places(spec: Spec, plan: CapacityPlan, mixture: Mixture, task: Task, prices
 
 
 def _contracts(spec: Spec, task: Task, plan: CapacityPlan, mixture: Mixture) -> Iterator[str]:
-    """How many VMs of each contract are used, and by how much one more lowers the cost of the relaxed optimum.
+    """Yield the used VMs of each contract, and the saving of the relaxed optimum from one more.
 
-    VMs that cost nothing more may be had without use: those are the idle ones of their lane.
+    A plan can have VMs without a further cost unused: those are the idle ones of their lane.
     """
     market = task.market
     free = {lane: _idle(market, plan, mixture, lane) for lane in range(len(market.lanes))}
@@ -201,7 +203,7 @@ def _idle(market: Market, plan: CapacityPlan, mixture: Mixture, lane: int) -> fl
 
 
 def _quotas(spec: Spec, task: Task, best: Relaxed, mixture: Mixture) -> Iterator[str]:
-    """Yield the quotas that bind, and what one more VM is worth."""
+    """Yield the binding quotas, and the worth of one more VM."""
     taken = by_type(task.market, best.bought)
     for vm in np.flatnonzero(np.isfinite(task.available)).tolist():
         name, there = task.market.names[vm], float(task.available[vm])

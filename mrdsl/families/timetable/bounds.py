@@ -1,8 +1,8 @@
-"""How few machines may keep every deadline, and how little a constant cluster may cost: proven lower bounds.
+"""Proven lower bounds on the machines that meet every deadline, and on the cost of a constant cluster.
 
-The bound on the size is a maximum flow: each stage has a window, in which it runs at a rate of at most as many slots
-as it has tasks; elementary intervals between the ends of windows offer as many slots as there are. Tasks that could be
-interrupted and spread at will are a relaxation, so a size without such a flow keeps no plan.
+The bound on the size is a maximum flow. Each stage has a window, in which it runs at a rate of at most as many slots as
+it has tasks. Elementary intervals between the ends of windows offer all the slots. The relaxation lets tasks be
+interrupted and spread freely, so if a size has no such flow, it has no plan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Windows:
 
 
 def windows_of(night: Night, slots: int) -> Windows | None:
-    """Return the windows of all stages on so many slots; None if a stage does not fit into its own."""
+    """Return the windows of all stages on ``slots`` slots; None if a stage does not fit into its window."""
     heads: dict[int, tuple[list[int], list[int], list[int], list[int]]] = {}
     for index, job in enumerate(night.jobs):
         ends = job.ends(slots)
@@ -55,7 +55,7 @@ def windows_of(night: Night, slots: int) -> Windows | None:
 
 
 def fits(night: Night, slots: int) -> bool:
-    """Return False if no plan keeps every deadline on so many slots; True proves nothing."""
+    """Return False if no plan meets every deadline on ``slots`` slots; True is not a proof."""
     windows = windows_of(night, slots)
     return windows is not None and _flows(windows, slots)
 
@@ -112,7 +112,7 @@ def fewest_machines(night: Night) -> int:
 
 
 def earliest_end(night: Night, slots: int) -> int:
-    """Return a proven lower bound on when the last run ends on so many slots."""
+    """Return a proven lower bound on the end of the last run on ``slots`` slots [ticks]."""
     paths = [job.path(slots) for job in night.jobs]
     alone = max(run.ready + paths[run.job] for run in night.runs)
     ready = np.array([run.ready for run in night.runs], dtype=np.int64)

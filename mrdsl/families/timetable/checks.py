@@ -1,4 +1,4 @@
-"""What can be wrong with a timetable spec beyond its schema, and runs that no cluster ends in time."""
+"""Checks of a timetable spec beyond its schema, and of runs that no cluster ends on time."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _one_form(node: JobClass, runs: Runs) -> Iterator[Diagnostic]:
 
 
 def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Clock times beside offsets, and times without a date beside some that have one."""
+    """Yield mixtures of clock times and offsets, and of times with and without a date."""
     written = [
         (node.runs if node is not None and item in ("from", "at") else node or facts, item, value)
         for node, item, value in moments_of(facts)
@@ -215,7 +215,7 @@ def _each_kind(vm: VmType, node: JobClass) -> list[int]:
 
 
 def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Yield runs that are due before their release, or behind the horizon."""
+    """Yield runs out of order, and runs that are due before their release or after the horizon."""
     calendar = calendar_of(facts)
     releases = [(node, releases_of(node, calendar)) for node in facts.classes]
     horizon = horizon_of(facts, calendar, max(each for _, times in releases for each in times))

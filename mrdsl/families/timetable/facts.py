@@ -23,7 +23,7 @@ RENTS = ("constant",)
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Billing(Node):
-    """How the time of a rental is paid."""
+    """Billing of the time of a rental."""
 
     period: float = quantity("time", "billing period: each rental is rounded up to whole ones", default=1.0, above=0.0)
     minimum: float = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
@@ -49,7 +49,7 @@ class VmType(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Runs(Node):
-    """When the runs of a class are released: from a time on at a distance, or at listed times."""
+    """Releases of the runs of a class: from a start time at a fixed interval, or at listed times."""
 
     from_: float | str | None = moment("the release of the first run", default=None)
     every: float | None = quantity("time", "time between two releases", default=None, above=0.0)

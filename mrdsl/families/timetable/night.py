@@ -1,4 +1,4 @@
-"""A timetable spec as what is planned: runs with windows, their stages in whole ticks, and the machine's slots.
+"""Input of timetable planning: runs with windows, their stages in whole ticks, and the machine's slots.
 
 Times are whole numbers of ticks (nanoseconds), so that sums of them are exact.
 """
@@ -31,7 +31,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Job:
-    """What the runs of a class consist of; ``order`` lists its stages so that each can be inserted in turn."""
+    """The stages of each run of a class; ``order`` lists them so that each can be inserted in turn."""
 
     name: str
     stages: tuple[Stage, ...]
@@ -39,7 +39,7 @@ class Job:
     tail: tuple[int, ...]
 
     def path(self, slots: int) -> int:
-        """Return the least ticks from the first task to the last on so many slots."""
+        """Return the least ticks from the first task to the last on ``slots`` slots."""
         ends = self.ends(slots)
         return max(ends)
 
@@ -101,7 +101,7 @@ class Machine:
         return max(-(-ticks // self.period) * self.period, self.minimum)
 
     def cost(self, machines: int, ticks: int) -> float:
-        """What so many machines and the masters cost, rented for so long."""
+        """Return the cost of ``machines`` machines and the masters for ``ticks`` ticks."""
         return (machines + self.masters) * self.price * self.billed(ticks) / TICK
 
 
@@ -116,7 +116,7 @@ class Night:
 
     @property
     def first(self) -> int:
-        """When the first run is released."""
+        """Release of the first run."""
         return min(run.release for run in self.runs)
 
 
@@ -141,7 +141,7 @@ def _night(facts: TimetableFacts) -> Night:
 
 
 def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
-    """Return the VM type as what is rented."""
+    """Return the machine of a VM type."""
     paid = vm.billing or facts.billing or Billing()
     return Machine(
         name=vm.name,
@@ -156,12 +156,12 @@ def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
 
 
 def ticks_of(seconds: float) -> int:
-    """Return a time in whole ticks; what lies between two is rounded down."""
+    """Return a time in whole ticks, rounded down."""
     return floor(seconds * TICK + 0.01)
 
 
 def slots_on(vm: VmType, node: JobClass) -> int:
-    """How many tasks of a class a VM hosts; of map and reduce tasks the fewer. 0 if it is not known."""
+    """Return the tasks of a class that a VM hosts, the fewer of map and reduce tasks; 0 if not known."""
     kinds = ("task",) if node.stages else ("map", "reduce") if node.reduce is not None else ("map",)
     if node.container is not None:
         return min(_hosted(vm, getattr(node.container, kind)) for kind in kinds)
@@ -180,7 +180,7 @@ def _hosted(vm: VmType, taken: Any) -> int:
 
 
 def job_of(node: JobClass) -> Job:
-    """What one run of a class consists of, in the task times that are planned with."""
+    """Return one run of a class, with its task times for planning."""
     time = "max" if node.guarantee == "upper" else "avg"
     if node.stages:
         parents = parents_of(node.stages)
@@ -198,7 +198,7 @@ def job_of(node: JobClass) -> Job:
 
 
 def shuffle_of(node: JobClass, time: str) -> float:
-    """How long a reduce task fetches its input: the longer of a first and of a typical shuffle."""
+    """Return the time in which a reduce task fetches its input: the longer of a first and of a typical shuffle."""
     if node.shuffle is None:
         return 0.0
     first = getattr(node.shuffle, f"first_{time}")
@@ -206,7 +206,7 @@ def shuffle_of(node: JobClass, time: str) -> float:
 
 
 def _ordered(name: str, stages: Sequence[Stage]) -> Job:
-    """Return the job with its stages in order: each behind those before it, the longest path first."""
+    """Return the job with its stages in order: each after its predecessors, the longest path first."""
     children: list[list[int]] = [[] for _ in stages]
     for index, stage in enumerate(stages):
         for before in stage.after:

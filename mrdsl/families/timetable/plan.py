@@ -44,10 +44,10 @@ class RunTimes:
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """Which tasks start when, one element for tasks of one stage of one run that start together on one machine.
+    """Starts of tasks, one element for tasks of one stage of one run that start together on one machine.
 
-    ``run`` is the place among the plan's runs, ``stage`` that among the stages of its class, ``machine`` that among the
-    rentals; -1 stands for any of them, where all are rented from the first to the last.
+    ``run`` is the index among the plan's runs, ``stage`` that among the stages of its class, ``machine`` that among the
+    rentals. A machine of -1 is any of them; all are then rented from the first to the last task.
     """
 
     run: NDArray[np.int64]
@@ -59,10 +59,10 @@ class Tasks:
 
 @dataclass(frozen=True, eq=False)
 class TimetablePlan(Plan):
-    """Machines to rent, and when every run starts and ends; times count from midnight or from offset 0.
+    """Machines to rent, and the start and the end of every run; times count from midnight or from offset 0.
 
-    ``machines`` is the most that are rented at once. ``clock`` tells whether times are clock times, ``day`` the ordinal
-    of the first day if they have dates.
+    ``machines`` is the maximum of concurrent rentals. ``clock`` means that times are clock times. ``day`` is the
+    ordinal of the first day if they have dates.
     """
 
     rent: str
@@ -182,7 +182,7 @@ def _more(count: int, others: int) -> list[tuple[Any, ...]]:
 
 
 def operated(_: Spec, plan: TimetablePlan) -> Operated:
-    """What is set to run a plan: how many machines, from when to when, and the start of each run."""
+    """Return the settings to run a plan: the number of machines, their rental times, and the start of each run."""
     return Operated(tuple(_settings(plan)))
 
 

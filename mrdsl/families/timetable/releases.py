@@ -15,7 +15,7 @@ Moment = float | str
 
 @dataclass(frozen=True)
 class Calendar:
-    """What times count from: ``first_day`` is the ordinal of that day if times have dates; else None."""
+    """Origin of times: ``first_day`` is the ordinal of that day if times have dates, otherwise None."""
 
     clock: bool
     first_day: int | None = None
@@ -58,7 +58,7 @@ def calendar_of(facts: TimetableFacts) -> Calendar:
 
 
 def releases_of(node: JobClass, calendar: Calendar) -> Sequence[float]:
-    """When the runs of a class are released [s]."""
+    """Return the releases of the runs of a class [s]."""
     runs = node.runs
     if runs.at:
         times: list[float] = []
@@ -71,7 +71,7 @@ def releases_of(node: JobClass, calendar: Calendar) -> Sequence[float]:
 
 
 def due_of(node: JobClass, release: float, calendar: Calendar) -> float:
-    """When a run that is released then is due [s]."""
+    """Return the due time of a run with the given release [s]."""
     if node.due is None:
         assert node.deadline is not None
         return release + node.deadline
@@ -79,5 +79,5 @@ def due_of(node: JobClass, release: float, calendar: Calendar) -> float:
 
 
 def horizon_of(facts: TimetableFacts, calendar: Calendar, last: float) -> float | None:
-    """When the plan ends [s], the first such clock time after the last release; None if it is not given."""
+    """Return the end of the plan [s], the first such clock time after the last release; None if it is not given."""
     return None if facts.horizon is None else calendar.seconds(facts.horizon, last)

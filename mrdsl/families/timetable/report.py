@@ -1,4 +1,4 @@
-"""What a report shows of a timetable."""
+"""Reports of timetables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASSUMPTIONS = (
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """How many machines are rented from when to when, and slots over time."""
+    """Report the rented machines with their times, and slots over time."""
     plan = result.plan
     assert isinstance(plan, TimetablePlan)
     begin = min(each.begin for each in plan.rentals)

@@ -79,7 +79,7 @@ class Placed:
 
 
 def place(slots: Slots, job: Job, run: Run) -> Placed:
-    """Insert a run: every stage at the earliest fit behind those before it."""
+    """Insert a run: every stage at the earliest fit after its predecessors."""
     ends = [0] * len(job.stages)
     waves: Waves = []
     for index in job.order:
@@ -92,7 +92,7 @@ def place(slots: Slots, job: Job, run: Run) -> Placed:
 
 
 def insert_all(night: Night, count: int, order: Iterable[int]) -> tuple[list[Placed], list[int]]:
-    """Return all runs on so many slots, inserted in order, and which of them are late."""
+    """Return all runs on ``count`` slots, inserted in order, and the indices of late ones."""
     slots = Slots(count, night.first - night.machine.boot)
     placed: list[Placed | None] = [None] * len(night.runs)
     late: list[int] = []
@@ -105,9 +105,7 @@ def insert_all(night: Night, count: int, order: Iterable[int]) -> tuple[list[Pla
 
 
 def in_time(night: Night, count: int, orders: Sequence[Sequence[int]], repairs: int) -> list[Placed] | None:
-    """Return all runs in time on so many slots, by the first order that gives that; late runs are moved to the
-    front.
-    """
+    """Return all runs on time, by the first order that achieves it; repairs move late runs to the front."""
     for each in orders:
         order, before = list(each), len(night.runs) + 1
         front: dict[int, None] = {}

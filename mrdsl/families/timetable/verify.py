@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stated:
-    """What the spec states of a run: its class, its number there, its window [s]."""
+    """A run in the spec: its class, its number in the class, its window [s]."""
 
     job: int
     number: int
@@ -39,7 +39,7 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
 
 
 def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Diagnostic]:
-    """What is wrong with a plan."""
+    """Yield the violations in a plan."""
     facts: TimetableFacts = spec.facts
     runs = _stated_runs(facts)
     wrong = list(_runs(facts, runs, plan))
@@ -270,7 +270,7 @@ def _most_at_once(spans: Sequence[tuple[float, float]]) -> int:
 
 
 def _slots_of(vm: VmType, node: JobClass) -> int:
-    """How many tasks of a class one VM hosts."""
+    """Return the tasks of a class that one VM hosts."""
     if node.container is None:
         assert node.slots is not None
         return int((node.slots.task if node.stages else node.slots.map) or 0)

@@ -1,4 +1,4 @@
-"""Why a night needs its machines: what bounds their number, and how tight the runs are."""
+"""Explanation of a timetable's machines: the bounds on their number, and the slack of the runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIGHTEST = 10
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """What `mrdsl why` prints for a timetable."""
+    """Build the tables that `mrdsl why` prints for a timetable."""
     if result.plan is None:
         return ()
     night = night_of(spec.facts)

@@ -7,8 +7,8 @@ For many lanes, column generation solves the relaxed P2: a linear program over s
 
 A catalogue with quotas has thousands of lanes, each of them scarce, and a class runs in a handful of them. The program
 starts with the pairs that cost least at the current prices of VMs. It adds pairs with a negative reduced cost at its
-dual prices until the dual bound over all pairs meets its value (Gilmore and Gomory 1961, *A linear programming approach
-to the cutting-stock problem*). The bound depends on the prices alone, so it is valid for all pairs.
+dual prices until the dual bound over all pairs meets its value. The bound depends on the prices alone, so it is valid
+for all pairs. Source: Gilmore and Gomory 1961, *A linear programming approach to the cutting-stock problem*.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _cost(night: Night, count: int, placed: Sequence[Placed]) -> float:
 
 
 def plan_of(facts: TimetableFacts, night: Night, count: int, placed: Sequence[Placed]) -> TimetablePlan:
-    """Return the plan of runs on a constant cluster of so many machines."""
+    """Return the plan of runs on a constant cluster of ``count`` machines."""
     begin, end = night.first - night.machine.boot, max(each.end for each in placed)
     rented = count + night.machine.masters
     rental = Rental(night.machine.name, begin / TICK, end / TICK, night.machine.billed(end - begin) / TICK)
@@ -131,7 +131,7 @@ def plan_of(facts: TimetableFacts, night: Night, count: int, placed: Sequence[Pl
 
 
 def run_times(night: Night, placed: Sequence[Placed]) -> list[RunTimes]:
-    """When each run starts and ends; a run with a startup starts as late as its first task allows."""
+    """Return the start and the end of each run; a run with a startup starts as late as its first task allows."""
     times = []
     for run, each in zip(night.runs, placed, strict=True):
         start = each.first - night.startups[run.job]
