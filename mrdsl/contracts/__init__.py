@@ -1,1 +1,1 @@
-"""What a family, a pipeline and a study must be, and what holds them to `subject to`."""
+"""Contracts of families and heuristics, and `subject to`."""

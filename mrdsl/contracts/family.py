@@ -1,10 +1,7 @@
-"""What a problem family is: one value that says everything the rest of mrdsl needs to know about it.
+"""The contract of a problem family: one value with everything that the rest of mrdsl uses.
 
-Adding a family means adding one package under ``mrdsl/families`` (or an entry point in the group
-``mrdsl.families``) whose ``FAMILY`` is a :class:`Family`. Its hooks are functions that import what they need when they
-are called, so that ``check`` and ``fmt`` load neither Pyomo nor a solver.
-
-What somebody who runs a plan sets: machines to rent, slots to give, jobs to place. Two plans differ in these.
+A family is a package in `mrdsl/families`, or an entry point in the group `mrdsl.families`, whose `FAMILY` is a
+:class:`Family`. Its hooks are imported when they are called, so `check` and `fmt` load neither Pyomo nor a solver.
 """
 
 from __future__ import annotations
@@ -31,14 +28,27 @@ if TYPE_CHECKING:
 
 
 class SolveModel(Protocol):
-    """Puts a Pyomo model to the solver that was chosen; the incumbent is loaded into the model's variables."""
+    """Function that solves a Pyomo model with the selected solver.
+
+    Args:
+        model: Pyomo model; the solution is loaded into its variables.
+        limits: Limits of the solve; those of the run if None.
+
+    Returns:
+        The checked answer of the solver.
+    """
 
     def __call__(self, model: Any, limits: Limits | None = None) -> Answer: ...
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a model asks of a solver: ``kind`` is LP, MILP, NLP or MINLP."""
+    """Requirements of a model on a solver.
+
+    Attributes:
+        kind: LP, MILP, NLP or MINLP.
+        duals: The solver must return dual values.
+    """
 
     kind: str
     duals: bool = False
@@ -46,12 +56,14 @@ class Needs:
 
 @dataclass(frozen=True, eq=False)
 class ArrayForm:
-    """A formulation in arrays: the program, what its rows are called, the plan at a point of it, the point of a plan.
+    """A formulation in arrays.
 
-    Where ``point`` is given, the solver begins at the plan that its caller gives, if it can begin anywhere; with
-    ``begins_at_known`` at that which is ``known`` without it, or the better of both. A given plan may be of another
-    spec of the family: ``point`` gives what is left of it in this one, whole, or None; what breaks the program is not
-    begun at.
+    Attributes:
+        program: The linear program.
+        row_name: Function that returns the name of a row.
+        decode: Function that returns the plan at a point of the program.
+        point: Function that returns the point of a plan, which can be of a similar spec; None if nothing of it is left.
+        begins_at_known: Start at the plan of `known`, or at a given plan if that is better.
     """
 
     program: LinearProgram
@@ -63,22 +75,21 @@ class ArrayForm:
 
 @dataclass(frozen=True, eq=False)
 class Formulation:
-    """One way of writing the family's problem as a Pyomo model.
+    """A formulation of the family's problem as a Pyomo model.
 
-    ``needs(spec, relax)``: what it asks of a solver. ``build(spec, relax)``: a ConcreteModel with exactly one active
-    objective, whose value is the goal's, constants included. ``decode(spec, model, relax)``: the plan in the values
-    that a solver left in the model. Where one model is not enough (cuts, one model per period),
-    ``run(spec, relax, limits, solve)`` replaces build, solve and decode.
-    ``arrays(spec, relax)``: the linear program that ``build`` comes to, without Pyomo, or None where the spec has
-    more than the formulation's plain form; tests hold that both are the same.
-    ``known(spec, relax, limits)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that
-    it contradicts is withdrawn. Of the limits there is a time alone. The function's name says the method.
-    ``refine(spec, relax, limits, result, solve)``: what the model leaves out, done to the result that was read from it,
-    by more models where there is a solver; the bound stays one. ``compiled(spec, relax)``: the model with what that of
-    ``build`` leaves out, for ``compile`` and for what reads a solution of it.
-    ``other_goals``: the quantity of the family's goal whose model takes any linear goal over its ``plan_quantities``
-    in the objective's place (:mod:`mrdsl.contracts.plan_expressions`); ""
-    where the model holds for the goals of the family alone.
+    Attributes:
+        name: Name for `--formulation`.
+        doc: Description in one line.
+        needs: Returns the requirements of `(spec, relax)` on a solver.
+        build: Returns a ConcreteModel for `(spec, relax)` with one active objective, constants included.
+        decode: Returns the plan of `(spec, model, relax)` from the values of the variables.
+        run: Replaces build, solve and decode if one model is not enough: `(spec, relax, limits, solve)`.
+        arrays: Returns the same linear program in arrays for `(spec, relax)`, or None if the spec needs Pyomo.
+        known: Returns a plan with a proven bound for `(spec, relax, limits)` without a solver, or None. A claim of a
+            solver that contradicts it is withdrawn.
+        refine: Adds parts to a result that the model omits: `(spec, relax, limits, result, solve)`.
+        compiled: Returns the complete model for `compile`, if `build` omits parts.
+        other_goals: Quantity of the objective whose model supports any linear objective; empty if none does.
     """
 
     name: str
@@ -100,7 +111,14 @@ SENSES = ("minimize", "maximize", "estimate")
 
 @dataclass(frozen=True)
 class GoalKind:
-    """A goal that the family serves: ``minimize cost``. ``unit`` is the objective's unit, "" for a pure number."""
+    """An objective of a family, such as `minimize cost`.
+
+    Attributes:
+        sense: `minimize`, `maximize` or `estimate`.
+        quantity: Name of the quantity.
+        unit: SI unit, `currency`, or empty for a number.
+        doc: Description in one line.
+    """
 
     sense: str
     quantity: str
@@ -110,12 +128,16 @@ class GoalKind:
 
 @dataclass(frozen=True)
 class QuantityKind:
-    """A quantity that ``subject to`` may compare.
+    """A quantity of plans for `subject to`.
 
-    ``kind`` is the unit's kind in ``mrdsl.core.units.KINDS``; ``over`` names the facts field whose blocks are its
-    argument (``classes`` for ``admitted(c)``), "" where it has none. Its argument may also be one of ``words``
-    (``share(spot)``). ``whole``: it may be written without one too, and is then the sum over all.
-    ``was`` is its name in an earlier release, which specs may still have.
+    Attributes:
+        name: Name in specs.
+        kind: Kind of its unit in `mrdsl.core.units.KINDS`.
+        doc: Description in one line.
+        over: Field of the facts whose blocks are its argument, such as `classes` for `admitted(c)`.
+        words: Words that are its argument, such as `spot` in `share(spot)`.
+        whole: Without an argument it is the sum.
+        was: Name in an earlier release.
     """
 
     name: str
@@ -128,21 +150,22 @@ class QuantityKind:
 
     @property
     def takes_argument(self) -> bool:
-        """Return True if it may be written with an argument."""
+        """Return True if it can have an argument."""
         return bool(self.over or self.words)
 
     @property
     def needs_argument(self) -> bool:
-        """Return True if it means nothing without one."""
+        """Return True if it must have an argument."""
         return self.takes_argument and not self.whole
 
 
 @dataclass(frozen=True)
 class Promise:
-    """A number of the facts that a plan must keep and that its author may give up bit by bit.
+    """A number of the facts that constrains a plan and can be relaxed step by step.
 
-    ``path`` names the item: ``classes.deadline``, ``cluster.size``, ``classes.jobs.low``. ``direction`` is +1 where a
-    larger number is easier to keep, -1 where a smaller one is. What explains an infeasible spec speaks of these.
+    Attributes:
+        path: Path of the item, such as `classes.deadline` or `classes.jobs.low`.
+        direction: 1 if a larger number is easier to meet, -1 if a smaller one is.
     """
 
     path: str
@@ -151,9 +174,11 @@ class Promise:
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """A plan in a form of the family's own: ``mrdsl export FILE NAME``. Clusters are better said as ``deployments``.
-    ``write(spec, plan)`` gives texts by file
-       names; it raises ValueError in words where the plan has no such form.
+    """A family's own format for `mrdsl export FILE NAME`. Prefer `deployments` for clusters.
+
+    Attributes:
+        format: Entry of the format.
+        write: Returns texts by file name for `(spec, plan)`; raises ValueError if the plan has no such form.
     """
 
     format: Writer[Any]
@@ -165,44 +190,62 @@ class Export:
 
 
 def kind_words(name: str) -> str:
-    """Return the family's name with its article: ``an energy``, ``a joint``."""
+    """Return the family's name with its article, such as `an energy`.
+
+    Args:
+        name: Name of the family.
+
+    Returns:
+        Article and name.
+    """
     return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
 def nothing(_: Spec) -> Iterable[Diagnostic]:
-    """No diagnostics."""
+    """Return no diagnostics.
+
+    Args:
+        _: Any spec.
+
+    Returns:
+        An empty tuple.
+    """
     return ()
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A problem family.
+    """A problem family. Optional hooks are None.
 
-    ``facts``: the dataclass whose declared fields are the blocks and items of the spec's top level.
-    ``check(spec)``: mistakes beyond what the schema says (exit 2), and warnings; cheap, without Pyomo.
-    ``impossible(spec)``: promises that no plan can keep, found without a solver (exit 1), in the user's terms.
-    ``method``: the pipeline taken where none is named, of a family that has no formulations. Which pipelines serve it
-    is said by their files in ``solvers/``.
-    ``infeasible(spec, solve)``: what it means, in the user's terms, that a solver proved that there is no plan;
-    ``solve`` is the embedded solver.
-    ``choose(spec, relax, formulation)``: what ``--solver auto`` takes: a solver's or a pipeline's name.
-    ``verify(spec, plan, relax)``: the spec's own constraints, checked on a finished plan from the facts alone, whoever
-    found it. ``measure(spec, plan)``: the goal's value of a plan, computed from the facts; None where it has none.
-    ``quantity(spec, plan, name, argument)``: a quantity for ``subject to``; in Pyomo models the component
-    ``model.plan_quantities`` is a dict from (name, argument) to expressions.
-    ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
-    ``why(spec, result)``: what ``mrdsl why`` prints. ``report(spec, result)``: the decision in one sentence, and what
-    ``mrdsl report`` draws of the plan. ``simulate(spec, runs, seed, jobs)``: what
-    ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, settings)`` gives
-    the plan with what was observed of it, and warnings. ``shown_again(spec, plan, processes)``: a plan with evidence
-    of its own for its promises, with what the same runs show now; None where it has none. ``reference()``: the
-    commented spec that ``mrdsl new`` starts
-    from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
-    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.encoding` knows.
-    ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
-    clusters that it comes to, from which ``mrdsl export`` writes what ``targets()`` names; it raises TargetError where
-    there is none. ``paid_for(spec)``: the time [s] that a goal in money is the cost of, where the spec chooses it. A
-    hook that a family does not have is None.
+    Attributes:
+        name: Word after `problem` in specs.
+        summary: Description in one line.
+        paper: Source of the model.
+        facts: Dataclass whose fields are the blocks and items of a spec.
+        goals: Objectives.
+        formulations: Formulations as models.
+        method: Heuristic that solves specs of a family without formulations.
+        quantities: Quantities for `subject to`.
+        check: Returns errors and warnings of a spec beyond the schema, without Pyomo.
+        impossible: Returns constraints that no plan can meet, found without a solver (exit code 1).
+        infeasible: Explains that a solver proved infeasibility, from `(spec, solve)`.
+        choose: Returns the name of the solver or heuristic for `--solver auto`, from `(spec, relax, formulation)`.
+        verify: Returns the constraints that a plan does not meet, from `(spec, plan, relax)` and the facts alone.
+        measure: Returns the objective of `(spec, plan)` from the facts, or None.
+        quantity: Returns a quantity of a plan, from `(spec, plan, name, argument)`.
+        why: Returns the tables and texts of `mrdsl why`, from `(spec, result)`.
+        report: Returns the decision in one sentence, and charts for `mrdsl report`, from `(spec, result)`.
+        simulate: Simulates a spec without a plan, from `(spec, runs, seed, jobs)`.
+        simulate_plan: Returns the plan with observations, and warnings, from `(spec, plan, settings)`.
+        shown_again: Repeats the runs that are evidence of a plan, from `(spec, plan, processes)`.
+        promises: Numbers that explanations can change.
+        exports: Formats of the family itself.
+        targets: Returns the targets of `mrdsl export`.
+        deployments: Returns the clusters of `(spec, plan)`; raises TargetError if there are none.
+        reference: Returns the spec that `mrdsl new` prints; built-in families have it in `models/`.
+        plans: Returns the classes of plans, to read saved ones.
+        operated: Returns the settings of `(spec, plan)` that an operator changes, for `mrdsl diff`.
+        paid_for: Returns the time [s] that the cost of a spec covers.
     """
 
     name: str
@@ -250,7 +293,7 @@ def hooks_in(package: str, **modules: str) -> dict[str, Any]:
 
     Args:
         package: Dotted name of the family's package.
-        modules: The module of each hook that no file of `HOOKS_OF_FILES` defines: `quantity="verify"`.
+        modules: Module of each hook that no file of `HOOKS_OF_FILES` defines, such as `quantity="verify"`.
 
     Returns:
         Hooks by name, each imported when it is called. A hook of `HOOKS_OF_FILES` is absent only if its file is.
@@ -265,7 +308,14 @@ def hooks_in(package: str, **modules: str) -> dict[str, Any]:
 
 
 def missing_in(declared: Family) -> Iterator[str]:
-    """What a family lacks without which nothing can be asked of it, in words."""
+    """Find missing parts without which a family cannot be used.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        One sentence for each missing part.
+    """
     if not declared.formulations and not declared.method:
         yield "has neither a formulation nor a method: nothing solves it"
     for one in declared.formulations:
@@ -284,11 +334,15 @@ RENT, RUN, GIVE, ADMIT, SET, PLACE = "rent", "run", "give", "admit", "set", "pla
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that is set: ``action`` says of which kind, ``what`` names it, ``when`` its period of several.
+    """One setting that an operator makes.
 
-    ``rent``: so many machines of a kind are rented; ``run``: are switched on; ``give``: a class or a job has so many
-    slots, VMs or tasks, as ``unit`` says; ``admit``: so many jobs of a class, or requests of a service, are let in;
-    ``set``: an option has that value; ``place``: a job or task stands there.
+    Attributes:
+        action: `rent` or `run` machines, `give` slots, VMs or tasks, `admit` jobs or requests, `set` an option, or
+            `place` a job or task.
+        what: Name of the item.
+        value: Number or text.
+        unit: Unit of the number.
+        when: Period, if there are several.
     """
 
     action: str
@@ -300,14 +354,27 @@ class Setting:
 
 @dataclass(frozen=True)
 class Operated:
-    """All settings of a plan. ``note`` says, where that is so, what a plan of the family leaves to the run."""
+    """All settings of a plan.
+
+    Attributes:
+        settings: The settings.
+        note: Note on decisions that the plan leaves to the run.
+    """
 
     settings: tuple[Setting, ...]
     note: str = ""
 
 
 def settings_of(node: Node, block: str) -> tuple[Setting, ...]:
-    """Return the items of a block as options to set; those that are None are left to mrdsl."""
+    """Convert the items of a block to settings.
+
+    Args:
+        node: The block; items that are None are left out.
+        block: Name of the block.
+
+    Returns:
+        One setting for each item.
+    """
     found = []
     for name, declared in declarations(type(node)).items():
         value = getattr(node, name)

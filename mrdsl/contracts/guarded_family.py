@@ -1,4 +1,4 @@
-"""A family of a plug-in: its hooks are called so that whatever they do wrong is told as the family's own."""
+"""Guards for the hooks of a plug-in's family, so that its errors name the plug-in."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ Mistake = Callable[[Any], str]
 
 
 def guarded_family(declared: Family, plugin: Plugin) -> Family:
-    """Return the family with hooks that raise PluginError where they fail or return something else than they should."""
+    """Wrap the hooks of a family so that their errors name the plug-in.
+
+    Args:
+        declared: The family.
+        plugin: The plug-in that declares it.
+
+    Returns:
+        The family with hooks that raise PluginError if they fail or return a wrong type.
+    """
     hooks: dict[str, Any] = {
         name: plugin.guarded(hook, f"`{name}`", mistake, PASSES.get(name, ()))
         for name, mistake in RETURNS.items()
@@ -111,7 +119,14 @@ def _classes_mistake(value: Any) -> str:
 
 
 def texts_mistake(value: Any) -> str:
-    """What is wrong with texts by file names."""
+    """Find the error in texts by file names.
+
+    Args:
+        value: Value that a hook returned.
+
+    Returns:
+        The error in words, or an empty text.
+    """
     good = isinstance(value, Mapping) and all(isinstance(each, str) for pair in value.items() for each in pair)
     return "" if good else f"returned {described(value)} instead of texts by file names"
 

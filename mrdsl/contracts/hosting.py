@@ -17,15 +17,31 @@ Floats = NDArray[np.float64]
 
 
 def hosting_vms(map_slots: Floats, reduce_slots: Floats, map_per_vm: Floats, reduce_per_vm: Floats) -> Floats:
-    """Return the VMs that whole slots take: those of each kind rounded up, then their VMs."""
+    """Compute the VMs that whole slots need: the slots of each kind rounded up, then their VMs.
+
+    Args:
+        map_slots: Map slots, shape (..., classes).
+        reduce_slots: Reduce slots, shape (..., classes).
+        map_per_vm: Map slots of one VM, shape (classes,).
+        reduce_per_vm: Reduce slots of one VM, shape (classes,).
+
+    Returns:
+        VMs, shape (..., classes).
+    """
     return begun(begun(map_slots) / map_per_vm) + begun(begun(reduce_slots) / reduce_per_vm)
 
 
 def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Span | None) -> tuple[Diagnostic, ...]:
-    """Return a warning where whole slots need more VMs than a plan holds for each class: in how many cells, and the
-    worst.
+    """Warn if whole slots of a class need more VMs than a plan has for it.
 
-    ``needed`` and ``held`` have the shape (..., classes).
+    Args:
+        names: Names of the classes.
+        needed: VMs for whole slots, shape (..., classes).
+        held: VMs of the plan, shape (..., classes).
+        span: Location of the warning.
+
+    Returns:
+        One warning with the number of cases and the worst one, or nothing.
     """
     short = needed - held
     over = np.argwhere(short > ROUNDING * np.maximum(1.0, held))
@@ -48,11 +64,17 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
 def told_of_sharing(
     needed: float, held: float, most: float | None, span: Span | None, instead: str
 ) -> tuple[Diagnostic, ...]:
-    """Return the same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``.
+    """Warn if whole slots of all classes need more VMs than a plan has.
 
-    ``most``: the VMs for the whole slots of all expected jobs, which any plan with the least slots per job fits; on
-    fewer, more VMs may admit more jobs. None where a plan takes more slots than it needs. ``instead``: how whole slots
-    are planned.
+    Args:
+        needed: VMs for whole slots.
+        held: VMs of the plan.
+        most: VMs for the whole slots of all expected jobs; None if the plan has more slots than it needs.
+        span: Location of the warning.
+        instead: Hint for planning with whole slots.
+
+    Returns:
+        One warning, or nothing.
     """
     if needed <= held + ROUNDING * max(1.0, held):
         return ()

@@ -1,6 +1,6 @@
-"""Pipelines of heuristics: a tuple of small functions, each ``step(draft, **parameters) -> Draft``.
+"""Heuristics: sequences of small functions, each `step(draft, **parameters) -> Draft`.
 
-A file in ``solvers/`` names the steps and their parameters per family:
+A file in `solvers/` names the steps and their parameters for each family:
 
     kind = "pipeline"
     name = "NAME"
@@ -34,14 +34,22 @@ class LateError(Exception):
 
 @dataclass(frozen=True)
 class Draft:
-    """What the steps of a pipeline hand on: its working state, never an answer, which is the :class:`Result` that
-    :func:`run_steps` makes of the last one.
+    """State that the steps of a heuristic pass on. :func:`run_steps` makes the :class:`Result` from the last one.
 
-    ``state`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known,
-    and ``fixed``, the part of the goal that every plan has, which gaps are not measured on.
-    ``started`` is what ``clock`` said when the solve began, before the spec was checked: a long step stops by itself
-    when ``limits.time`` has passed and sets ``termination`` to TIME_LIMIT. A pipeline that finishes leaves COMPLETED,
-    or OPTIMAL where it proved its plan, or INFEASIBLE where it proved that there is none.
+    Attributes:
+        spec: The spec.
+        relax: Solve the relaxation.
+        seed: Seed of random choices.
+        limits: Limits of the solve.
+        started: Value of `clock` when the solve began, before the checks of the spec [s].
+        clock: Clock of the time limit [s].
+        state: Working state of the family.
+        plan: Best plan so far.
+        value: Its objective.
+        bound: Proven bound on the objective.
+        fixed: Part of the objective that every plan has; gaps exclude it.
+        termination: COMPLETED, OPTIMAL with a proof, INFEASIBLE with a proof, or TIME_LIMIT if a step stopped.
+        diagnostics: Warnings and notes.
     """
 
     spec: Spec
@@ -65,8 +73,15 @@ class Draft:
     def paced(self, pieces: Iterable[T]) -> Iterator[T]:
         """Yield the pieces of work of a step that has no plan before the last one.
 
-        Looks at the limits after every :data:`PIECES` pieces. Raises LateError if the time limit has passed and
-        KeyboardInterrupt if the work was ended; :func:`last_draft` takes both.
+        Args:
+            pieces: Pieces of work; limits are checked after every :data:`PIECES` of them.
+
+        Yields:
+            The same pieces.
+
+        Raises:
+            LateError: If the time limit has passed.
+            KeyboardInterrupt: If the work was stopped. :func:`last_draft` handles both.
         """
         for number, piece in enumerate(pieces):
             if number and not number % PIECES:
@@ -77,7 +92,7 @@ class Draft:
             yield piece
 
     def seconds_left(self) -> float | None:
-        """What is left of the time limit for a step that asks a solver, a hundredth of a second at least."""
+        """Return the time left for a step that calls a solver [s], at least 0.01 s; None without a limit."""
         if self.limits.time is None:
             return None
         used = self.clock() - self.started if self.started else 0.0
@@ -88,7 +103,14 @@ Step = Callable[..., Draft]
 
 
 def draft_mistake(value: Any) -> str:
-    """What is wrong with what a step handed on, in words; "" where it is a draft that can be gone on with."""
+    """Find the error in the draft that a step returned.
+
+    Args:
+        value: Value that the step returned.
+
+    Returns:
+        The error in words, or an empty text.
+    """
     if not isinstance(value, Draft):
         return f"returned {described(value)} instead of a Draft"
     numbers = {"value": value.value, "bound": value.bound, "fixed": value.fixed}
@@ -105,7 +127,15 @@ def draft_mistake(value: Any) -> str:
 
 
 def parameters_mistake(step: Step, parameters: Mapping[str, Any]) -> str:
-    """What is wrong with the parameters that a file gives a step, in words; "" where it takes them."""
+    """Find the error in the parameters that a solver file gives to a step.
+
+    Args:
+        step: The step.
+        parameters: Parameters by name.
+
+    Returns:
+        The error in words, or an empty text.
+    """
     if not callable(step):
         return f"{described(step)} is not a function"
     taken = _signature(step)
@@ -125,7 +155,14 @@ def parameters_mistake(step: Step, parameters: Mapping[str, Any]) -> str:
 
 
 def name_of(step: Step) -> str:
-    """Return the name of a step; that of its class where it is an object that is called."""
+    """Return the name of a step, or of its class.
+
+    Args:
+        step: The step.
+
+    Returns:
+        The name.
+    """
     return getattr(step, "__name__", type(step).__name__)
 
 
@@ -147,10 +184,17 @@ def _is_one(value: object, kind: type) -> bool:
 
 
 def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:
-    """Run the steps in order; a step that proves infeasibility, or has no time left, end the run.
+    """Run the steps in order, until one proves infeasibility.
 
-    Where another thread has ended the work, the last draft with a plan counts; raises KeyboardInterrupt where there
-    is none.
+    Args:
+        steps: Steps with their parameters.
+        draft: The first draft.
+
+    Returns:
+        The last draft; if another thread stopped the run, the last draft with a plan.
+
+    Raises:
+        KeyboardInterrupt: If the run was stopped before there was a plan.
     """
     for step, parameters in steps:
         log("pipeline", DEBUG, "step %s", name_of(step))
@@ -170,7 +214,15 @@ def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) ->
 
 
 def run_steps(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Result:
-    """What the last draft of a run of the steps says."""
+    """Run the steps and convert the last draft to a result.
+
+    Args:
+        steps: Steps with their parameters.
+        draft: The first draft.
+
+    Returns:
+        The result.
+    """
     draft = last_draft(steps, draft)
     return Result(
         termination=draft.termination,

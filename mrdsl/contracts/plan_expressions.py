@@ -36,20 +36,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Aim(Constraint):
-    """A goal of one's own as models see it: ``left``, compared so that every plan keeps it."""
+    """A user-defined objective as a comparison that every plan meets, which models see."""
 
     @property
     def maximizes(self) -> bool:
+        """Return True if the objective is maximized."""
         return self.comparison == ">="
 
 
 def aim_of(spec: Spec) -> Aim | None:
-    """Return the goal of one's own of a spec as a model sees it, None where it has none."""
+    """Return the user-defined objective of a spec as models see it.
+
+    Args:
+        spec: The spec.
+
+    Returns:
+        The objective, or None if the spec has an objective of its family.
+    """
     return next((each for each in spec.constraints if isinstance(each, Aim)), None)
 
 
 def put_in_place(model: Any, aim: Aim) -> None:
-    """Make the aim the model's objective, over ``model.plan_quantities``. Raises ValueError where that has no such."""
+    """Replace the objective of a model by a user-defined one.
+
+    Args:
+        model: Pyomo model with `plan_quantities`.
+        aim: The objective.
+
+    Raises:
+        ValueError: If the model does not have a quantity of the objective.
+    """
     import pyomo.core as pyo
 
     value = evaluate(aim.left, offered_by(getattr(model, "plan_quantities", {})))
@@ -62,7 +78,14 @@ def put_in_place(model: Any, aim: Aim) -> None:
 
 
 def offered_by(offered: Any) -> Callable[[str, str], Any]:
-    """What a model offers of a quantity, by its name and argument; a ValueError where it does not."""
+    """Return a function that looks up quantities of a model.
+
+    Args:
+        offered: Expressions by name and argument.
+
+    Returns:
+        Function of name and argument, which raises ValueError for an unknown quantity.
+    """
 
     def quantity(name: str, argument: str) -> Any:
         try:
@@ -75,18 +98,42 @@ def offered_by(offered: Any) -> Callable[[str, str], Any]:
 
 
 def worth(spec: Spec, quantity: Callable[[str, str], float], otherwise: float) -> float:
-    """What a plan is worth by the aim of a spec, over its quantities; ``otherwise`` where the spec has no aim."""
+    """Evaluate the user-defined objective of a spec.
+
+    Args:
+        spec: The spec.
+        quantity: Function that returns a quantity of the plan by name and argument.
+        otherwise: Value if the spec has no user-defined objective.
+
+    Returns:
+        Value of the objective in its SI unit.
+    """
     aim = aim_of(spec)
     return otherwise if aim is None else value_of(aim.left, quantity)
 
 
 def is_own(goal: Goal | None) -> bool:
-    """Return True if a goal is an expression of the spec's own."""
+    """Return True if an objective is user-defined.
+
+    Args:
+        goal: The objective, or None.
+
+    Returns:
+        True for an expression.
+    """
     return goal is not None and goal.expression is not None
 
 
 def serving(family: Family, goal: Goal) -> Family:
-    """Return the family for a spec with that goal of one's own: it measures plans by it, and its models pursue it."""
+    """Adapt a family to a user-defined objective: its models and measures use it.
+
+    Args:
+        family: The family.
+        goal: The objective.
+
+    Returns:
+        The adapted family.
+    """
     value = goal.expression
     assert value is not None
     quantity = family.quantity
@@ -197,7 +244,7 @@ def _refusing(formulation: Formulation, family: Family, able: list[Formulation])
 
 
 class MixedDimensionsError(ValueError):
-    """Quantities of two kinds were added; ``first`` and ``second`` are their dimensions."""
+    """A sum of two different dimensions, `first` and `second`."""
 
     def __init__(self, first: Dimension, second: Dimension) -> None:
         self.first, self.second = first, second
@@ -205,10 +252,17 @@ class MixedDimensionsError(ValueError):
 
 
 def dimension_of(expression: Expression, kinds: Mapping[str, Dimension]) -> Dimension | None:
-    """Return the dimension, None where a constant in it may have any: a Constant is in the SI unit that its place asks
-    for.
+    """Compute the dimension of an expression.
 
-    ``kinds`` has the dimension of each quantity. Raises MixedDimensionsError for a sum of two kinds.
+    Args:
+        expression: The expression.
+        kinds: Dimension of each quantity.
+
+    Returns:
+        The dimension; None if a constant without a unit leaves it open.
+
+    Raises:
+        MixedDimensionsError: If different dimensions are added.
     """
     match expression:
         case PlanQuantity(name):
@@ -232,7 +286,14 @@ def dimension_of(expression: Expression, kinds: Mapping[str, Dimension]) -> Dime
 
 
 def with_plain_constants(expression: Expression) -> Expression:
-    """Return the expression with every bare constant as a plain number."""
+    """Convert each constant without a unit to a plain number.
+
+    Args:
+        expression: The expression.
+
+    Returns:
+        The converted expression.
+    """
     match expression:
         case Constant(value, None):
             return Constant(value, "")
@@ -259,7 +320,17 @@ LINEAR = ("minimize", "maximize")
 def let_mistake(
     let: Any, quantities: Mapping[str, QuantityKind], family: Family, before: Sequence[str]
 ) -> Mistake | None:
-    """What is wrong with a quantity of one's own; ``before`` are the names of those above it."""
+    """Find the error in a user-defined quantity.
+
+    Args:
+        let: The quantity.
+        quantities: Quantities of the family by name.
+        family: The family.
+        before: Names of the user-defined quantities above it.
+
+    Returns:
+        The first error, or None.
+    """
     if not isinstance(let, Let):
         hint = "give Let(name, expression, unit)"
         return Mistake("wrong-value", f"{described(let)} is not a user-defined quantity", hint)
@@ -274,7 +345,15 @@ def let_mistake(
 
 
 def own_goal_mistake(goal: Goal, family: Family) -> Mistake | None:
-    """What is wrong with a goal that is an expression."""
+    """Find the error in a user-defined objective.
+
+    Args:
+        goal: The objective.
+        family: The family.
+
+    Returns:
+        The first error, or None.
+    """
     assert goal.expression is not None
     quantities = {quantity.name: quantity for quantity in family.quantities}
     if goal.sense not in LINEAR:
@@ -314,7 +393,16 @@ def _no_unit(unit: Any) -> Mistake:
 def expression_mistake(
     expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
 ) -> Mistake | None:
-    """Return the first thing that is wrong with an expression."""
+    """Find the error in an expression over a plan.
+
+    Args:
+        expression: The expression.
+        quantities: Quantities of the family by name.
+        family: The family.
+
+    Returns:
+        The first error, or None.
+    """
     if not is_within(expression, budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH):
         parts, depth = budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH
         message = f"an expression has more than {parts} parts, or more than {depth} operations inside one another"

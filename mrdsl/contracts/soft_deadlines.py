@@ -25,11 +25,16 @@ IMPOSSIBLE = "cannot be met by any cluster"
 def told_of_soft_deadlines(
     spec: Spec, upper: Floats, price: Callable[[NDArray[np.bool_]], str]
 ) -> Iterator[Diagnostic]:
-    """Yield one warning where classes without ``guarantee`` have an upper estimate beyond their deadline.
+    """Warn if classes without `guarantee` meet their deadline by the average but not by the upper estimate.
 
-    ``upper`` is each class's upper estimate on the slots of the plan [s]; ``price`` says in words what a plan costs in
-    which the upper estimates of these classes keep their deadlines, by the family's own goal: under another one no
-    price is told.
+    Args:
+        spec: The spec.
+        upper: Upper estimate of each class on the slots of the plan [s], shape (classes,).
+        price: Function that describes the cost of a plan in which the upper estimates of these classes, shape
+            (classes,), meet the deadlines. It is not called for a user-defined objective.
+
+    Yields:
+        At most one warning.
     """
     classes: Sequence[Any] = spec.facts.classes
     unsaid = words(classes, "guarantee") == ""
@@ -50,7 +55,15 @@ def told_of_soft_deadlines(
 
 
 def firm(spec: Spec, soft: NDArray[np.bool_]) -> Spec:
-    """Return the spec in which these classes ask for the upper estimate."""
+    """Require the upper estimate for some classes.
+
+    Args:
+        spec: The spec.
+        soft: True for each of these classes, shape (classes,).
+
+    Returns:
+        The spec with `guarantee = upper` in these classes.
+    """
     parts, before = [], 0
     for part in parts_of(spec.facts.classes):
         parts.append(_firm(part, soft[before : before + len(part)]))
@@ -67,7 +80,17 @@ def _firm(part: Sequence[Any], soft: NDArray[np.bool_]) -> Sequence[Any]:
 
 
 def priced(value: float, now: float, currency: str, most: str = "") -> str:
-    """What a plan that keeps the bound costs beside the one there is, in words; ``most`` before an unproven one."""
+    """Describe the cost of a plan that meets the bound, compared with the present plan.
+
+    Args:
+        value: Cost of the plan that meets the bound.
+        now: Cost of the present plan.
+        currency: Currency of both.
+        most: Words before a cost that is not proven.
+
+    Returns:
+        Words for a hint.
+    """
     if value <= now * (1.0 + SAME_SUM):
         return f"costs no more than these {now:.2f} {currency}"
     if f"{value:.2f}" == f"{now:.2f}":

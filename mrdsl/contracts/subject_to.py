@@ -1,4 +1,4 @@
-"""``subject to``: the same comparisons as constraints of a Pyomo model and as checks of a finished plan."""
+"""`subject to`: comparisons as constraints of a Pyomo model, and as checks of a plan."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ BLOCK = "subject_to"
 
 
 def add_to_model(spec: Spec, model: Any) -> None:
-    """Add the spec's comparisons to the model, over ``model.plan_quantities``, as ``subject_to[1]``, …
+    """Add the comparisons of a spec to a model as `subject_to[1]`, `subject_to[2]`, …
 
-    A goal of the spec's own takes the objective's place, as ``own_goal``.
-    ``min`` and ``max`` become several constraints where that is exact (``max(a, b) <= c``); elsewhere they are
-    refused with a ValueError.
+    A user-defined objective replaces the model's objective, as `own_goal`. `min` and `max` become several constraints
+    if that is exact, as in `max(a, b) <= c`.
+
+    Args:
+        spec: The spec.
+        model: Pyomo model with `plan_quantities`.
+
+    Raises:
+        ValueError: If the model cannot express a comparison.
     """
     import pyomo.core as pyo
 
@@ -43,7 +49,15 @@ def add_to_model(spec: Spec, model: Any) -> None:
 
 
 def add_comparisons(spec: Spec, model: Any) -> None:
-    """:func:`add_to_model` for a model that is solved in parts of its own: raises MrdslError where it refuses."""
+    """Add the comparisons of a spec to a model that is solved in parts.
+
+    Args:
+        spec: The spec.
+        model: Pyomo model with `plan_quantities`.
+
+    Raises:
+        MrdslError: If the model cannot express a comparison.
+    """
     try:
         add_to_model(spec, model)
     except ValueError as cause:
@@ -68,10 +82,15 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
 
 
 def pushed_up(spec: Spec) -> frozenset[str]:
-    """Return the quantities of which some comparison asks for more, such as ``cost`` in ``cost >= 2 * uptime``.
+    """Return the quantities that some comparison increases, such as `cost` in `cost >= 2 * uptime`.
 
-    A model that bounds a quantity from below alone must hold it from above as well where it is among these. What a
-    comparison multiplies or divides by anything but a constant counts as asked for in both directions.
+    A model that bounds such a quantity from below must bound it from above too.
+
+    Args:
+        spec: The spec.
+
+    Returns:
+        Names of the quantities. Products and quotients of quantities count in both directions.
     """
     quantities: set[str] = set()
     for constraint in spec.constraints:
@@ -112,9 +131,16 @@ def _multiplies(expression: Operation) -> bool:
 
 
 def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:
-    """Yield the comparisons that a finished plan does not keep.
+    """Check the comparisons of a spec on a finished plan.
 
-    One with NaN, of a class that is not admitted, is kept; one of a quotient by 0 is not: no model finds such plans.
+    Args:
+        spec: The spec.
+        quantity: Function that returns a quantity of the plan by name and argument.
+
+    Yields:
+        One error for each comparison that the plan does not meet. A comparison with NaN, of a class that is not
+            admitted,
+        is met. One with a division by 0 is not.
     """
     for constraint in spec.constraints:
         if isinstance(constraint, Aim):

@@ -1,6 +1,6 @@
-"""What of a plan is whole: ``whole = slots | ... | no``, and what follows where a spec does not say.
+"""The item `whole = slots | ... | no`: which parts of a plan are whole numbers, and the default.
 
-A relaxation has fractions of everything, and some formulations have slots of their own: they take slots as fractions.
+Relaxations and some formulations have slots in fractions.
 """
 
 from __future__ import annotations
@@ -19,58 +19,129 @@ OF_A_MODEL = "its slots are those of a model, not whole ones of each job"
 
 @dataclass(frozen=True)
 class Wholeness:
-    """How a family's plans count, whose facts have an item ``whole``.
+    """Rules for the item `whole` of a family.
 
-    ``default`` is what holds, by the facts, where a spec says nothing; ``fractions`` the word for slots in fractions.
+    Attributes:
+        default: Function of the facts that returns the default.
+        fractions: The word for slots in fractions.
     """
 
     default: Callable[[Any], str]
     fractions: str
 
     def of(self, facts: Any) -> str:
-        """What the spec's plans have in whole numbers."""
+        """Return the value of `whole` for a spec, or its default.
+
+        Args:
+            facts: Facts of the spec.
+
+        Returns:
+            The word.
+        """
         said: str | None = facts.whole
         return said or self.default(facts)
 
     def as_solved(self, spec: Spec, relax: bool) -> Spec:
-        """Return the spec with what a solve of it means: fractions where it is relaxed. Raises MrdslError."""
+        """Return the spec as a solve interprets it: with fractions for a relaxation.
+
+        Args:
+            spec: The spec.
+            relax: Solve the relaxation.
+
+        Returns:
+            The spec.
+
+        Raises:
+            MrdslError: If the spec requires whole slots of a relaxation.
+        """
         return self.in_fractions(spec, RELAXED) if relax else spec
 
     def in_fractions(self, spec: Spec, reason: str) -> Spec:
-        """Return the spec with slots in fractions; refuses one that says otherwise, for a ``reason``. Raises
-        MrdslError.
+        """Return the spec with slots in fractions.
+
+        Args:
+            spec: The spec.
+            reason: Reason for fractions, for the error.
+
+        Returns:
+            The spec.
+
+        Raises:
+            MrdslError: If the spec requires whole slots.
         """
         if spec.facts.whole not in (None, self.fractions):
             raise MrdslError([needs_fractions(spec.facts, reason)])
         return self.meant(spec, self.fractions)
 
     def as_planned(self, spec: Spec, wholeness: str) -> Spec:
-        """Return the spec as a plan of that wholeness was made for it, where the spec leaves it open."""
+        """Return the spec as a plan was made for it, if the spec leaves `whole` open.
+
+        Args:
+            spec: The spec.
+            wholeness: Value of `whole` of the plan.
+
+        Returns:
+            The spec.
+        """
         return spec if spec.facts.whole is not None else self.meant(spec, wholeness)
 
     def meant(self, spec: Spec, wholeness: str) -> Spec:
-        """Return the spec, the same one wherever it means the same, so that what is worked out once stays known."""
+        """Return the spec with a value of `whole`: the same object if its meaning is the same.
+
+        Args:
+            spec: The spec.
+            wholeness: Value of `whole`.
+
+        Returns:
+            The spec.
+        """
         facts = spec.facts
         if self.of(facts) == wholeness:
             return spec
         return replace(spec, facts=kept(facts, f"with_whole_{wholeness}", lambda: replace(facts, whole=wholeness)))
 
     def mistake(self, facts: Any, planned: str, relax: bool) -> str:
-        """What is wrong with a plan of that wholeness, in words; "" where the spec, or a relaxation, allows it."""
+        """Find the error in the value of `whole` of a plan.
+
+        Args:
+            facts: Facts of the spec.
+            planned: Value of `whole` of the plan.
+            relax: The plan is of the relaxation.
+
+        Returns:
+            The error in words, or an empty text.
+        """
         whole = (self.default(facts), self.fractions) if facts.whole is None else (facts.whole,)
         fitting = (self.fractions,) if relax else whole
         return "" if planned in fitting else f"whole is `{planned}` in the plan, not `{fitting[0]}`"
 
     def implied(self, facts: Any, planned: str, place: Span | None, why: str, hint: str) -> Iterator[Diagnostic]:
-        """Yield a note where the spec leaves open what is whole, and the plan has fractions that are not the
-        default.
+        """Note that a plan has fractions although the default is whole.
+
+        Args:
+            facts: Facts of the spec.
+            planned: Value of `whole` of the plan.
+            place: Location of the note.
+            why: Reason for fractions.
+            hint: Hint of the note.
+
+        Yields:
+            At most one note.
         """
         if facts.whole is None and planned == self.fractions != self.default(facts):
             yield note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", place, hint)
 
 
 def needs_fractions(facts: Any, reason: str) -> Diagnostic:
-    """What is told where a spec asks for whole slots, and there are fractions for a ``reason``."""
+    """Return the error for a spec with whole slots in a place that needs fractions.
+
+    Args:
+        facts: Facts of the spec.
+        reason: Reason for fractions.
+
+    Returns:
+        The error.
+    """
     return error(
         "needs-fractions",
         f"`whole = {facts.whole}` requires whole slots, but {reason}",
@@ -80,5 +151,12 @@ def needs_fractions(facts: Any, reason: str) -> Diagnostic:
 
 
 def where_fractions_are_meant(solved: str) -> str:
-    """What to write instead, where what is ``solved`` in words plans for whole slots."""
+    """Return the hint of :func:`needs_fractions`.
+
+    Args:
+        solved: What plans with whole slots, in words.
+
+    Returns:
+        The hint.
+    """
     return f"write `whole = no` if you mean fractions; {solved} plan for whole slots"

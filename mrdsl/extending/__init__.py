@@ -1,1 +1,1 @@
-"""Plug-ins: folders to begin with, and the contracts that they and mrdsl's own parts pass."""
+"""Plug-ins: templates, and the contracts that they and mrdsl's own parts must meet."""

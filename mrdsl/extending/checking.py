@@ -1,4 +1,4 @@
-"""Checks of plug-ins: the contracts of families, pipelines and solvers, run in a process of their own."""
+"""Checks of plug-ins against the contracts of families, heuristics and solvers, in a separate process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,14 @@ from mrdsl.spec.spec import METHOD_NAME
 
 
 def checked_solver(declared: SolverFile) -> Iterator[Checked]:
-    """Yield all trials of a solver: small models with known answers, then each formulation of each family."""
+    """Check a solver with small models with known answers, then with each formulation of each family.
+
+    Args:
+        declared: The solver file.
+
+    Yields:
+        One result for each check.
+    """
     place = Span(declared.source, 1, 1, 1, 1)
     trial = Trial(f"{declared.shown} is installed")
     with trial.going():
@@ -56,11 +63,19 @@ LONGEST = 5 * SECONDS
 
 
 def check_plugin(folder: str | Path) -> PluginReport:
-    """Run the contract of every solver, pipeline and family that a folder declares, on real models.
+    """Check every solver, heuristic and family that a folder declares, on real models.
 
-    What it declares are the entry points in its ``pyproject.toml``, and the solver files that lie in it. Its code is
-    run in a process of its own: code that ends the process, or does not end, is a complaint. Raises MrdslError
-    ``wrong-option`` where it declares nothing.
+    A folder declares the entry points in its `pyproject.toml`, and its solver files. Its code runs in a separate
+    process. Code that ends the process, or does not end, is a complaint.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        Report of all checks.
+
+    Raises:
+        MrdslError: `wrong-option` if the folder declares nothing.
     """
     path = Path(folder).absolute()
     with named(path):
@@ -75,7 +90,15 @@ def check_plugin(folder: str | Path) -> PluginReport:
 
 
 def run_trials(folder: Path, report: Report) -> tuple[Diagnostic, ...]:
-    """Report every trial of a folder when it ends; what stops all of them. Called in a worker."""
+    """Run the checks of a folder in a worker, and report each one as it ends.
+
+    Args:
+        folder: The folder.
+        report: Function that sends a message to the calling process.
+
+    Returns:
+        Diagnostics that prevent all checks.
+    """
     try:
         with named(folder):
             solvers, own_families = _declared(folder)
@@ -125,7 +148,14 @@ def _message(worker: Worker) -> tuple[str, Any]:
 
 @contextmanager
 def named(folder: Path) -> Iterator[None]:
-    """While it lasts, a folder is one that the user named; afterwards nothing of its code is left."""
+    """Use a folder as one that the user named, and forget its code afterwards.
+
+    Args:
+        folder: The folder.
+
+    Yields:
+        Nothing; the folder is in use meanwhile.
+    """
     before, path, modules = os.environ.get("MRDSL_SOLVERS"), list(sys.path), set(sys.modules)
     families.family.cache_clear()
     try:
@@ -141,7 +171,12 @@ def named(folder: Path) -> Iterator[None]:
 
 
 def forget(modules: Iterable[str], folder: Path) -> None:
-    """Forget those of the modules that are a folder's own, and the families that they declared."""
+    """Forget the modules of a folder, and the families that they declare.
+
+    Args:
+        modules: Names of imported modules.
+        folder: The folder.
+    """
     for name in modules:
         file = getattr(sys.modules[name], "__file__", None)
         if file and own_file(file, folder):

@@ -1,8 +1,7 @@
-"""What every family promises the rest of mrdsl, of mrdsl's own and of plug-ins.
+"""The contract of families: built-in ones and those of plug-ins.
 
-First what it declares, then what its reference spec comes to: solved by the family's own choice, checked, measured,
-told, saved, read back and, where it is simulated, run. Each function that is named in the two lists at the end is one
-promise, and yields what breaks it, in words.
+First the declaration is checked, then the reference spec is solved, verified, printed, saved, read back and, if the
+family supports it, simulated. The two lists at the end contain all checks. Each check yields its complaints in words.
 """
 
 from __future__ import annotations
@@ -45,7 +44,14 @@ OfReference = Callable[[Family, Spec, Result], Iterator[str]]
 
 
 def checked_family(declared: Family) -> Iterator[Checked]:
-    """Yield all trials of a family."""
+    """Run all checks of a family.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        One result for each check.
+    """
     for promise in DECLARES:
         yield held(declared, promise)
     trial = Trial(f"the family `{declared.name}` solves its reference spec")
@@ -58,7 +64,16 @@ def checked_family(declared: Family) -> Iterator[Checked]:
 
 
 def held(declared: Family, promise: Callable[..., Iterator[str]], *reference: Any) -> Checked:
-    """Return one promise that what is declared keeps, or what its reference spec and the result of that do."""
+    """Run one check of a family.
+
+    Args:
+        declared: The family.
+        promise: The check.
+        reference: Reference spec and its result, if the check needs them.
+
+    Returns:
+        The result of the check.
+    """
     trial = Trial(f"the family `{declared.name}`: {promise.__name__.replace('_', ' ')}")
     with trial.going():
         for message in promise(declared, *reference):
@@ -67,7 +82,18 @@ def held(declared: Family, promise: Callable[..., Iterator[str]], *reference: An
 
 
 def reference_result(declared: Family, folder: Path | str = "") -> tuple[Spec, Result]:
-    """Return a family's reference spec, and its result by the family's own choice. Raises MrdslError."""
+    """Solve the reference spec of a family with the solver that the family chooses.
+
+    Args:
+        declared: The family.
+        folder: Folder for the spec's files.
+
+    Returns:
+        The spec and its result.
+
+    Raises:
+        MrdslError: If the spec has errors or cannot be solved.
+    """
     text = reference_text(declared.name)
     if text is None:
         raise MrdslError([complaint(f"the family `{declared.name}` lacks a hook: `reference` is what to start from")])
@@ -78,7 +104,15 @@ def reference_result(declared: Family, folder: Path | str = "") -> tuple[Spec, R
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Return True if a function can be called with so many values by position."""
+    """Return True if a function can be called with a number of positional arguments.
+
+    Args:
+        function: The function.
+        count: Number of arguments.
+
+    Returns:
+        True if the call is possible.
+    """
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
@@ -87,12 +121,26 @@ def takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def it_lacks_nothing(declared: Family) -> Iterator[str]:
-    """Goals, a way to be solved, and the hooks that belong to what it names."""
+    """Check that there are objectives, a way to solve them, and all hooks that they need.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     yield from (f"it {what}" for what in missing_in(declared))
 
 
 def it_says_what_it_is(declared: Family) -> Iterator[str]:
-    """Yield a summary, a source, and facts."""
+    """Check that there is a summary, a source and facts.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     if not declared.summary or not declared.paper:
         yield "`summary` and `paper` are required: what it is, and its source; write `none` if there is no paper"
     if not issubclass(declared.facts, Node):
@@ -100,8 +148,13 @@ def it_says_what_it_is(declared: Family) -> Iterator[str]:
 
 
 def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
-    """Yield a complaint unless each goal is there once, with a sense, a unit that the language knows and a word
-    about it.
+    """Check that each objective is unique, with a sense, a known unit and a description.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
     """
     if len({(goal.sense, goal.quantity) for goal in declared.goals}) != len(declared.goals):
         yield "it names a goal twice"
@@ -115,7 +168,14 @@ def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
 
 
 def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
-    """Yield a complaint unless each quantity is there once, of a known kind, over blocks that the facts have."""
+    """Check that each quantity is unique, of a known kind, over blocks of the facts.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     if declared.quantity is not None and not declared.quantities:
         yield "it has the hook `quantity`, but declares no quantities"
     if len({quantity.name for quantity in declared.quantities}) != len(declared.quantities):
@@ -133,7 +193,14 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
 
 
 def its_promises_are_numbers_of_the_facts(declared: Family) -> Iterator[str]:
-    """Yield a complaint unless each promise names an item of the facts that is a number or a range."""
+    """Check that each number that can be relaxed is an item of the facts.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     for promise in declared.promises:
         form = "range" if promise.path.endswith((".low", ".high")) else "quantity"
         item = _item_at(declared.facts, promise.path.removesuffix(".low").removesuffix(".high").split("."))
@@ -155,7 +222,14 @@ def _item_at(node: type[Node], words: list[str]) -> Item | None:
 
 
 def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
-    """Yield a complaint unless each formulation has a name of its own, a word about it, and not half of a model."""
+    """Check that each formulation has a unique name, a description, and a complete set of hooks.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     if len({formulation.name for formulation in declared.formulations}) != len(declared.formulations):
         yield "it names a formulation twice"
     for formulation in declared.formulations:
@@ -166,7 +240,14 @@ def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
 
 
 def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
-    """Yield the hooks of a contract, and how many values each is called with, as the annotation of its field says."""
+    """List the hooks of a contract.
+
+    Args:
+        contract: The class of the contract.
+
+    Yields:
+        Name of the hook and its number of arguments, from the annotation of its field.
+    """
     for field in fields(contract):
         for part in ast.walk(ast.parse(str(field.type), mode="eval")):
             if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
@@ -176,7 +257,14 @@ def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
 
 
 def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
-    """Yield a complaint unless each hook is a function of as many values as its contract says."""
+    """Check the number of arguments of each hook.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     hooks = {name: (getattr(declared, name), count) for name, count in hooks_of(Family)}
     for formulation in declared.formulations:
         for name, count in hooks_of(Formulation):
@@ -193,18 +281,43 @@ def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
 
 
 def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
-    """Yield the pipeline that it names has steps for it."""
+    """Check that the heuristic that the family names has steps for it.
+
+    Args:
+        declared: The family.
+
+    Yields:
+        Complaints.
+    """
     if declared.method and declared.method not in registry.methods_of(declared.name):
         yield f"its method `{declared.method}` is not a heuristic for this family"
 
 
 def its_reference_has_no_mistake(_: Family, spec: Spec, __: Result) -> Iterator[str]:
-    """``mrdsl check`` finds nothing in it."""
+    """Check the reference spec with `mrdsl check`.
+
+    Args:
+        _: The family.
+        spec: The reference spec.
+        __: Its result.
+
+    Yields:
+        Complaints.
+    """
     yield from (one.message for one in diagnose(spec) if has_errors([one]))
 
 
 def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterator[str]:
-    """What ``mrdsl new`` prints is saved anywhere, so it names no file that lies beside it."""
+    """Check that the reference spec names no other file, because `mrdsl new` prints it anywhere.
+
+    Args:
+        declared: The family.
+        _: The reference spec.
+        __: Its result.
+
+    Yields:
+        Complaints.
+    """
     with tempfile.TemporaryDirectory() as folder:
         loaded = load_text(reference_text(declared.name) or "", folder=Path(folder))
     if loaded.spec is None or loaded.files:
@@ -212,7 +325,16 @@ def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterato
 
 
 def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Yield the plan of the reference is there, and the family's own check finds nothing in it."""
+    """Check that there is a plan, and that the family's `verify` accepts it.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     if declared.verify is None:
         yield "it lacks the hook `verify`, which checks a plan against the spec"
     if result.plan is None:
@@ -222,7 +344,16 @@ def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) ->
 
 
 def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Yield the value that is told is what the facts give for the plan."""
+    """Check that the value of the result is the one that `measure` computes.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     if declared.measure is None:
         yield "it lacks the hook `measure`, which computes the objective of a plan"
         return
@@ -235,7 +366,16 @@ def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) 
 
 
 def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """``mrdsl why`` prints tables and texts."""
+    """Check that `mrdsl why` prints tables and texts.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     if declared.why is None:
         return
     parts = tuple(declared.why(spec, result))
@@ -244,7 +384,16 @@ def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str
 
 
 def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator[str]:
-    """Yield the JSON object of the result has a plan of finite numbers, and the plan has tables."""
+    """Check that the JSON of the result contains finite numbers, and that the plan has tables.
+
+    Args:
+        _: The family.
+        __: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     infinite: list[str] = []
     document = json.loads(to_json(result_document(result)), parse_constant=infinite.append)
     if infinite:
@@ -254,7 +403,16 @@ def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator
 
 
 def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Yield a saved plan is the same when it is read, and ``mrdsl verify`` finds nothing in it."""
+    """Check that a saved plan is the same after reading, and that `mrdsl verify` accepts it.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     if declared.plans is None:
         yield "it lacks the hook `plans`, which names the classes of its plans"
         return
@@ -266,7 +424,16 @@ def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result
 
 
 def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Spec and result pickle."""
+    """Check that spec and result can be pickled.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     if Spec.from_json(spec.to_json()) != spec or pickle.loads(pickle.dumps(spec)) != spec:
         yield "its spec differs in another process"
     if declared.plans is not None:
@@ -276,7 +443,16 @@ def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) 
 
 
 def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """No setting is named twice."""
+    """Check that no setting is named twice.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        result: Its result.
+
+    Yields:
+        Complaints.
+    """
     if declared.operated is None or not isinstance(result.plan, Plan):
         return
     found = declared.operated(spec, result.plan)
@@ -288,13 +464,30 @@ def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: 
 
 
 def what_its_simulation_saw_is_saved_and_read_back(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
-    """Yield two runs are simulated; what they showed is saved, and found right when it is read."""
+    """Check that observations of two simulation runs are saved and read back.
+
+    Args:
+        declared: The family.
+        spec: The reference spec.
+        _: Its result.
+
+    Yields:
+        Complaints.
+    """
     if declared.plans is not None and (declared.simulate or declared.simulate_plan):
         yield from simulated_twice(spec, None)
 
 
 def simulated_twice(spec: Spec, jobs: int | None) -> Iterator[str]:
-    """What is wrong with a simulation of two runs that is saved and read back."""
+    """Simulate two runs, save them and read them back.
+
+    Args:
+        spec: The spec.
+        jobs: Jobs of each user in a run.
+
+    Yields:
+        Complaints.
+    """
     seen = simulate(spec, Settings(runs=2, jobs=jobs, seed=1), 1)
     text = seen.to_json()
     if Result.from_json(text) != seen:

@@ -1,6 +1,6 @@
-"""What ``mrdsl new KIND NAME`` writes: a plug-in that runs, from the folder of its kind in ``extensions/``.
+"""Templates of plug-ins for `mrdsl new KIND NAME`, from the folders in `extensions/`.
 
-What ``extensions/common/`` holds is in every kind that has no file of that name itself.
+Files in `extensions/common/` belong to every kind without a file of that name.
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ _TOKENS = re.compile(r"\b(?:NAME|MODULE|KIND)\b")
 
 
 def kit(kind: str, name: str) -> Mapping[str, str]:
-    """Return the files of a plug-in to begin with, by their paths in its folder.
+    """Return the files of a new plug-in.
 
-    ``kind`` is one of :data:`mrdsl.families.KITS`. Raises MrdslError ``wrong-option`` for a name that is none or taken.
+    Args:
+        kind: One of :data:`mrdsl.families.KITS`.
+        name: Name of the plug-in.
+
+    Returns:
+        Texts by path in the folder of the plug-in.
+
+    Raises:
+        MrdslError: `wrong-option` if the name is not valid or already in use.
     """
     module = name.replace("-", "_")
     reason = _refused(kind, name, module)
@@ -52,7 +60,16 @@ def _is_left_over(path: Path) -> bool:
 
 
 def write(files: Mapping[str, str], folder: Path, *, force: bool = False) -> None:
-    """Write the files into a folder, all or none. Raises MrdslError where one is there already, or cannot be."""
+    """Write all files into a folder, or none.
+
+    Args:
+        files: Texts by path.
+        folder: The folder.
+        force: Replace existing files.
+
+    Raises:
+        MrdslError: If a file exists or cannot be written.
+    """
     for path in sorted({(folder / name).parent for name in files}):
         make_folder(path)
     with Together(force=force) as together:

@@ -1,7 +1,7 @@
-"""What every pipeline must do, of mrdsl's own and of plug-ins.
+"""The contract of heuristics: built-in ones and those of plug-ins.
 
-Its steps load and take what its file gives them. On the models of its families it gives a plan that keeps the spec, or
-says why not, in time; what it claims is true, and the same spec and seed give the same plan.
+The steps can be loaded and accept their parameters. On the models of its families, a heuristic gives a valid plan or a
+reason within the time limit. Its claims are true, and the same spec and seed give the same plan.
 """
 
 from __future__ import annotations
@@ -41,9 +41,15 @@ Known = Callable[[Spec], Result]
 
 
 def checked_pipeline(declared: SolverFile) -> Iterator[Checked]:
-    """Yield all trials of a pipeline: its steps, then each model of each family that it serves.
+    """Check a heuristic: its steps, then each model of each family that it supports.
 
-    A model with ``subject to`` is none for a pipeline that does not honour it.
+    Models with `subject to` are left out if the heuristic does not support it.
+
+    Args:
+        declared: The solver file.
+
+    Yields:
+        One result for each check.
     """
     for name in declared.pipelines:
         trial = checked_steps(declared, name)
@@ -57,7 +63,15 @@ def checked_pipeline(declared: SolverFile) -> Iterator[Checked]:
 
 
 def checked_steps(declared: SolverFile, name: str) -> Checked:
-    """Return the steps for a family: it is there, they load, and they take their parameters."""
+    """Check that the family exists, and that the steps load and accept their parameters.
+
+    Args:
+        declared: The solver file.
+        name: Name of the family.
+
+    Returns:
+        The result of the check.
+    """
     trial = Trial(f"{declared.shown} has steps that run for {name}")
     with trial.going():
         if family(name) is None:
@@ -67,7 +81,14 @@ def checked_steps(declared: SolverFile, name: str) -> Checked:
 
 
 def models_of(name: str) -> Iterator[tuple[str, Spec]]:
-    """Yield the specs that a family comes with, each with its name; that of a plug-in has its reference alone."""
+    """List the specs that are included with a family; for a plug-in, its reference spec.
+
+    Args:
+        name: Name of the family.
+
+    Yields:
+        Name and spec.
+    """
     folder = Path(str(resource("models"))) / name if name in SHIPPED else None
     for path in sorted(folder.glob("*.mrspec")) if folder is not None else ():
         spec = load_file(path).spec
@@ -80,12 +101,30 @@ def models_of(name: str) -> Iterator[tuple[str, Spec]]:
 
 
 def by_the_familys_choice(spec: Spec) -> Result:
-    """What the family itself takes, in a moment."""
+    """Solve a spec for a short time with the solver that its family chooses.
+
+    Args:
+        spec: The spec.
+
+    Returns:
+        The result.
+    """
     return solve(replace(spec, method=None), limits=Limits(time=SECONDS))
 
 
 def checked_run(declared: SolverFile, name: str, title: str, spec: Spec, known: Known) -> Checked:
-    """Return a run on a spec: in time, a plan that keeps it or words that say why there is none, and no false claim."""
+    """Check one run: within the time limit, with a valid plan or a reason, and without false claims.
+
+    Args:
+        declared: The solver file.
+        name: Name of the family.
+        title: Name of the model.
+        spec: The spec.
+        known: Function that returns the result of the family's own choice.
+
+    Returns:
+        The result of the check.
+    """
     trial = Trial(f"{declared.shown} on {name} {title}")
     spec = replace(spec, method=None)
     with trial.going(refusing=title != "reference"):
@@ -125,7 +164,15 @@ def _mistakes(declared: SolverFile, name: str, result: Result) -> Iterator[str]:
 
 
 def audited(spec: Spec, plan: SchedulePlan) -> Iterator[str]:
-    """What is wrong with a run of a policy by its log, VM by VM and slot by slot."""
+    """Audit the log of a run of a policy, VM by VM and slot by slot.
+
+    Args:
+        spec: The spec.
+        plan: Plan with the log.
+
+    Yields:
+        Complaints.
+    """
     if plan.log is not None:
         jobs = jobs_of(spec.facts, spec.seed or 0)
         found = audit(plan.log(), machine_type(spec.facts.vms[0]), jobs, plan.cost.total)

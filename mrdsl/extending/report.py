@@ -1,4 +1,4 @@
-"""What a check of plug-ins found."""
+"""Reports of plug-in checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAULTS = ("broken-plugin", "broken-family", "bad-solver-file", "broken-plan", "i
 
 @dataclass(frozen=True)
 class Checked:
-    """One thing that was tried, in words, and what is wrong with it; no complaints where it passes."""
+    """One check with its complaints; it passes without complaints."""
 
     what: str
     complaints: tuple[Diagnostic, ...] = ()
@@ -29,18 +29,18 @@ class Checked:
 
 @dataclass(frozen=True)
 class PluginReport:
-    """All that was tried of a plug-in, in order."""
+    """All checks of a plug-in, in order."""
 
     checked: tuple[Checked, ...]
 
     @property
     def complaints(self) -> tuple[Diagnostic, ...]:
-        """What is wrong, each with its place where one is known."""
+        """All complaints, with their locations if known."""
         return tuple(dict.fromkeys(each for one in self.checked for each in one.complaints))
 
     @property
     def passes(self) -> bool:
-        """Return True if something was tried, and nothing is wrong."""
+        """Return True if there were checks and all passed."""
         return bool(self.checked) and not self.complaints
 
     def __str__(self) -> str:
@@ -49,20 +49,29 @@ class PluginReport:
 
 @dataclass
 class Trial:
-    """Something that is tried; what goes wrong meanwhile is complained of."""
+    """A check in progress that collects complaints."""
 
     what: str
     complaints: list[Diagnostic] = field(default_factory=list)
 
     def wrong(self, message: str, place: Span | None = None) -> None:
-        """A complaint in words."""
+        """Add a complaint.
+
+        Args:
+            message: The complaint in words.
+            place: Its location.
+        """
         self.complaints.append(complaint(message, place))
 
     @contextmanager
     def going(self, refusing: bool = False) -> Iterator[None]:
-        """While it lasts, a mistake that is raised ends the trial and is complained of.
+        """Convert an error that is raised meanwhile to a complaint.
 
-        ``refusing``: what says why a spec cannot be served is no fault.
+        Args:
+            refusing: Accept errors that state why a spec cannot be solved.
+
+        Yields:
+            Nothing.
         """
         try:
             with ending(time.monotonic() + SECONDS):
@@ -74,10 +83,18 @@ class Trial:
             self.complaints.append(told or complaint(f"{self.what}: {type(cause).__name__}: {cause}"))
 
     def done(self) -> Checked:
-        """What came of it."""
+        """Return the check with its complaints."""
         return Checked(self.what, tuple(self.complaints))
 
 
 def complaint(message: str, place: Span | None = None) -> Diagnostic:
-    """Return a diagnostic of what a plug-in does not keep."""
+    """Return the diagnostic of a complaint about a plug-in.
+
+    Args:
+        message: The complaint in words.
+        place: Its location.
+
+    Returns:
+        The diagnostic.
+    """
     return error("broken-plugin", message, place)
