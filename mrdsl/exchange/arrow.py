@@ -1,7 +1,7 @@
 """Tables of other libraries, through the Arrow PyCapsule interface (``__arrow_c_stream__``): polars, pyarrow, pandas.
 
-Only nanoarrow reads them; whose table it is, nobody asks. Their values, and those of rows that a program has, become
-the text that mrdsl reads.
+nanoarrow reads them, whatever library they come from. Their values, and those of rows of a program, become the text
+that mrdsl reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mrdsl.exchange.text import FormatError
 
 @runtime_checkable
 class Arrow(Protocol):
-    """What offers its rows through the Arrow PyCapsule interface."""
+    """An object that offers its rows through the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -27,11 +27,10 @@ def is_arrow(table: object) -> TypeGuard[Arrow]:
 
 
 def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Return the heads and the rows of a table as Python values, None where a cell is empty.
+    """Return the heads and the rows of a table as Python values, with None for empty cells.
 
-    Row by row: of a column alone nanoarrow 0.9 makes an array anew, and fails on long texts as polars has them.
-
-    Raises MrdslError ``missing-extra`` without nanoarrow, FormatError where it is no table of named columns.
+    It reads row by row: nanoarrow 0.9 makes an array of a column alone anew, and fails on long texts of polars. Raises
+    MrdslError ``missing-extra`` without nanoarrow, and FormatError for objects that are not tables of named columns.
     """
     try:
         import nanoarrow

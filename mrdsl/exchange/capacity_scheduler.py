@@ -39,8 +39,8 @@ class Queue:
 def percentages(weights: Sequence[float], digits: int = 3) -> tuple[Decimal, ...]:
     """Return the weights as percentages of ``digits`` decimals that add up to exactly 100.
 
-    Each is rounded down, and what is missing goes, one last digit each, to those that lost most; in order where they
-    lost the same. Equal shares where all weights are 0. Raises ValueError for a negative weight or none at all.
+    Each is rounded down, and the missing last digits go to those that lost most, in order if they lost the same. Shares
+    are equal if all weights are 0. Raises ValueError for a negative weight or no weights.
     """
     if not weights or min(weights) < 0:
         raise ValueError("weights are needed, none of them negative")
@@ -61,7 +61,9 @@ def _exact(value: float) -> Decimal:
 
 
 def mistakes(root: Queue) -> list[str]:
-    """What YARN would refuse: shares of a level that do not add up to 100, a share above its maximum, a bad name."""
+    """Return errors that YARN would reject: shares of a level that do not add up to 100, a share above its maximum, a
+    bad name.
+    """
     wrong = []
     for path, queue in root.walk():
         if not queue.name or any(not (c.isalnum() or c in "-_") for c in queue.name):
@@ -80,7 +82,7 @@ PREFIX = "yarn.scheduler.capacity"
 
 
 def read_capacity_scheduler(text: str) -> Queue:
-    """Return the tree below ``root``. Raises FormatError where the text is no such file."""
+    """Return the tree below ``root``. Raises FormatError if the text is not such a file."""
     values = settings_of(text)
     if f"{PREFIX}.{ROOT}.queues" not in values:
         raise FormatError(f"it names no queues below {ROOT}")
@@ -117,7 +119,7 @@ CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
 
 def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
-    """Return the file for a tree of queues, below comments. Raises ValueError where YARN would refuse it."""
+    """Return the file for a tree of queues, below comments. Raises ValueError if YARN would reject it."""
     wrong = mistakes(root)
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -132,7 +134,7 @@ def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
 
 
 def capacity_settings(root: Queue) -> dict[str, str]:
-    """Return the file's names and values. Raises ValueError where YARN would refuse them."""
+    """Return the names and values of the file. Raises ValueError if YARN would reject them."""
     wrong = mistakes(root)
     if wrong:
         raise ValueError("; ".join(wrong))

@@ -5,8 +5,9 @@ EC2's types of a region as one CSV file: size, price on demand, saving on spot, 
     instance_type,vcpu,memory_mib,on_demand_usd_h,spot_saving_percent,interruption_per_month,emr
 
 Prices are those of AWS's price list. Saving and interruptions are those of its spot instance advisor, which gives the
-share of a type's VMs taken back within the last month in bands: ``<5%``, ``5-10%``, up to ``>20%``. The upper end of a
-band becomes a rate; the last band has none. A type without a band is not sold on spot. Other columns are optional.
+share of a type's VMs that were interrupted in the last month in bands: ``<5%``, ``5-10%``, up to ``>20%``. The upper
+end of a band becomes a rate; the last band has none. A type without a band is not sold on spot. Other columns are
+optional.
 
 EC2's types as ``aws ec2 describe-instance-types`` prints them: JSON, a page of types or its list alone. A page has
 sizes and no prices; the prices come from another file or from the user. Spot types have no rate of interruptions here.
@@ -45,10 +46,10 @@ UNKNOWN_RATE = inf
 class Catalogue:
     """VM types, one element for each in the order of the file.
 
-    ``values`` are numbers in SI by the dotted path of a vm's attribute, NaN where the file has none: ``cores``,
-    ``memory``, :data:`PRICE` and :data:`SPOT_PRICE` in ``currency`` a second, :data:`INTERRUPTIONS` of a VM a second,
-    NaN where the type is not sold on spot. ``numbers`` and ``words`` are for requirements alone, by their words;
-    numbers have the name of their kind. ``place`` gives where an attribute of a type stands, the type itself for "".
+    ``values`` are numbers in SI by the dotted path of a vm's attribute, NaN for missing ones: ``cores``, ``memory``,
+    :data:`PRICE` and :data:`SPOT_PRICE` in ``currency`` per second, :data:`INTERRUPTIONS` of a VM per second, NaN if
+    the type is not sold on spot. ``numbers`` and ``words`` are only for requirements, by word; numbers have the name of
+    their kind. ``place`` gives the place of an attribute of a type, or of the type for "".
     """
 
     currency: str
@@ -60,9 +61,9 @@ class Catalogue:
 
 
 def rate_of_share(share: float) -> float:
-    """Return interruptions of one VM a second where so large a share of VMs is taken back within a month.
+    """Return the interruptions of one VM per second for a share of VMs that is interrupted within a month.
 
-    Times to an interruption are exponential, so that 1 - exp(-r T) are taken back within T: r = -ln(1 - share) / T. Up
+    Times to an interruption are exponential, so that 1 - exp(-r T) are interrupted within T: r = -ln(1 - share) / T. Up
     to 5 % a month are at most 7.03e-5 an hour.
     """
     return -log1p(-share) / MONTH
@@ -83,7 +84,7 @@ _BAND = re.compile(r"(?:<|\d+-)(\d+)%|>\d+%")
 
 
 def read_ec2_catalogue(path: str, mistakes: list[Diagnostic]) -> Catalogue:
-    """Return the types of a file; what is wrong in its cells is told in ``mistakes``. Raises FormatError."""
+    """Return the types of a file; errors in its cells go to ``mistakes``. Raises FormatError."""
     raw = read_raw(Source("ec2", path, path), path)
     if raw.rows > budgets.CATALOGUE_TYPES:
         raise FormatError(f"it has {raw.rows} types, more than the {budgets.CATALOGUE_TYPES} that are read")
@@ -123,7 +124,7 @@ class _RefusedError(FormatError):
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the attributes of a type stand."""
+    """The places of the attributes of a type."""
 
     raw: RawTable
     columns: dict[str, int]
@@ -171,7 +172,9 @@ def _check_range(
     least: float | None = None,
     most: float = 1e15,
 ) -> None:
-    """Numbers above 0, or from ``least`` on, and no larger than ``most``; empty cells are told elsewhere."""
+    """Report numbers that are not above 0 (or at least ``least``), or above ``most``; empty cells are reported
+    elsewhere.
+    """
     import numpy as np
 
     with np.errstate(invalid="ignore"):
@@ -186,7 +189,7 @@ def _check_range(
 def _spot(
     reader: CellReader, raw: RawTable, places: dict[str, int], price: NDArray[np.float64], report: Mistakes
 ) -> dict[str, NDArray[np.float64]]:
-    """Return prices and interruptions of spot VMs; NaN where a type is not sold so."""
+    """Return prices and interruptions of spot VMs; NaN for types that are not sold on spot."""
     import numpy as np
 
     saving = reader.numbers([places[SAVING]], [False])[0]
@@ -226,7 +229,7 @@ _NAME = re.compile(r'"InstanceType"\s*:\s*"([^"\\]*)"')
 
 
 def read_instance_types(path: str, mistakes: list[Diagnostic]) -> Catalogue:
-    """Return the types of a page; those that lack their size are left out and told in ``mistakes``. Raises
+    """Return the types of a page; types without a size are left out and reported in ``mistakes``. Raises
     FormatError.
     """
     text = read_text(path)
@@ -315,7 +318,7 @@ def _entries(text: str) -> list[Any]:
 
 
 def _lines_of_names(text: str) -> dict[str, int]:
-    """Return the line in which each type's name stands first."""
+    """Return the line of the first occurrence of each type's name."""
     found: dict[str, int] = {}
     line, before = 1, 0
     for match in _NAME.finditer(text):
@@ -325,7 +328,7 @@ def _lines_of_names(text: str) -> dict[str, int]:
 
 
 def _type_of(entry: Any) -> _Type | str:
-    """Return one type, or what is wrong with it in words."""
+    """Return one type, or its mistake in words."""
     if not isinstance(entry, dict):
         return "it is no object"
     name = entry.get("InstanceType")
@@ -360,7 +363,7 @@ def _within(entry: Any, *keys: str) -> Any:
 
 
 def _number(entry: Any, *keys: str) -> float | None:
-    """Return a number above 0, None where there is none."""
+    """Return a number above 0, or None."""
     value = _within(entry, *keys)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value <= LARGEST:
         return None

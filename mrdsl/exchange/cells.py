@@ -35,7 +35,7 @@ CLOSE_QUOTES = 'close the quote, and write a quote within a cell twice, as in `"
 
 
 class Report(Protocol):
-    """Where mistakes are collected."""
+    """A collector of mistakes."""
 
     found: list[Diagnostic]
 
@@ -46,7 +46,7 @@ class Report(Protocol):
 class RawTable:
     """A table's text: its header cells, the number of data rows and the delimiter.
 
-    ``plain``: every line has the header's number of cells, none is quoted, none is blank; ``cells`` says where.
+    ``plain``: every line has the header's number of cells, none is quoted, none is blank; ``cells`` has their places.
     """
 
     file: str
@@ -58,7 +58,7 @@ class RawTable:
     cells: Cells | None = None
 
     def shown_only(self) -> RawTable:
-        """What places of rows are worked out from, without where the cells stand."""
+        """Return the part that places of rows need, without the places of cells."""
         return replace(self, cells=None)
 
     @cached_property
@@ -79,7 +79,7 @@ class RawTable:
         return row + 2 if self.plain else self.records[row][0]
 
     def span(self, row: int) -> Span:
-        """Where a whole row stands."""
+        """Return the place of a whole row."""
         line = self.line(row)
         return Span(self.file, line, 1, line, len(self.lines[line - 1]) + 1)
 
@@ -87,7 +87,7 @@ class RawTable:
         return self.span(-1)
 
     def cell_span(self, row: int, index: int) -> Span:
-        """Where one cell stands."""
+        """Return the place of one cell."""
         line = self.line(row)
         text = self.lines[line - 1]
         start, end = next(islice(cell_starts(text, self.delimiter), index, None), (-1, -1))
@@ -110,7 +110,7 @@ def unreadable(source: Source, problem: Exception, shown: str = "") -> Diagnosti
 
 
 def read_raw(source: Source, shown: str) -> RawTable:
-    """Read a table's text; ``shown`` is its name in messages. Raises FormatError in words where it is no table."""
+    """Read a table's text; ``shown`` is its name in messages. Raises FormatError if it is not a table."""
     try:
         data = read_bytes(source.path)
     except UnreadableError as unread:
@@ -171,7 +171,7 @@ class CellReader:
             self._check_rows()
 
     def leave_out(self, rows: NDArray[np.bool_]) -> None:
-        """From here on these rows are empty as numbers are read, and nothing is told of them."""
+        """Read these rows as empty from now on, without messages."""
         self._left_out = rows
 
     def texts(self, index: int) -> Sequence[str]:
@@ -244,7 +244,7 @@ class CellReader:
         return out
 
     def _instead(self, cell: str, index: int) -> str:
-        """What to write for a cell that is no number."""
+        """Return the hint for a cell that is not a number."""
         head = self._head(index)
         if ".." in cell:
             return f"a range has a column for each end: `{head}.low` and `{head}.high`"
@@ -295,9 +295,9 @@ _POWERS = 10.0 ** np.arange(LONGEST + 1)
 
 @dataclass(frozen=True)
 class Cells:
-    """Where the cells of a table stand in its bytes: a row per line, header first, each with as many cells.
+    """The places of a table's cells in its bytes: a row per line, header first, each with the same number of cells.
 
-    Cell ``i`` of a line stands between ``edges[i]`` and ``edges[i + 1]``, which are separators.
+    Cell ``i`` of a line is between the separators ``edges[i]`` and ``edges[i + 1]``.
     """
 
     data: NDArray[np.uint8]
@@ -305,18 +305,16 @@ class Cells:
 
     @property
     def rows(self) -> int:
-        """The number of lines behind the header."""
+        """The number of lines after the header."""
         return int(self.edges.shape[1]) - 1
 
     def column(self, index: int) -> NDArray[np.float64] | None:
-        """Return the numbers of a column, header left out; None where a cell is anything but digits with at most one
-        point.
-        """
+        """Return the numbers of a column without its header, or None if a cell is not digits with at most one point."""
         return _decimals(self.data, self.edges[index, 1:] + 1, self.edges[index + 1, 1:])
 
 
 def cells_of(data: bytes, columns: int, delimiter: str) -> Cells | None:
-    """Return the cells of lines that end with a newline; None where a line has another number of them."""
+    """Return the cells of lines that end with a newline, or None if lines have different numbers of them."""
     characters = np.frombuffer(data, dtype=np.uint8)
     lines = np.flatnonzero(characters == ord("\n"))
     between = np.flatnonzero(characters == ord(delimiter))

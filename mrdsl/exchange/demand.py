@@ -3,8 +3,8 @@
     hour, recommendations, checkout [1/s], search [1/min]
     0,    4.5,             310,            21000
 
-Jobs per period for a class; requests per second, or per the time in brackets, for a service. A column ``hour``,
-``time`` or ``period`` is for the reader; any other that names nothing is told of.
+The values are jobs per period for a class, and requests per second, or per the time in brackets, for a service. A
+column ``hour``, ``time`` or ``period`` is for the reader; other unknown columns are reported.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RATE = re.compile(r"^(1|requests?)?\s*/\s*(?P<time>\w+)$")
 class Wanted:
     """One column that the table must have: a class's jobs per period or a service's rate.
 
-    ``place`` is where the spec declares the class or service.
+    ``place`` is the declaration of the class or service in the spec.
     """
 
     word: str
@@ -48,10 +48,10 @@ class Wanted:
 def read_demand(
     source: Source, wanted: Sequence[Wanted], periods: int, periods_place: Span | None = None, shown: str = ""
 ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
-    """Return the table's demand, shape (periods, wanted), in SI, and everything that is wrong with the table.
+    """Return the table's demand, shape (periods, wanted), in SI, and all mistakes in the table.
 
-    The array is complete only where no diagnostic is an error. Negative demand, a missing column, another number of
-    rows than ``periods``, cells that are no numbers: each is reported at its own cell, row or header. ``shown`` is the
+    The array is complete only if no diagnostic is an error. Negative demand, a missing column, another number of rows
+    than ``periods``, and cells that are not numbers are each reported at their cell, row or header. ``shown`` is the
     table's name in messages.
     """
     empty = np.full((periods, len(wanted)), np.nan)

@@ -1,4 +1,4 @@
-"""YARN's ``fair-scheduler.xml``: queues with weights, what they are promised, and how many jobs of each run at once."""
+"""YARN's ``fair-scheduler.xml``: queues with weights, guarantees, and limits on concurrent jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FairQueue:
 
 
 def mistakes(queues: tuple[FairQueue, ...]) -> list[str]:
-    """What YARN's allocation file refuses: a bad or repeated name, a negative weight, numbers below none."""
+    """Return errors that YARN's allocation file rejects: a bad or repeated name, a negative weight, numbers below 0."""
     wrong = []
     if len({queue.name for queue in queues}) < len(queues):
         wrong.append("two queues have one name")
@@ -47,7 +47,7 @@ def mistakes(queues: tuple[FairQueue, ...]) -> list[str]:
 
 
 def fair_scheduler(queues: tuple[FairQueue, ...], comments: tuple[str, ...] = ()) -> str:
-    """Return the file for queues below ``root``, below comments. Raises ValueError where YARN would refuse it."""
+    """Return the file for queues below ``root``, below comments. Raises ValueError if YARN would reject it."""
     wrong = mistakes(queues)
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -70,7 +70,7 @@ def _add(above: ET.Element, queue: FairQueue) -> None:
 
 
 def read_fair_scheduler(text: str) -> tuple[FairQueue, ...]:
-    """Return the queues below ``root``. Raises FormatError where the text is no such file."""
+    """Return the queues below ``root``. Raises FormatError if the text is not such a file."""
     root = parsed(text)
     if root.tag != "allocations":
         raise FormatError(f"it is a <{root.tag}>, not an <allocations>")

@@ -26,7 +26,7 @@ EXAMPLE = "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],re
 
 @dataclass(frozen=True, slots=True)
 class TableJob:
-    """One row; times in seconds, ``deadline`` from the submit time, None where the table has none."""
+    """One row; times in seconds, ``deadline`` from the submit time, None if the table has none."""
 
     name: str
     submit: float
@@ -39,10 +39,9 @@ class TableJob:
 
 
 def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[TableJob]:
-    """Yield the jobs of a table in the file's order; broken rows are left out and told in ``mistakes`` (at most
-    ``most``).
+    """Yield the jobs of a table in order; broken rows are left out and reported in ``mistakes`` (at most ``most``).
 
-    Raises OSError where the file cannot be read.
+    Raises OSError if the file cannot be read.
     """
     problems = mistakes if mistakes is not None else []
     last = 0.0
@@ -88,7 +87,7 @@ def _rows(file: Iterable[str], path: str, found: list[Diagnostic]) -> Iterator[t
 
 
 def _header(header: list[str]) -> Mapping[str, tuple[int, float]] | str:
-    """Column by name with its factor to SI, or what is wrong."""
+    """Return the column of each name with its factor to SI, or the mistake."""
     columns: dict[str, tuple[int, float]] = {}
     for index, cell in enumerate(header):
         name, _, unit = cell.strip().partition("[")
@@ -167,11 +166,10 @@ class SwimJob:
 
 
 def read_swim(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[SwimJob]:
-    """Yield the jobs of a trace in the file's order; broken lines are left out and told in ``mistakes`` (at most
-    ``most``).
+    """Yield the jobs of a trace in order; broken lines are left out and reported in ``mistakes`` (at most ``most``).
 
-    A broken line has not six fields, a number that is none or negative, or a submit time before the line above.
-    Raises OSError where the file cannot be read.
+    A broken line does not have six fields, has a wrong or negative number, or a submit time before the line above.
+    Raises OSError if the file cannot be read.
     """
     problems = mistakes if mistakes is not None else []
     last = 0.0

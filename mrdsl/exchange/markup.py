@@ -1,6 +1,6 @@
 """XML, YAML and ``spark-defaults.conf``, without a library.
 
-XML is read without entities of its own. YAML is written in block style, of plain values. ``spark-defaults.conf`` has
+XML is read without entity declarations. YAML is written in block style, of plain values. ``spark-defaults.conf`` has
 one name and value a line, as Java writes properties.
 """
 
@@ -16,7 +16,7 @@ from mrdsl.exchange.text import FormatError
 
 
 def parsed(text: str) -> ET.Element:
-    """Return the root of a text. Raises FormatError where it is no XML, or declares entities, which may stand for any
+    """Return the root of a text. Raises FormatError if it is not XML, or declares entities, which can expand to any
     size.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -45,7 +45,7 @@ def settings(properties: dict[str, str], comments: tuple[str, ...] = ()) -> str:
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Return names and values of a file of Hadoop's. Raises FormatError where the text is none."""
+    """Return names and values of a file of Hadoop. Raises FormatError for other texts."""
     configuration = parsed(text)
     if configuration.tag != "configuration":
         raise FormatError(f"it is a <{configuration.tag}>, not a <configuration>")
@@ -107,9 +107,7 @@ PAIR = re.compile(r"(?P<name>spark\.[\w.-]+)(?:\s*[=:]\s*|\s+)(?P<value>.*)", re
 
 
 def read_spark_settings(text: str) -> dict[str, str]:
-    """Return values by names; of a name that stands twice the last counts. Raises FormatError at a line that is no
-    setting.
-    """
+    """Return values by name; the last of repeated names counts. Raises FormatError at a line that is not a setting."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         told = line.strip()

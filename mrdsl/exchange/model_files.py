@@ -195,7 +195,7 @@ Named = tuple[LinearProgram, Names]
 
 
 def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str], list[tuple[str, ...]]]:
-    """Return the legal name of each column, and of each row the names under which it stands in an LP file."""
+    """Return the legal name of each column, and the names of each row in an LP file."""
     columns = legal_names(variable.name for variable in names.variables)
     sides = list(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True))
     wanted = [
@@ -231,7 +231,7 @@ def as_mps(stream: IO[str], model: Named, title: str) -> Written:
 
 
 def _refuse_infinite(program: LinearProgram) -> None:
-    """No format has a sign for a coefficient that is none."""
+    """Raise an error for coefficients that are not finite: no format has a sign for them."""
     if not (np.isfinite(program.costs).all() and np.isfinite(program.coefficients).all()):
         message = "the model has a coefficient beyond the numbers that there are"
         raise MrdslError([error("number-too-large", message, None, "write smaller numbers in the spec")])

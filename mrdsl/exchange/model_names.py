@@ -67,9 +67,9 @@ def plain_names(letter: str, count: int) -> list[str]:
 
 
 def legal_names(raw: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Readable names in the order of ``raw``: ``admitted[sort]`` becomes ``admitted.sort``.
+    """Return readable names in the order of ``raw``: ``admitted[sort]`` becomes ``admitted.sort``.
 
-    What is cut, or would repeat an earlier name, carries a hash of the whole original.
+    A name that is cut, or would repeat an earlier one, gets a hash of the whole original.
     """
     used = {name.lower() for name in taken}
     names = []
@@ -110,10 +110,10 @@ def numbers(values: Sequence[float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Written:
-    """The names in a model file with the Pyomo components behind them; a row may have two names.
+    """The names in a model file with their Pyomo components; a row can have two names.
 
-    ``sense`` is the sense in which the file states the goal where that is not the model's own; ``beside`` holds the
-    texts of further files by their endings.
+    ``sense`` is the sense of the objective in the file if that is not the model's own; ``beside`` has the texts of
+    further files by extension.
     """
 
     columns: Sequence[tuple[str, Any]]

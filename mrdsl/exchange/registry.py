@@ -39,11 +39,11 @@ Mistakes = list["Diagnostic"]
 
 @dataclass(frozen=True)
 class Reader(Generic[T]):
-    """A format that is read. ``reads`` says what comes out of it; ``sign`` is the regular
-    expression of how its files begin, where that tells.
+    """A format that is read.
 
-    ``load()`` gives the function: of a path and a list for the mistakes that have a line of their own; it raises
-    FormatError where nothing can be read at all.
+    ``reads`` describes the contents; ``sign`` is a regular expression for the beginning of its files, if that
+    identifies them. ``load()`` gives the function: of a path and a list for the mistakes with a line; it raises
+    FormatError if the file cannot be read at all.
     """
 
     name: str
@@ -54,9 +54,9 @@ class Reader(Generic[T]):
     sign: str = ""
 
     def read(self, path: str | Path, mistakes: Mistakes) -> T:
-        """What the file holds; broken lines are left out and told in ``mistakes``.
+        """Return the contents of the file; broken lines are left out and reported in ``mistakes``.
 
-        Raises FormatError where there is no such file, it is a folder or a pipe, empty, or not of this format.
+        Raises FormatError if the file is missing, a folder or a pipe, empty, or not of this format.
         """
         refused = problem_of(path)
         if refused:
@@ -71,9 +71,9 @@ class Reader(Generic[T]):
 
 @dataclass(frozen=True)
 class LogReader:
-    """A kind of log. Logs are told apart by how they begin, not by their names, and read one job at a time.
+    """A kind of log. Logs are recognized by their beginning, not by their names, and read one job at a time.
 
-    ``load()`` gives what tells them and what reads them.
+    ``load()`` gives the functions that recognize and read them.
     """
 
     name: str
@@ -85,7 +85,7 @@ class LogReader:
 
 @dataclass(frozen=True)
 class Writer(Generic[T]):
-    """A format that is written. ``writes`` says what goes into it, ``needs`` the package that it takes, if any.
+    """A format that is written. ``writes`` describes the contents, ``needs`` the package that it requires, if any.
 
     ``load()`` gives the function.
     """
@@ -100,10 +100,10 @@ class Writer(Generic[T]):
 
 @dataclass(frozen=True)
 class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
-    """A format of model files: of the stream, the model and its title.
+    """A format of model files: a function of the stream, the model and its title.
 
     A ``linear`` one takes the pair of a LinearProgram and its Names, any other a Pyomo model. ``beside`` are the
-    endings of the files that lie beside the model's.
+    extensions of further files next to the model.
     """
 
     linear: bool = False
@@ -113,9 +113,9 @@ class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
 
 @dataclass(frozen=True)
 class Target(Writer[Callable[["Deployment", "Wishes"], "Exported"]]):
-    """What plans are exported to: of one cluster, and what the user asks for besides.
+    """A target of exports of a plan: a function of one cluster and the user's options.
 
-    ``wishes`` names what may be asked for; its function raises TargetError where the target cannot take the plan.
+    ``wishes`` names the options that it supports; the function raises TargetError if the target cannot take the plan.
     """
 
     wishes: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def as_parquet(stream: IO[bytes], columns: Sequence[str], rows: Rows) -> None:
 
 
 class NothingToWriteError(Exception):
-    """The plan has not what the file would show; ``what`` is missing as it ``lacks`` that, both in words."""
+    """An error for a plan without the contents of the file; ``what`` is missing, because it ``lacks`` that."""
 
     def __init__(self, what: str, lacks: str) -> None:
         super().__init__(f"{what}: the plan has {lacks}")

@@ -40,9 +40,9 @@ class PriceSteps:
 
 
 def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None) -> tuple[SpotRecord, ...]:
-    """Return all records of a file, in its order; those that cannot be right are left out and told in ``mistakes``.
+    """Return all records of a file, in order; wrong ones are left out and reported in ``mistakes``.
 
-    Raises OSError where the file cannot be read.
+    Raises OSError if the file cannot be read.
     """
     problems = mistakes if mistakes is not None else []
     place = Span(str(path), 1, 1, 1, 2)
@@ -79,7 +79,7 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
 def price_steps(
     records: Iterable[SpotRecord], zone: str | None = None, instance_type: str | None = None, product: str | None = None
 ) -> PriceSteps | str:
-    """Return the one step function that the filters leave, or what is wrong in words."""
+    """Return the one step function that the filters leave, or the mistake in words."""
     left = list(records)
     for name, wanted in (("instance_type", instance_type), ("product", product), ("zone", zone)):
         there = list(dict.fromkeys(getattr(record, name) for record in left))

@@ -14,7 +14,7 @@ from mrdsl.core.reading import UnreadableError, read_bytes
 
 
 class FormatError(ValueError):
-    """A file that is not of its format: why; ``hint`` says what to do, ``line`` and ``column`` (from 1) where it is."""
+    """An error for a file that is not of its format, with ``hint``, ``line`` and ``column`` (from 1)."""
 
     def __init__(self, message: str, hint: str = "", line: int = 1, column: int = 1) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class EmptyFileError(FormatError):
 
 @dataclass
 class Mistakes:
-    """What is wrong with a file, in the order in which it was found."""
+    """The mistakes in a file, in the order in which they were found."""
 
     found: list[Diagnostic] = field(default_factory=list)
 
@@ -45,7 +45,7 @@ class Mistakes:
 
 
 def decode(data: bytes) -> tuple[str | None, str]:
-    """Return the text of a file, or None and what is wrong with it in words."""
+    """Return the text of a file, or None and the reason."""
     if b"\0" in data[:65536]:
         return None, "it holds binary data"
     try:

@@ -59,17 +59,17 @@ ID: /[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*/ | /-?(\.\d+|\d+(\.\d*)?)/
 
 @dataclass
 class _Graph:
-    """Nodes in order of appearance with their attributes, and what runs before each."""
+    """Nodes in order of appearance with their attributes, and the predecessors of each."""
 
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     parents: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
 def read_dot(path: str) -> Workflow:
-    """Return the nodes of a digraph, in order of appearance; an edge a -> b says that b runs after a.
+    """Return the nodes of a digraph, in order of appearance; an edge a -> b means that b runs after a.
 
     A node's duration is its attribute ``duration`` (or ``runtime``, ``time``): seconds, or a number with ``ms``, ``s``,
-    ``min``, ``h`` or ``d``. Defaults (``node [duration=5]``), chains and subgraphs count. Raises FormatError.
+    ``min``, ``h`` or ``d``. Defaults (``node [duration=5]``), chains and subgraphs are supported. Raises FormatError.
     """
     graph = _parsed(path)
     numbers = {name: number for number, name in enumerate(graph.attributes)}

@@ -97,7 +97,7 @@ class Cohort:
         return counts
 
     def drop_idle(self) -> int:
-        """Return the VMs on which no task runs or waits, and give their number."""
+        """Give back the VMs on which no task runs or waits, and return their number."""
         none: State = ((0.0,) * self.slots[0], (0.0,) * self.slots[1])
         gone = self.states.pop(none, 0)
         self.count -= gone

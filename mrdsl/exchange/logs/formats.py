@@ -24,7 +24,7 @@ def place(path: str, line: int = 1, column: int = 1) -> Span:
 
 @dataclass
 class _Unshown:
-    """What is not told in full any more: where it began, how many things in how many files."""
+    """Mistakes that are not reported in full: the first place, and the number of items and files."""
 
     first: Span
     path: str
@@ -39,9 +39,9 @@ class _Unshown:
 
 @dataclass
 class Telling:
-    """Mistakes of one reading, file by file: three of a kind and file in full, of twenty files of a kind, then counts.
+    """Mistakes of one reading: three of a kind and file in full, for twenty files of a kind, then counts.
 
-    ``lost`` is how many there were, told in full or not.
+    ``lost`` is the total number.
     """
 
     found: list[Diagnostic] = field(default_factory=list)
@@ -55,16 +55,16 @@ class Telling:
         self._tell(Diagnostic(code, Severity.WARNING, message, place(path, line), hint), path)
 
     def fail(self, code: str, message: str, path: str, line: int = 1, hint: str = "") -> None:
-        """Nothing of this file can be used."""
+        """Report that no part of this file can be used."""
         self._failed.add(path)
         self._tell(Diagnostic(code, Severity.ERROR, message, place(path, line), hint), path)
 
     def failed(self, path: str) -> bool:
-        """Return True if something was told for which nothing of this file can be used."""
+        """Return True if a mistake was reported after which no part of this file can be used."""
         return path in self._failed
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return all of it, with what was not shown as counts."""
+        """Return all diagnostics, with counts of those not shown."""
         rest = []
         for (code, severity), shown in self._shown.items():
             for path, count in shown.items():
@@ -111,7 +111,7 @@ class OpenedLog:
 
 @dataclass(frozen=True)
 class LogFormat:
-    """``recognizes(head)``: whether a log that begins so is one of these. ``read(log, telling)``: what it holds.
+    """``recognizes(head)`` tests the beginning of a log; ``read(log, telling)`` yields its contents.
 
     ``sample`` is a beginning that no other format has.
     """

@@ -1,8 +1,8 @@
-"""Hadoop 2 and 3 job history, ``.jhist``: Avro-Json, one event a line, or Avro-Binary, one event behind the other.
+"""Hadoop 2 and 3 job history, ``.jhist``: Avro-Json, one event a line, or Avro-Binary, one event after the other.
 
-The first line that is not a comment names the encoding, the second is the schema. Values of optional fields may be
-wrapped in their type's name. A job's name and times come from its own events, since copies of files are renamed.
-``JOB_conf.xml`` in the same folder has the settings that the job ran with.
+The first line that is not a comment names the encoding, the second is the schema. Values of optional fields can be
+wrapped in the name of their type. A job's name and times come from its own events, since copies of files are renamed.
+``JOB_conf.xml`` in the same folder has the settings of the job.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Events = Iterator[tuple[int, str, Any]]
 
 
 def binary_events(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) -> Events:
-    """Return each event's place, kind and fields, of the lines behind the first; what is cut or broken is told."""
+    """Yield each event's place, kind and fields, from the lines after the first; broken ones are reported."""
     try:
         import fastavro
     except ImportError:
@@ -73,7 +73,7 @@ def _schema(numbered: Iterator[tuple[int, bytes]]) -> Any:
 
 
 def _rest(numbered: Iterator[tuple[int, bytes]]) -> bytes | None:
-    """What follows the schema, None where it is too much."""
+    """Return the bytes after the schema, or None if there are too many."""
     held = bytearray()
     for _, line in numbered:
         held += line + b"\n"
@@ -83,7 +83,7 @@ def _rest(numbered: Iterator[tuple[int, bytes]]) -> bytes | None:
 
 
 def takes_no_bytes_for_many(schema: Any) -> bool:
-    """Return True if a schema has an array whose items take no bytes, so that a few bytes stand for any number
+    """Return True if a schema has an array whose items take no bytes, so that a few bytes can mean any number
     of them.
     """
     named: dict[str, Any] = {}
@@ -145,11 +145,10 @@ KEPT = frozenset(
 
 
 def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[str, str]:
-    """Return those of the :data:`KEPT` settings that stand in the file that belongs to ``job``, in the folder of its
-    history.
+    """Return the :data:`KEPT` settings in the file of ``job`` in the folder of its history.
 
-    None where there is no such file, or the id is none that Hadoop gives. One that is broken, too large or declares
-    entities is told and not used.
+    It is None if there is no such file, or the id is not one of Hadoop. A file that is broken, too large or declares
+    entities is reported and not used.
     """
     if not _JOB.fullmatch(job):
         return {}
@@ -176,7 +175,7 @@ def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[st
 
 
 def first_of(settings: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Return the first of the settings that is there, "" where none is."""
+    """Return the first of the settings that exists, or ""."""
     return next((settings[name] for name in names if settings.get(name)), "")
 
 
@@ -212,7 +211,7 @@ def is_history(head: bytes) -> bool:
 
 
 def read_history(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Yield the one job of a history file; what cannot be read is told and left out."""
+    """Yield the one job of a history file; unreadable parts are reported and left out."""
     numbered = enumerate(lines, 1)
     encoding = _encoding(numbered)
     events = binary_events(numbered, source, telling) if encoding == BINARY else _json(numbered, source, telling)
@@ -364,7 +363,7 @@ def _read(log: OpenedLog, telling: Telling) -> Iterator[MapReduceJob]:
 
 
 def _with_settings(job: MapReduceJob, settings: Mapping[str, str]) -> MapReduceJob:
-    """Return the settings say who ran the job where its history does not, as old ones leave out the queue."""
+    """Return the job with user and queue from its settings if its history lacks them, as old ones lack the queue."""
     return replace(
         job,
         name=job.name or first_of(settings, JOB_NAME),

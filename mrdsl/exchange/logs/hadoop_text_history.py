@@ -1,4 +1,4 @@
-"""Hadoop 1 job history: lines of ``Word KEY="value" ... .``, one job a file, or many behind ``!!FILE=name!!`` lines."""
+"""Hadoop 1 job history: lines of ``Word KEY="value" ... .``, one job a file, or many after ``!!FILE=name!!`` lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_text_history(head: bytes) -> bool:
 
 
 def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Yield every job of the file, one after the other; what cannot be read is told and left out."""
+    """Yield every job of the file, one after the other; unreadable parts are reported and left out."""
     job = _Job(source)
     number, inside = 0, True
     for number, line in _events(lines, source, telling):
@@ -88,7 +88,7 @@ class _Job:
             self.attempts.setdefault(pairs.get("TASK_ATTEMPT_ID", ""), {}).update(pairs)
 
     def ended(self, telling: Telling, line: int) -> Iterator[MapReduceJob]:
-        """Yield the job, where there was one."""
+        """Yield the job, if there was one."""
         if "JOBID" not in self.facts:
             if self.attempts:
                 telling.warn("broken-log", "attempts of a job that is never named", self.source, line)

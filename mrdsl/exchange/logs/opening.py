@@ -1,9 +1,9 @@
 """Bytes and lines of a log, plain or compressed, recognized by the first bytes and read up to a limit.
 
 A thread makes the next piece while the caller reads the last one. Compressed logs are expanded piece by piece, so that
-a small file that expands far meets the limit before it fills the memory. gzip and zstd are expanded by their libraries.
-Spark's lz4 and snappy are framings of Java libraries that no library on PyPI reads: LZ4Block of lz4-java and the stream
-of xerial's snappy-java.
+a small file that expands far reaches the limit before it fills the memory. gzip and zstd are expanded by their
+libraries. Spark's lz4 and snappy are framings of Java libraries that no library on PyPI reads: LZ4Block of lz4-java and
+the stream of xerial's snappy-java.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class _End:
 
 
 def ahead(source: Iterator[Each]) -> Iterator[Each]:
-    """Yield the same pieces in the same order, up to four of them ready before they are asked for.
+    """Yield the same pieces in the same order, up to four of them ready in advance.
 
-    A mistake of the source is raised behind the pieces that it gave. The thread ends with the iterator, also where it
-    is closed early.
+    A mistake of the source is raised after the pieces that it gave. The thread ends with the iterator, also if it is
+    closed early.
     """
     held: Queue[Each | _End] = Queue(_HELD)
     stopped = threading.Event()
@@ -62,7 +62,7 @@ def ahead(source: Iterator[Each]) -> Iterator[Each]:
 
 
 def _drain(held: Queue[Each | _End], thread: threading.Thread) -> None:
-    """Take what stands in the thread's way until it has ended."""
+    """Take pieces that block the thread until it has ended."""
     while thread.is_alive():
         try:
             held.get(timeout=0.01)
@@ -84,7 +84,7 @@ _LARGEST_WINDOW = 27
 
 
 class UnreadableLogError(Exception):
-    """The bytes are not what their first ones promise, or too many; the text says which."""
+    """An error for bytes that contradict their header, or too many bytes, with the reason."""
 
 
 class MissingLibraryError(UnreadableLogError):
@@ -92,9 +92,11 @@ class MissingLibraryError(UnreadableLogError):
 
 
 def expander(head: bytes) -> Callable[[Read], Iterator[Piece]] | None:
-    """What expands a stream that begins so; None where it is plain. Pieces are of :data:`PIECE` bytes at most but for
-    snappy's, whose blocks are 256 MiB at most. The function raises UnreadableLogError where the stream is broken or
-    cut, after all that came before."""
+    """Return a function that expands a stream with that beginning, or None for a plain one.
+
+    Pieces have at most :data:`PIECE` bytes, except those of snappy, whose blocks have at most 256 MiB. The function
+    raises UnreadableLogError for a broken or cut stream, after all earlier pieces.
+    """
     return next((expand for magic, expand in _EXPANDERS if head.startswith(magic)), None)
 
 
@@ -116,7 +118,7 @@ def _inflating() -> Any:
 
 
 class _Inflater:
-    """zlib's decompressor in the way of zstd's: what it has not taken yet it keeps itself."""
+    """zlib's decompressor with the interface of zstd's: it stores the input that it has not used yet."""
 
     def __init__(self, library: Any) -> None:
         self._inner = library.decompressobj(zlib.MAX_WBITS | 16)
@@ -150,7 +152,7 @@ def _zstd(read: Read) -> Iterator[Piece]:
 
 
 def _members(read: Read, kind: str, new: Callable[[], Any], padding: bytes = b"") -> Iterator[Piece]:
-    """Yield the streams that lie one behind the other, in pieces; ``padding`` may stand between and behind them."""
+    """Yield consecutive streams in pieces; ``padding`` can be between and after them."""
     packed = read(_PACKED)
     while packed:
         member = new()
@@ -207,7 +209,7 @@ def _snappy(read: Read) -> Iterator[Piece]:
 
 
 def _snappy_blocks(read: Read) -> Iterator[_Block]:
-    """xerial's stream: a header of 16 bytes, then blocks, each behind its big-endian length."""
+    """Yield the blocks of xerial's stream: a header of 16 bytes, then blocks, each after its big-endian length."""
     _exactly(read, 16, "snappy")
     while header := _exactly(read, 4, "snappy", may_end=True):
         if header == _SNAPPY[:4]:
@@ -234,9 +236,9 @@ def _cramjam(kind: str) -> Any:
 def _joined(
     blocks: Iterator[_Block], unpack: Callable[[bytes, memoryview], int], broken: type[Exception], kind: str
 ) -> Iterator[Piece]:
-    """Yield the blocks one behind the other, as many in a piece as :data:`PIECE` holds, but one at least.
+    """Yield consecutive blocks, as many in a piece as :data:`PIECE` holds, but at least one.
 
-    Where the stream is broken, what came before is given first.
+    If the stream is broken, earlier blocks come first.
     """
     piece, filled = bytearray(PIECE), 0
     cause: Exception | None = None
@@ -298,14 +300,14 @@ CHUNK = 2**18
 
 
 class Readable(Protocol):
-    """What bytes come from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to so many of the next bytes; none at the end."""
+        """Return at most that many of the next bytes; none at the end."""
 
 
 def open_log(path: str | Path) -> BinaryIO:
-    """Return the file as it lies there. Raises OSError, also for what is no regular file."""
+    """Return the file unexpanded. Raises OSError, also for paths that are not regular files."""
     opened = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     kind = kind_of(os.fstat(opened.fileno()))
     if kind:
@@ -315,10 +317,9 @@ def open_log(path: str | Path) -> BinaryIO:
 
 
 def chunks(stream: Readable, limit: int = EXPANDED_AT_MOST) -> Iterator[Piece]:
-    """Yield the bytes in pieces. What is compressed is expanded ahead by a thread, while the pieces before are looked
-    at.
+    """Yield the bytes in pieces. A thread expands compressed ones ahead while earlier pieces are read.
 
-    Raises UnreadableLogError where that ends early, or exceeds ``limit`` expanded.
+    Raises UnreadableLogError if they end early, or exceed ``limit`` expanded.
     """
     first = stream.read(CHUNK)
     expand = expander(first)
@@ -334,9 +335,9 @@ def chunks(stream: Readable, limit: int = EXPANDED_AT_MOST) -> Iterator[Piece]:
 
 
 def numbered(pieces: Iterable[Piece], skipped: tuple[bytes, ...] = ()) -> Iterator[tuple[int, memoryview]]:
-    """Whole lines with their numbers, without their ends, but those that begin as one of ``skipped``.
+    """Yield whole lines with their numbers, without line ends, except those that begin with one of ``skipped``.
 
-    The last line may be cut. Raises UnreadableLogError where a line is too long to be one.
+    The last line can be cut. Raises UnreadableLogError for a line that is too long.
     """
     rest, number = bytearray(), 0
     for piece in pieces:

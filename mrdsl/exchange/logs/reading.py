@@ -40,7 +40,7 @@ class Log:
 
     @property
     def size(self) -> int:
-        """Bytes as they lie there; 0 for standard input, and for what is not there any more."""
+        """The stored bytes; 0 for standard input, and for files that do not exist any more."""
         return sum(Path(part).stat().st_size for part in self.parts if Path(part).is_file())
 
 
@@ -120,7 +120,7 @@ def _is_ignored(name: str) -> bool:
 
 
 def _is_log(path: str, root: str | None, telling: Telling) -> bool:
-    """Return True if a path is a file that may be read; a warning says why it is not."""
+    """Return True if a path is a file that can be read; otherwise a warning has the reason."""
     if root is not None and not _is_within(path, root, telling):
         return False
     try:
@@ -133,7 +133,7 @@ def _is_log(path: str, root: str | None, telling: Telling) -> bool:
 
 
 def _is_within(path: str, root: str, telling: Telling) -> bool:
-    """Return True if a path lies below ``root``, links followed; a warning says that it does not."""
+    """Return True if a path is below ``root``, after all links; otherwise report a warning."""
     if not os.path.islink(path) or Path(os.path.realpath(path)).is_relative_to(root):
         return True
     hint = "name the file or folder that it leads to, or allow it with `--allow-outside`"
@@ -163,9 +163,9 @@ def read_logs(
     limit: int = EXPANDED_AT_MOST,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[Run]:
-    """Yield every job and application of the logs, one after the other; what cannot be read is told and left out.
+    """Yield every job and application of the logs, one after the other; unreadable parts are reported and left out.
 
-    ``progress`` is called with the number of bytes whenever some were read, as they lie in the file.
+    ``progress`` is called with the number of stored bytes after each read.
     """
     for log in logs:
         try:
@@ -212,14 +212,14 @@ class _Watched:
 
 
 class _Kept:
-    """What was looked at to tell the kind, handed on first."""
+    """A stream that gives the bytes used for detection first."""
 
     def __init__(self) -> None:
         self.chunks: list[Piece] = []
         self.broken: UnreadableLogError | None = None
 
     def first(self, source: Iterator[Piece]) -> bytes:
-        """Enough of the beginning to tell what it is; a stream that breaks there says so when it is read on."""
+        """Return enough of the beginning to detect the format; errors of the stream come when it is read on."""
         size = 0
         try:
             for chunk in source:

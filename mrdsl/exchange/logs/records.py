@@ -22,14 +22,14 @@ _TIMES = 4
 
 
 class TaskKind(StrEnum):
-    """What a MapReduce task does."""
+    """The kind of a MapReduce task."""
 
     MAP = "map"
     REDUCE = "reduce"
 
 
 class AttemptEnd(StrEnum):
-    """How an attempt at a task ended."""
+    """The end of an attempt at a task."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -45,7 +45,7 @@ _ENDS = tuple(AttemptEnd)
 class Attempt:
     """One attempt at a map or reduce task; ``shuffled`` and ``sorted`` end a reduce's first two phases.
 
-    ``host`` is the machine that it ran on, "" where untold.
+    ``host`` is its machine, or "" if unknown.
     """
 
     kind: TaskKind
@@ -119,7 +119,7 @@ class Attempts(Sequence[Attempt]):
 
 
 def small(values: Iterable[int]) -> array[int]:
-    """Whole numbers in four bytes each where all of them fit, else in eight."""
+    """Return whole numbers in four bytes each if all of them fit, otherwise in eight."""
     held = values if isinstance(values, array) else array("q", values)
     if held.typecode != "q":
         return held
@@ -130,9 +130,9 @@ def small(values: Iterable[int]) -> array[int]:
 
 @dataclass(frozen=True, slots=True)
 class MapReduceJob:
-    """One job of MapReduce. ``status`` is the log's own word; ``shuffle_bytes`` and ``input_bytes`` its counters.
+    """One job of MapReduce. ``status`` is the word of the log; ``shuffle_bytes`` and ``input_bytes`` are its counters.
 
-    ``phases_known`` is False where the log tells containers only, not when a reduce had its data (SLS).
+    ``phases_known`` is False if the log has only containers, not the time at which a reduce had its data (SLS).
     """
 
     source: str
@@ -207,8 +207,8 @@ class SparkJob:
 class SparkApplication:
     """One run of a Spark application, with its jobs in the order of their numbers.
 
-    ``cores`` are the cores of all ``executors`` at their most, None where untold; ``host_cores`` those on one machine,
-    ``hosts`` all machines that it had executors on.
+    ``cores`` are the most cores of all ``executors`` together, None if unknown; ``host_cores`` those on one machine,
+    ``hosts`` all machines with its executors.
     """
 
     source: str
@@ -234,14 +234,14 @@ LATEST = 253_402_300_799_999
 
 
 def moment(value: object) -> int | None:
-    """Return a time in milliseconds; None for what is none, -1 and times after the year 9999 included."""
+    """Return a time in milliseconds, or None for invalid ones, such as -1 and times after the year 9999."""
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value <= LATEST else None
 
 
 def machine(name: object) -> str:
-    """Return the machine out of what logs have for it: ``/rack/host``, ``host:port`` or ``tracker_host:port``."""
+    """Return the machine in the forms of logs: ``/rack/host``, ``host:port`` or ``tracker_host:port``."""
     if not isinstance(name, str):
         return ""
     plain = name.replace("\\", "").rpartition("/")[2].removeprefix("tracker_").partition(":")[0]

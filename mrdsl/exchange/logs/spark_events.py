@@ -51,10 +51,9 @@ def is_event_log(head: bytes) -> bool:
 
 
 def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterator[SparkApplication]:
-    """Yield the one application of a log; what is broken is told, and of a part that breaks off, what came before is
-    used.
+    """Yield the one application of a log; broken parts are reported, and the events before a break are used.
 
-    ``parts`` are the files of the log in order, each with its numbered lines but the :data:`SKIPPED` ones.
+    ``parts`` are the files of the log in order, each with its numbered lines except the :data:`SKIPPED` ones.
     """
 
     decode, broken = decoder(), mistakes()
@@ -121,7 +120,7 @@ class _Tasks:
         self.launches, self.finishes = launches, finishes
 
     def lose(self, held: int, killed: bool) -> None:
-        """Count a task that came to nothing after so many milliseconds."""
+        """Count a task that was lost after that many milliseconds."""
         if killed:
             self.killed += 1
             self.killed_time += held
@@ -389,5 +388,5 @@ def decoder() -> Callable[[bytes | memoryview], Event]:
 
 
 def mistakes() -> tuple[type[Exception], ...]:
-    """What the decoder raises for a line that is no event."""
+    """Return the exceptions of the decoder for a line that is not an event."""
     return msgspec.DecodeError, UnicodeDecodeError, RecursionError

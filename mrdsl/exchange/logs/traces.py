@@ -1,8 +1,8 @@
-"""Traces of Rumen and job files of YARN's load simulator (SLS): JSON objects one behind the other.
+"""Traces of Rumen and job files of YARN's load simulator (SLS): consecutive JSON objects.
 
 A small scanner finds the end of each object, so a file of any size needs the memory of its largest object only. In
-Rumen's traces, which TraceBuilder and Folder write, -1 stands for an unknown value. SLS has a start and an end for each
-container and nothing else, so the shuffle of a reduce task cannot be separated from its work.
+Rumen's traces, which TraceBuilder and Folder write, -1 is an unknown value. SLS has only a start and an end for each
+container, so the shuffle of a reduce task cannot be separated from its work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 def objects(chunks: Pieces, source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
-    """Yield each object with the line that it starts on; lists at the top are taken apart. What is broken is told."""
+    """Yield each object with its first line; lists at the top are split. Broken objects are reported."""
     scanner = _Scanner()
     for chunk in chunks:
         for start, text in scanner.feed(chunk):
@@ -61,10 +61,9 @@ def _parsed(line: int, text: bytes, source: str, telling: Telling) -> Iterator[t
 
 
 class _Scanner:
-    """Where top-level objects begin and end; strings and escapes are respected.
+    """A scanner for the begin and end of top-level objects, which respects strings and escapes.
 
-    ``held`` begins with the object that is open, on ``line``. ``strays`` are the lines of texts outside of all objects,
-    but for what may stand between them.
+    ``held`` begins with the open object, on ``line``. ``strays`` are the lines of other texts outside of all objects.
     """
 
     def __init__(self) -> None:
@@ -99,7 +98,7 @@ class _Scanner:
             self._outside(len(self.held))
 
     def _outside(self, upto: int) -> None:
-        """Forget what lies before and in no object."""
+        """Drop text before a place that belongs to no object."""
         text = bytes(self.held[:upto])
         if stray := text.strip(_BETWEEN):
             if not self._within_stray:
@@ -108,7 +107,7 @@ class _Scanner:
         self._drop(upto)
 
     def _next_bracket(self) -> int | None:
-        """Where the next bracket outside strings is that opens, or closes what is open; None behind the last one."""
+        """Return the next bracket outside strings that opens, or closes the open one, or None."""
         if self.depth == 0:
             found = _OPENING.search(self.held, self.position)
         else:
@@ -124,7 +123,7 @@ class _Scanner:
         return None
 
     def _to_the_end_of_the_string(self) -> None:
-        """Behind the quote that ends the string; where there is none yet, so far that no escape is cut."""
+        """Move after the quote that ends the string; if there is none yet, to a place that cuts no escape."""
         found = _IN_STRING.match(self.held, self.position)
         assert found is not None, "it may be empty"
         self.position = found.end()
@@ -133,7 +132,7 @@ class _Scanner:
             self.in_string = False
 
     def _to_the_last_string(self) -> None:
-        """Behind what holds no bracket outside strings: to the end, or into the string that has no end yet."""
+        """Move after text without brackets outside strings: to the end, or into the string that has no end yet."""
         while (quote := self.held.find(b'"', self.position)) >= 0:
             self.position, self.in_string = quote + 1, True
             self._to_the_end_of_the_string()
@@ -142,7 +141,7 @@ class _Scanner:
         self.position = len(self.held)
 
     def _drop(self, upto: int) -> None:
-        """Forget what lies before."""
+        """Drop text before a place."""
         self.line += self.held.count(b"\n", 0, upto)
         del self.held[:upto]
         self.position -= upto
@@ -157,7 +156,7 @@ _ENDS = {
 
 
 def read_rumen(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Yield every job of the trace; a job that says it did not end has the status UNFINISHED."""
+    """Yield every job of the trace; a job that did not end has the status UNFINISHED."""
     for line, document in objects(chunks, source, telling):
         if not isinstance(document, dict) or not isinstance(document.get("jobID"), str):
             telling.warn("broken-log", "this object is no job of Rumen", source, line)
@@ -234,7 +233,9 @@ class _Repeats:
     left: int = MOST_REPEATED
 
     def granted(self, count: int, containers: int) -> int:
-        """Return how many of ``count`` alike, with as many containers each, are used; take them off what is left."""
+        """Return the number of ``count`` equal items, with that many containers each, within the budget, and
+        reduce it.
+        """
         used = max(1, min(count, MOST_ALIKE, 1 + self.left // max(containers, 1)))
         self.left -= (used - 1) * containers
         return used

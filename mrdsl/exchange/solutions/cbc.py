@@ -72,7 +72,7 @@ def _number(text: str, line: str) -> float:
 
 
 def _bound(printed: str) -> float | None:
-    """Return the printed lower bound, less what its six digits may hide."""
+    """Return the printed lower bound, reduced by the precision of its six digits."""
     bounds = _BOUND.findall(printed)
     if not bounds:
         return None

@@ -30,9 +30,7 @@ _BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)
 
 
 def read(text: str, printed: str = "") -> Reply:
-    """Return the solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves
-    open.
-    """
+    """Return the solution in ``text``; ``printed`` (the output of glpsol, if known) settles open points of the file."""
     lines = [line for line in text.splitlines() if line and not line.startswith("c")]
     if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
         raise FormatError("no GLPK solution file: it has no line `s …` at its start or no `e o f` at its end")
@@ -103,7 +101,7 @@ def _read_basic(header: list[str], lines: list[str], printed: str) -> Reply:
 
 
 def _undecided(printed: str) -> Reply:
-    """Return the reply for a status `u`: what a stopped glpsol writes, but after a whole run it must print why."""
+    """Return the reply for a status `u`, which a stopped glpsol writes; after a whole run its output has the reason."""
     if printed:
         return Reply(Termination.ERROR, message="glpsol left the problem undecided and printed no reason")
     return Reply(Termination.COMPLETED)

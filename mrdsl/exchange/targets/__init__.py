@@ -1,1 +1,1 @@
-"""Plans as the configuration of other systems: a module writes a target, one beside it has its service's rules."""
+"""Exports of plans to other systems: one module per target, with the rules of its service."""

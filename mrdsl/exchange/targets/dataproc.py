@@ -54,7 +54,9 @@ def masters(document: Document) -> Found:
 
 
 def workers(document: Document) -> Found:
-    """Return two primary workers at least, which hold the data; secondary ones are none or some [workers]."""
+    """Check that there are at least two primary workers, which hold the data, and a valid number of secondary ones
+    [workers].
+    """
     config = document["config"]
     primary = config.get("workerConfig", {}).get("numInstances", 0)
     if primary < LEAST_WORKERS:
@@ -116,7 +118,7 @@ IMAGE = "2.2-debian12"
 
 
 def dataproc(deployment: Deployment, wishes: Wishes) -> Exported:
-    """Return the file for a deployment. Raises TargetError where Dataproc would refuse it, or has no such cluster."""
+    """Return the file for a deployment. Raises TargetError if Dataproc would reject it, or has no such cluster."""
     vms = dict.fromkeys(group.vm for group in deployment.groups)
     if len(vms) > 1:
         raise TargetError(
@@ -163,7 +165,7 @@ def cluster_name(title: str) -> str:
 
 
 def labels(origin: Origin) -> dict[str, str]:
-    """Where it comes from, in small letters, digits, - and _."""
+    """Return the origin as labels: lower-case letters, digits, - and _."""
     said = {"mrdsl-plan": origin.plan, "mrdsl-version": origin.version, "mrdsl-spec": origin.spec}
     plain = {key: re.sub(r"[^a-z0-9_-]", "-", value.lower())[:LABEL_LENGTH] for key, value in said.items()}
     return {key: value for key, value in plain.items() if value}

@@ -25,7 +25,7 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an export comes from: the spec's file and title, the plan's fingerprint, and the version of mrdsl."""
+    """The origin of an export: the spec's file and title, the plan's hash, and the version of mrdsl."""
 
     spec: str = ""
     title: str = ""
@@ -34,14 +34,14 @@ class Origin:
     version: str = ""
 
     def lines(self) -> tuple[str, ...]:
-        """As comments say it."""
+        """Return the lines for comments."""
         title = f' "{self.title}"' if self.title else ""
         return (f"spec: {self.spec or 'none'}{title} ({self.problem})", f"plan: {self.plan}", f"mrdsl: {self.version}")
 
 
 @dataclass(frozen=True)
 class MachineType:
-    """A type of machines: what tasks may use of one, None where the spec does not say it, and its price on demand."""
+    """A type of machines: the resources for tasks, None if the spec does not give them, and the price on demand."""
 
     name: str
     cores: float | None = None
@@ -51,7 +51,9 @@ class MachineType:
 
 @dataclass(frozen=True)
 class Group:
-    """``count`` machines of one type that run tasks, ``FIRM`` or ``SPOT``; ``price`` is what the plan pays for one."""
+    """``count`` machines of one type that run tasks, ``FIRM`` or ``SPOT``; ``price`` is the price of one in the
+    plan.
+    """
 
     vm: str
     lane: str
@@ -63,7 +65,7 @@ class Group:
 class Tasks:
     """Tasks of one kind: ``of_job`` in each job, ``at_once`` in all jobs of the share, ``per_vm`` on one machine.
 
-    ``cores`` and ``memory`` of one task are None where the spec does not say them; ``seconds`` is what a task takes.
+    ``cores`` and ``memory`` of one task are None if the spec does not give them; ``seconds`` is the time of a task.
     """
 
     kind: str
@@ -87,10 +89,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Workload:
-    """One class of jobs: where its jobs run, and its part of the cluster.
+    """One class of jobs: its machines, and its part of the cluster.
 
-    ``partitions``: into how many tasks what is shuffled is parted, at most; None where nothing is, or it is not known.
-    ``starts``: when each job is submitted; empty where all are there at once.
+    ``partitions``: the largest number of shuffle partitions, None if there is no shuffle or it is unknown. ``starts``:
+    the submission time of each job; empty if all are submitted at once.
     """
 
     name: str
@@ -101,15 +103,15 @@ class Workload:
 
     @property
     def jobs(self) -> int:
-        """How many jobs of it run at the same time."""
+        """The number of its concurrent jobs."""
         return sum(share.jobs for share in self.shares)
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """One cluster. ``part`` tells several of one plan apart: a period, a job; "" where there is one.
+    """One cluster. ``part`` names one of several in a plan: a period, a job; "" for a single one.
 
-    ``masters`` counts machines of each type that run no tasks. ``notes`` say what of the plan no target has.
+    ``masters`` counts machines of each type that run no tasks. ``notes`` are parts of the plan that no target has.
     """
 
     types: tuple[MachineType, ...]
@@ -128,10 +130,10 @@ class Deployment:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asks for besides the plan: the master's type, and what types are called where they are rented.
+    """The user's options in addition to the plan: the type of the master, and names of types at the provider.
 
-    ``cores`` and ``memory`` are what tasks may use of a machine whose type does not say it. ``fleets``: the service may
-    choose among the plan's types.
+    ``cores`` and ``memory`` are the resources for tasks of a machine whose type has none. ``fleets``: the service can
+    choose among the types of the plan.
     """
 
     master: str = ""
@@ -143,16 +145,16 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Exported:
-    """Texts by file names, and what of the plan they do not say."""
+    """Texts by file name, and the parts of the plan that they lack."""
 
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
 
 
 def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:
-    """Return the master's type, how many there are, and a note where it is not the plan's own.
+    """Return the type of the master, the number of masters, and a note if it is not the plan's own.
 
-    Raises TargetError where masters are of several types, or of another type than the one that is asked for.
+    Raises TargetError if masters are of several types, or of another type than the requested one.
     """
     masters = deployment.masters
     if len(masters) > 1:
@@ -187,8 +189,8 @@ def plain(text: str) -> str:
 
 
 def tags(origin: Origin, notes: Iterable[str]) -> dict[str, str]:
-    """Return tags by key: spec, plan, version, and one per note, as many as may be; the last then counts what is left
-    out.
+    """Return tags by key: spec, plan, version, and one per note up to the limit; the last then counts the
+    omitted ones.
     """
     found = {
         f"{PREFIX}:spec": f"{origin.spec} {origin.title}".strip(),
@@ -205,7 +207,7 @@ def tags(origin: Origin, notes: Iterable[str]) -> dict[str, str]:
 
 
 def mistakes_of_tags(found: Iterable[tuple[str, str]]) -> Iterable[str]:
-    """What AWS refuses of tags."""
+    """Yield errors in tags that AWS rejects."""
     pairs = list(found)
     if len(pairs) > MOST:
         yield f"there are {len(pairs)} tags, and a resource takes {MOST}"

@@ -1,9 +1,9 @@
 """Amazon EMR: the JSON object of `RunJobFlow`, as boto3's ``client("emr").run_job_flow(**json)`` takes it.
 
-One master, a core group, and a task group for each other type and purchase option: uniform instance groups have the
-plan's counts exactly. With fleets the service chooses among the plan's types, in units that are their cores. A spot VM
-may cost what it costs on demand: the plan's own price is the expected price, and with that price as a bid the VM would
-be lost at every rise above it.
+One master, a core group, and a task group for each other type and purchase option: uniform instance groups have exactly
+the plan's counts. With fleets the service chooses among the plan's types, in units that are their cores. A spot VM can
+cost as much as on demand: the plan's own price is the expected price, and with that price as a bid the VM would be lost
+at every rise above it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ TIMEOUT = 60
 def fleets(
     deployment: Deployment, master: tuple[str, int], bids: Mapping[str, Mapping[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return a fleet of the master, one of what nobody takes back, one of what is on spot, as many units each as
-    planned.
+    """Return a fleet of the master, one of firm VMs and one of spot VMs, with as many units each as planned.
 
-    ``bids`` are those of each type. Raises TargetError where a type of several does not say its cores.
+    ``bids`` are those of each type. Raises TargetError if a type of several has no cores.
     """
     if master[1] != 1:
         raise TargetError(f"fleets have one master, and the spec has {master[1]}", "leave --fleets out")
@@ -76,7 +75,7 @@ def _fleet(role: str, target: str, units: int, types: list[dict[str, Any]]) -> d
 
 
 def _units(deployment: Deployment) -> dict[str, int]:
-    """What a machine of each type counts: its cores, or 1 where all are of one type."""
+    """Return the units of a machine of each type: its cores, or 1 if all are of one type."""
     held = list(dict.fromkeys(group.vm for group in deployment.groups))
     if len(held) == 1:
         return {held[0]: 1}
@@ -95,7 +94,7 @@ RELEASE = "emr-7.5.0"
 
 
 def emr(deployment: Deployment, wishes: Wishes) -> Exported:
-    """Return the file for a deployment. Raises TargetError where EMR would refuse it."""
+    """Return the file for a deployment. Raises TargetError if EMR would reject it."""
     master, count, note = master_of(deployment, wishes)
     told = cluster_settings(deployment)
     notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
@@ -134,7 +133,7 @@ def _machines(deployment: Deployment, master: tuple[str, int], asked: bool) -> d
 
 
 def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:
-    """Yield the core group, the largest that is not on spot where there is one, then the others in their order."""
+    """Yield the core group, the largest firm one if there is one, then the others in order."""
     core = max(deployment.groups, key=lambda group: (group.lane == FIRM, group.count))
     for group in (core, *(each for each in deployment.groups if each is not core)):
         role = "CORE" if group is core else "TASK"

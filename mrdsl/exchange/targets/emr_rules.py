@@ -72,7 +72,7 @@ def types_of_fleets(document: Document) -> Found:
 
 
 def spot_of_fleets(document: Document) -> Found:
-    """Return a bid is said in one way; what is not had on spot is waited for 5 to 1440 minutes [type], [spot]."""
+    """Check that a bid is given in one way, and that the wait for spot is 5 to 1440 minutes [type], [spot]."""
     for fleet in _fleets(document):
         role = fleet["InstanceFleetType"].lower()
         for each in fleet.get("InstanceTypeConfigs", ()):
@@ -166,9 +166,7 @@ def types(document: Document) -> Found:
 
 
 def bids(document: Document) -> Found:
-    """Return a bid is an amount of dollars, for spot alone; the master is no spot VM here, for all ends with it
-    [group].
-    """
+    """Check that a bid is an amount of dollars, for spot only, and that the master is not a spot VM [group]."""
     for group in document["Instances"].get("InstanceGroups", ()):
         bid = group.get("BidPrice")
         if bid is not None and group.get("Market") != "SPOT":
@@ -188,7 +186,7 @@ def several_masters(document: Document) -> Found:
 
 
 def words(document: Document) -> Found:
-    """Return the release's form, and what tags may hold [name]."""
+    """Check the form of the release, and the characters of tags [name]."""
     if not re.fullmatch(r"emr-[4-9]\.\d+\.\d+", document.get("ReleaseLabel", "")):
         yield f"`{document.get('ReleaseLabel')}` is no release such as emr-7.5.0", ""
     for reason in mistakes_of_tags((tag["Key"], tag["Value"]) for tag in document.get("Tags", ())):

@@ -84,7 +84,7 @@ def kinds(document: Document) -> Iterator[str]:
 
 
 def maximum(document: Document) -> Iterator[str]:
-    """Yield the most that may be had is no less than what is initialised [capacity]."""
+    """Check that the maximum capacity is at least the initial one [capacity]."""
     most = document.get("maximumCapacity")
     if most is None:
         return
@@ -115,7 +115,7 @@ def settings(document: Document) -> Iterator[str]:
 
 
 def words(document: Document) -> Iterator[str]:
-    """Yield the release's form, from the first that the service has, and what tags may hold."""
+    """Check the form of the release, from the first one of the service, and the characters of tags."""
     label = re.fullmatch(r"emr-(\d+)\.(\d+)\.\d+", document["releaseLabel"])
     if label is None or (int(label[1]), int(label[2])) < (6, 6):
         yield f"`{document['releaseLabel']}` is no release from emr-6.6.0 on"
@@ -123,7 +123,7 @@ def words(document: Document) -> Iterator[str]:
 
 
 def number(pattern: re.Pattern[str], text: str) -> int | None:
-    """Return the whole number of a quantity such as ``4 vCPU``, None where it is none."""
+    """Return the whole number of a quantity such as ``4 vCPU``, or None."""
     found = pattern.fullmatch(text)
     return int(found[1]) if found else None
 
@@ -147,7 +147,7 @@ class Worker:
 
 
 def emr_serverless(deployment: Deployment, _: Wishes) -> Exported:
-    """Return a file per class. Raises TargetError where the service has no worker for its tasks."""
+    """Return a file per class. Raises TargetError if the service has no worker for its tasks."""
     loads = running(deployment)
     names = [load.name for load in loads]
     applications = distinct(names, _application_name, "-", NAME_LENGTH)
@@ -188,7 +188,7 @@ def worker_for(executors: Executors, name: str) -> Worker:
 
 
 def _holding(size: Size, tasks: int) -> Iterator[tuple[int, int]]:
-    """Yield the smallest size with so many cores for so many tasks, and as much memory."""
+    """Yield the smallest size with enough cores and memory for that many tasks."""
     for cpu, (least, most, step) in WORKERS.items():
         gigabytes = max(least, -(-tasks * size.memory // GB))
         memory = least + -(-(gigabytes - least) // step) * step
@@ -239,7 +239,7 @@ def _size(cpu: int, memory: int) -> dict[str, str]:
 
 
 def _settings(executors: Executors, worker: Worker) -> dict[str, str]:
-    """What an application is submitted with: tasks of as many cores as leave none of the worker's idle."""
+    """Return the settings of an application: tasks with as many cores as leave none of the worker's idle."""
     heap, overhead = split(worker.memory * GB)
     driver_heap, driver_overhead = split(DRIVER[1] * GB)
     least, most = (number * executors.tasks // worker.tasks for number in (executors.least, executors.most))

@@ -58,7 +58,7 @@ def settings_of(document: Document) -> dict[str, str]:
 
 
 def request(document: Document) -> Iterator[str]:
-    """What a pod asks of a core is a quantity, and no more than Spark counts [quantity]."""
+    """Check that the requested cores of a pod are a quantity, and at most those that Spark counts [quantity]."""
     executor = document["spec"]["executor"]
     asked = executor.get("coreRequest")
     if asked is None:
@@ -92,7 +92,7 @@ RULES: tuple[Callable[[Document], Iterator[str]], ...] = (name, sizes, request, 
 
 
 def mistakes_of_queues(document: Document) -> list[str]:
-    """What YuniKorn refuses of its queues: names, fractions, a guarantee above its maximum, nothing at all."""
+    """Return errors in queues that YuniKorn rejects: names, fractions, a guarantee above its maximum, an empty one."""
     found: list[str] = []
     for partition in document["partitions"]:
         for each in partition["queues"]:
@@ -149,8 +149,8 @@ PROGRAM_NOTE = (
 
 
 def kubernetes(deployment: Deployment, _: Wishes) -> Exported:
-    """Return a file per class and one of queues. Raises TargetError where Kubernetes, the operator or YuniKorn refuse
-    one.
+    """Return a file per class and one of queues. Raises TargetError if Kubernetes, the operator or YuniKorn
+    reject one.
     """
     loads = running(deployment)
     names = object_names([load.name for load in loads])
@@ -230,7 +230,7 @@ def _application(deployment: Deployment, name: str, load: Workload, executors: E
 
 
 def _request(executors: Executors) -> dict[str, str]:
-    """What the pod asks for where tasks take parts of a core, which Spark itself counts as whole ones."""
+    """Return the request of a pod whose tasks take parts of a core, which Spark counts as whole ones."""
     asked = executors.tasks * executors.size.cores
     return {} if asked == executors.cores else {"coreRequest": f"{round(1000 * asked)}m"}
 

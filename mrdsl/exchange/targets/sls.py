@@ -21,7 +21,7 @@ KINDS = ("map", "reduce")
 
 
 def mistakes_of_nodes(racks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Machines have names of their own, memory and cores [input]."""
+    """Yield errors of machines, which need distinct names, memory and cores [input]."""
     seen: set[str] = set()
     if not any(rack.get("nodes") for rack in racks):
         yield "there is no machine"
@@ -36,7 +36,9 @@ def mistakes_of_nodes(racks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def mistakes_of_jobs(jobs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Jobs have ids of their own and tasks; a task is a map or a reduce and lasts a millisecond at least [input]."""
+    """Yield errors of jobs, which need distinct ids and tasks; a task is a map or a reduce of at least a millisecond
+    [input].
+    """
     seen: set[str] = set()
     for job in jobs:
         name = job.get("job.id", "")
@@ -87,7 +89,7 @@ def sls(deployment: Deployment, _: Wishes) -> Exported:
 
 
 def _objects(found: Sequence[dict[str, Any]], said: dict[str, Any]) -> str:
-    """Return one behind the other; the first says besides where all come from."""
+    """Return consecutive objects, the first with the origin of all."""
     first, *others = found
     return "".join(json.dumps(one, indent=1, ensure_ascii=False) + "\n" for one in ({**first, "mrdsl": said}, *others))
 
@@ -116,7 +118,7 @@ def _racks(deployment: Deployment, known: bool) -> Iterator[dict[str, Any]]:
 
 
 def _said(deployment: Deployment, notes: Sequence[str]) -> dict[str, Any]:
-    """Where it comes from and what it does not say: the simulator passes over what it does not know."""
+    """Return the origin and the omitted parts of the plan: the simulator ignores unknown entries."""
     origin = deployment.origin
     said = {"spec": origin.spec, "title": origin.title, "plan": origin.plan, "version": origin.version}
     return {**said, "not exported": list(notes)}

@@ -37,7 +37,7 @@ def mistakes(settings: Settings) -> list[str]:
 
 
 def mib(text: str) -> float | None:
-    """Memory as Spark writes it, a plain number counting MiB; None where it is none."""
+    """Return memory in MiB as Spark writes it, with plain numbers as MiB, or None."""
     found = MEMORY.fullmatch(text.strip())
     return None if found is None else float(found[1]) * UNITS[found[2].lower()]
 
@@ -52,7 +52,7 @@ def memory(settings: Settings) -> Iterator[str]:
 
 
 def overhead(settings: Settings) -> Iterator[str]:
-    """What lies beside the heap within the container is a tenth of it, and 384 MiB at least [configuration]."""
+    """Check that the overhead of a container is a tenth of the heap, and at least 384 MiB [configuration]."""
     for part in ("driver", "executor"):
         name = f"spark.{part}.memoryOverhead"
         if name not in settings:
@@ -136,11 +136,11 @@ class Executors:
 
 
 def executors_of(deployment: Deployment, load: Workload) -> Executors:
-    """What the class's slots come to as executors.
+    """Return the executors for the slots of a class.
 
-    Map and reduce tasks of a class run in the same executors, one phase after the other: they are as many as the phase
-    with more slots needs, each of the size of the larger task. Raises TargetError where that is more than the machines
-    of the class hold, or where the spec does not say what a task takes.
+    Map and reduce tasks of a class run in the same executors, one phase after the other: as many as the phase with more
+    slots needs, each with the size of the larger task. Raises TargetError if that is more than the machines of the
+    class hold, or if the spec does not give the size of a task.
     """
     sizes = sizes_of(deployment, load)
     kinds = kinds_of(load)
@@ -173,7 +173,7 @@ def _refuse_lack(load: Workload, size: Size) -> None:
 
 
 def spark(deployment: Deployment, _: Wishes) -> Exported:
-    """Return a file per class. Raises TargetError where Spark would refuse one, or cannot run the class as planned."""
+    """Return a file per class. Raises TargetError if Spark would reject one, or cannot run the class as planned."""
     loads = running(deployment)
     names = queues_of(deployment, loads)
     found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
@@ -188,7 +188,7 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
 
 
 def running(deployment: Deployment) -> tuple[Workload, ...]:
-    """Return the classes that have jobs. Raises ValueError where none has."""
+    """Return the classes that have jobs. Raises ValueError if none has."""
     loads = tuple(load for load in deployment.workloads if load.jobs)
     if not loads:
         raise ValueError("no class has a job")
@@ -196,12 +196,12 @@ def running(deployment: Deployment) -> tuple[Workload, ...]:
 
 
 def driver_note() -> str:
-    """What every form of Spark has besides the plan."""
+    """Return the note on the driver, which every Spark target has in addition to the plan."""
     return f"the driver of each application takes {DRIVER.vcores} core and {DRIVER.memory} MiB beside the tasks planned"
 
 
 def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:
-    """Return the settings of one application. Raises TargetError where Spark would refuse them."""
+    """Return the settings of one application. Raises TargetError if Spark would reject them."""
     found = {
         "spark.app.name": name,
         "spark.yarn.queue": f"{ROOT}.{LAYER}.{queue}",
@@ -236,7 +236,7 @@ def sizing(executors: Executors) -> dict[str, str]:
 
 
 def split(container: int) -> tuple[int, int]:
-    """Heap and overhead in a container of so many MiB: a tenth of the heap, at least 384 MiB, is overhead."""
+    """Return heap and overhead of a container [MiB]: a tenth of the heap, at least 384 MiB, is overhead."""
     heap = min(int(container / (1 + OVERHEAD_SHARE)), container - OVERHEAD_LEAST)
     if heap < HEAP_LEAST:
         raise TargetError(

@@ -40,7 +40,7 @@ STEP = 128
 
 @dataclass(frozen=True)
 class Size:
-    """What one task takes: cores, which may be a part of one, and MiB."""
+    """The size of one task: cores, possibly a part of one, and MiB."""
 
     cores: float
     memory: int
@@ -56,16 +56,16 @@ class Size:
 
 
 def size_of(deployment: Deployment, load: Workload, kind: str) -> Size:
-    """What one task of a kind takes on every type that the class runs on: where types differ, the least.
+    """Return the size of a task of a kind: the smallest of those on the types of the class.
 
-    Raises TargetError where the spec does not say it.
+    Raises TargetError if the spec does not give it.
     """
     sizes = [_on_type(deployment, load, share, one) for share in load.shares for one in share.tasks if one.kind == kind]
     return Size(min(size.cores for size in sizes), min(size.memory for size in sizes))
 
 
 def sizes_of(deployment: Deployment, load: Workload) -> dict[str, Size]:
-    """What one task of each kind of the class takes. Raises TargetError where the spec does not say it."""
+    """Return the size of a task of each kind of the class. Raises TargetError if the spec does not give it."""
     return {kind: size_of(deployment, load, kind) for kind in kinds_of(load)}
 
 
@@ -75,7 +75,7 @@ def kinds_of(load: Workload) -> tuple[str, ...]:
 
 
 def at_once(load: Workload, kind: str) -> int:
-    """How many tasks of a kind all jobs of the class run at the same time."""
+    """Return the number of concurrent tasks of a kind in all jobs of the class."""
     return sum(one.at_once for share in load.shares for one in share.tasks if one.kind == kind)
 
 
@@ -118,7 +118,7 @@ def _words(one: Tasks) -> str:
 
 
 def sized(deployment: Deployment, loads: Iterable[Workload]) -> bool:
-    """Return True if the spec says what every task takes."""
+    """Return True if the spec gives the size of every task."""
     if not deployment.types:
         return False
     try:
@@ -138,9 +138,9 @@ UNIT = "yarn.scheduler.minimum-allocation-mb"
 
 
 def yarn(deployment: Deployment, _: Wishes) -> Exported:
-    """``capacity-scheduler.xml``, ``fair-scheduler.xml``; ``yarn-site-TYPE.xml`` and ``mapred-CLASS.xml`` beside them.
+    """Return ``capacity-scheduler.xml``, ``fair-scheduler.xml``, ``yarn-site-TYPE.xml`` and ``mapred-CLASS.xml``.
 
-    Raises ValueError where there is no class.
+    Raises ValueError if there is no class.
     """
     loads = deployment.workloads
     if not loads:
@@ -169,9 +169,9 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What a cluster's YARN is set to: the queues, what all machines are told, and what one of each type has to offer.
+    """YARN settings of a cluster: the queues, the settings of all machines, and the resources of one of each type.
 
-    Where types differ, all are told to offer what they have, which is no less than they have to.
+    If types differ, all machines offer their hardware, which is at least what they need to offer.
     """
 
     queues: Mapping[str, str]
@@ -181,7 +181,7 @@ class ClusterSettings:
 
 
 def cluster_settings(deployment: Deployment) -> ClusterSettings:
-    """What a service that runs YARN is told with the cluster; nothing where there are no classes."""
+    """Return the settings for a service that runs YARN; empty without classes."""
     loads = deployment.workloads
     if not loads:
         return ClusterSettings({}, {}, {})
@@ -198,8 +198,8 @@ def cluster_settings(deployment: Deployment) -> ClusterSettings:
 
 
 def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return machines of several types under one setting: each offers its hardware but for what the tasks of
-    none need.
+    """Return one setting for machines of several types: each offers its hardware, reduced by resources that no task
+    needs.
     """
     rest = [
         memory / MIB - int(site[MEMORY])
@@ -265,7 +265,7 @@ def _layer(loads: Sequence[Workload], names: Sequence[str], sizes: Sequence[Mapp
 
 
 def _job(queue: str, load: Workload, sizes: Mapping[str, Size]) -> dict[str, str]:
-    """What one job of the class is submitted with: as many tasks at once as the plan gives the job that has most."""
+    """Return the settings of one job of the class: as many concurrent tasks as the plan's largest job has."""
     found = {"mapreduce.job.queuename": f"{ROOT}.{LAYER}.{queue}"}
     for kind in kinds_of(load):
         found[f"mapreduce.job.running.{kind}.limit"] = str(per_job(load, kind)[1])
@@ -283,7 +283,7 @@ def _job(queue: str, load: Workload, sizes: Mapping[str, Size]) -> dict[str, str
 def _machines(
     deployment: Deployment, loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]
 ) -> dict[str, dict[str, str]]:
-    """What each type offers: room for the slots that the plan counts on, of whichever class needs most."""
+    """Return the resources of each type: room for the slots of the plan, for the class that needs most."""
     taken: dict[str, list[Size]] = {}
     for vm, need in _needs(loads, sizes):
         taken.setdefault(vm, []).append(need)
