@@ -32,17 +32,30 @@ class Part:
     machines: float
 
 
+Slots = tuple[tuple[int, ...], ...]
+"""The numbers of the tasks on each slot, from 0."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The map and the reduce tasks on each slot of a VM, of a job whose tasks differ."""
+
+    maps: Slots
+    reduces: Slots
+
+
 @dataclass(frozen=True)
 class Share:
     """The VMs of one job, one entry per VM: its type's position, its map tasks and its reduce tasks.
 
-    ``part`` is set for a relaxed plan only.
+    ``part`` is set for a relaxed plan only, ``placed`` for jobs whose tasks differ.
     """
 
     types: Ints
     maps: Floats | Ints
     reduces: Floats | Ints
     part: Part | None = None
+    placed: tuple[Placed, ...] = ()
 
     @property
     def relaxed(self) -> bool:
@@ -51,7 +64,18 @@ class Share:
     def used(self) -> Share:
         """Without the VMs that run nothing."""
         keep = (self.maps > 0) | (self.reduces > 0)
-        return Share(self.types[keep], self.maps[keep], self.reduces[keep], self.part)
+        placed = tuple(each for each, kept in zip(self.placed, keep, strict=True) if kept) if self.placed else ()
+        return Share(self.types[keep], self.maps[keep], self.reduces[keep], self.part, placed)
+
+
+def share_of(types: Ints, placed: tuple[Placed, ...]) -> Share:
+    """Return the share of a job whose tasks differ."""
+    counts = [np.array([sum(map(len, slots)) for slots in side], dtype=np.int64) for side in _sides(placed)]
+    return Share(types, counts[0], counts[1], placed=placed)
+
+
+def _sides(placed: tuple[Placed, ...]) -> tuple[list[Slots], list[Slots]]:
+    return [each.maps for each in placed], [each.reduces for each in placed]
 
 
 def waves(tasks: Floats | Ints, slots: Ints, relaxed: bool = False) -> Floats:
@@ -65,6 +89,18 @@ def phase_times(machines: Machines, job: JobData, share: Share) -> tuple[Floats,
     maps, reduces, types = share.maps, share.reduces, share.types
     placement = placement_time(np.asarray(maps, dtype=np.float64), job.place, 1.0)
     shuffle = np.asarray(shuffle_time(maps, reduces, job.send, 1.0, job.fetch, 1.0), dtype=np.float64)
+    if share.placed:
+        each, sides = job.each(), _sides(share.placed)
+        busy = [
+            np.array(
+                [
+                    max((float(time[list(slot), k].sum()) for slot in slots), default=0.0)
+                    for slots, k in zip(side, types, strict=True)
+                ]
+            )
+            for side, time in zip(sides, (each.map_time, each.reduce_time), strict=True)
+        ]
+        return placement, busy[0], shuffle, busy[1]
     return (
         placement,
         _busy(waves(maps, machines.map_slots[types], share.relaxed), job.map_time[types]),
@@ -80,6 +116,16 @@ def _busy(rounds: Floats, time: Floats) -> Floats:
 
 def task_energy(job: JobData, share: Share) -> float:
     """Return the first two sums of (1), J."""
+    if share.placed:
+        each = job.each()
+        return float(
+            sum(
+                energy[list(slot), k].sum()
+                for side, energy in zip(_sides(share.placed), (each.map_energy, each.reduce_energy), strict=True)
+                for slots, k in zip(side, share.types, strict=True)
+                for slot in slots
+            )
+        )
     maps, reduces = share.maps > 0, share.reduces > 0
     return float(
         share.maps[maps] @ job.map_energy[share.types[maps]]
@@ -153,6 +199,11 @@ def _vm_use(
     per_map = _spread(maps, map_slots, share.relaxed)
     per_reduce = _spread(reduces, reduce_slots, share.relaxed)
     width = max(map_slots, reduce_slots)
+    if share.placed:
+        both = [[*side, *[()] * (width - len(side))] for side in (share.placed[i].maps, share.placed[i].reduces)]
+        numbered = [[tuple(task + 1 for task in tasks) for tasks in side] for side in both]
+        slots = tuple(SlotUse(len(m), len(r), m, r) for m, r in zip(*numbered, strict=True))
+        return VmUse(machines.names[kind], index, job, maps, reduces, slots, float(map_busy[i]), float(reduce_busy[i]))
     slots = tuple(
         SlotUse(m, r)
         for m, r in zip(per_map + [0] * (width - map_slots), per_reduce + [0] * (width - reduce_slots), strict=True)
@@ -188,6 +239,7 @@ class Attempt:
     reduce_order: Ints | None = None
     maps: Ints | None = None
     reduces: Ints | None = None
+    single: tuple[Placed, ...] = ()
 
     @property
     def placed(self) -> bool:
@@ -207,7 +259,7 @@ class DealtJob:
         """Return the attempt's tasks per VM."""
         assert attempt.maps is not None
         assert attempt.reduces is not None
-        return Share(self.types, attempt.maps, attempt.reduces)
+        return Share(self.types, attempt.maps, attempt.reduces, placed=attempt.single)
 
 
 @dataclass(frozen=True)

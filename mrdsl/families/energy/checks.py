@@ -28,9 +28,21 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     unknown = [mistake for job in facts.jobs for mistake in _names(facts, job)]
     yield from unknown
     for job in facts.jobs:
-        yield from _runnable(facts, job)
-    if not unknown:
+        wrong = _table(facts, job)
+        yield from wrong
+        yield from () if wrong else _runnable(facts, job)
+    if not unknown and all(job.task_times is None for job in facts.jobs):
         yield from _unused(facts)
+
+
+def _table(facts: EnergyFacts, job: Job) -> tuple[Diagnostic, ...]:
+    """What is wrong with the table of a job's single tasks."""
+    if job.task_times is None:
+        return ()
+    from mrdsl.exchange.task_times import read_task_times
+
+    counts = {"map": job.map.tasks, "reduce": job.reduce_tasks}
+    return read_task_times(job.task_times, counts, [vm.name for vm in facts.vms])[1]
 
 
 def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
@@ -48,6 +60,9 @@ def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
 
 def _runnable(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
     there = {vm.name for vm in facts.vms if vm.available > 0}
+    if job.task_times is not None:
+        yield from _single_runnable(facts, job, there)
+        return
     rows = [("map", job.map.tasks, job.map.span, [p.name for p in job.on if p.map is not None])]
     if job.reduce is not None and job.reduce.tasks:
         rows.append(("reduce", job.reduce.tasks, job.reduce.span, [p.name for p in job.on if p.reduce is not None]))
@@ -58,6 +73,21 @@ def _runnable(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
                 f"no available vm can run the {tasks} {kind} tasks of job {job.name}",
                 span or job.span,
                 f'give {kind} {{ time, energy }} in an `on "VM"` block of {job.name}, for a vm with available above 0',
+            )
+
+
+def _single_runnable(facts: EnergyFacts, job: Job, there: set[str]) -> Iterator[Diagnostic]:
+    from mrdsl.families.energy.verify import single_tasks
+
+    able = {(kind, task) for kind, task, vm in single_tasks(facts, job) if vm in there}
+    for kind, tasks in (("map", job.map.tasks), ("reduce", job.reduce_tasks)):
+        lost = [task for task in range(1, tasks + 1) if (kind, task) not in able]
+        if lost:
+            yield error(
+                "no-machine",
+                f"no available vm can run {kind} task {lost[0]} of job {job.name}",
+                job.span_of("task_times"),
+                f'add a row of it to the table, or {kind} {{ time, energy }} to an `on "VM"` block',
             )
 
 

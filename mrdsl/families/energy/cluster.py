@@ -11,6 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.rounding import floor
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.formulas.workloads import reduce_share
@@ -35,13 +36,24 @@ class Machines:
 
 
 @dataclass(frozen=True)
+class Single:
+    """Times [s] and energies [J] of each map and each reduce task, (tasks, types); infinite where it cannot run."""
+
+    map_time: Floats
+    map_energy: Floats
+    reduce_time: Floats
+    reduce_energy: Floats
+
+
+@dataclass(frozen=True)
 class JobData:
     """One job over the VM types. Times are infinite and energies too where a kind of task cannot run.
 
     ``place`` and ``send`` are the seconds that one map task's block and output keep a VM's port busy, ``fetch`` those
     of one reduce task's input. ``deadline`` and ``budget`` are infinite where the spec gives none. ``transfer_energy``
     holds the energies of placement and shuffle: summed over the VMs they do not depend on the assignment, since every
-    byte passes some port for the same time.
+    byte passes some port for the same time. ``single``: the tasks differ, and times and energies of a kind are then
+    those of its longest and of its dearest task.
     """
 
     name: str
@@ -57,6 +69,20 @@ class JobData:
     deadline: float
     budget: float
     io_power: float
+    single: Single | None = None
+
+    def each(self) -> Single:
+        """Return the times and energies of all tasks, one by one, also of tasks that are alike."""
+        if self.single is not None:
+            return self.single
+        maps, reduces = self.map_tasks, self.reduce_tasks
+        both = (
+            (self.map_time, maps),
+            (self.map_energy, maps),
+            (self.reduce_time, reduces),
+            (self.reduce_energy, reduces),
+        )
+        return Single(*(np.broadcast_to(values, (count, len(values))) for values, count in both))
 
     @property
     def placement_energy(self) -> float:
@@ -93,21 +119,63 @@ def _job_data(job: Job, names: list[str], speed: float, io_power: float) -> JobD
     reduces = [profiles[name].reduce if name in profiles else None for name in names]
     count, reduce_count = job.map.tasks, job.reduce_tasks
     fetched = reduce_share(count, reduce_count, job.map.block, job.intermediate)
+    alike = [
+        np.array([inf if p is None else getattr(p, item) for p in profiles_of])
+        for profiles_of in (maps, reduces)
+        for item in ("time", "energy")
+    ]
+    single = None if job.task_times is None else _single(job, names, alike)
+    map_time, map_energy, reduce_time, reduce_energy = alike if single is None else _largest(single)
     return JobData(
         name=job.name,
         map_tasks=count,
         reduce_tasks=reduce_count,
-        map_time=np.array([inf if p is None else p.time for p in maps]),
-        reduce_time=np.array([inf if p is None else p.time for p in reduces]),
-        map_energy=np.array([inf if p is None else p.energy for p in maps]),
-        reduce_energy=np.array([inf if p is None else p.energy for p in reduces]),
+        map_time=map_time,
+        reduce_time=reduce_time,
+        map_energy=map_energy,
+        reduce_energy=reduce_energy,
         place=job.map.block / speed,
         send=job.map.block * job.intermediate / speed if reduce_count else 0.0,
         fetch=fetched / speed,
         deadline=inf if job.deadline is None else job.deadline,
         budget=inf if job.budget is None else job.budget,
         io_power=io_power,
+        single=single,
     )
+
+
+def _single(job: Job, names: list[str], alike: list[Floats]) -> Single:
+    """Each task as its rows in the table have it, on other types as all tasks of its kind."""
+    from mrdsl.exchange.task_times import read_task_times
+
+    assert job.task_times is not None
+    counts = {"map": job.map.tasks, "reduce": job.reduce_tasks}
+    each = [
+        np.tile(values, (counts[kind], 1))
+        for values, kind in zip(alike, ("map", "map", "reduce", "reduce"), strict=True)
+    ]
+    for row in read_task_times(job.task_times, counts, names)[0]:
+        at, first = (row.task - 1, names.index(row.vm)), 0 if row.kind == "map" else 2
+        each[first][at], each[first + 1][at] = row.time, row.energy
+    return Single(*each)
+
+
+def _largest(single: Single) -> list[Floats]:
+    """The largest finite time and energy of each kind on each type, infinite if no task of the kind can run there."""
+    found = []
+    for values in (single.map_time, single.map_energy, single.reduce_time, single.reduce_energy):
+        able = np.isfinite(values)
+        found.append(np.where(able.any(axis=0), np.where(able, values, -inf).max(axis=0, initial=-inf), inf))
+    return found
+
+
+def only_alike(jobs: tuple[JobData, ...], facts: EnergyFacts, what: str) -> None:
+    """Raise MrdslError ``unable-solver`` if the tasks of a job differ from each other."""
+    for job, node in zip(jobs, facts.jobs, strict=True):
+        if job.single is not None:
+            message = f"{what} does not support `task_times` of job {job.name}, whose tasks differ"
+            hint = "solve with `--formulation per_task`, or with emrsa-1, emrsa-2 or emrsaps"
+            raise MrdslError([error("unable-solver", message, node.span_of("task_times"), hint)])
 
 
 @dataclass(frozen=True)

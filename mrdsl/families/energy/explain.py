@@ -100,15 +100,16 @@ def alone(spec: Spec, job: Job, *, deadline: bool, budget: bool, goal: str) -> S
 
 def extreme(spec: Spec, solve: Solve) -> Extreme | None:
     """Return the proven optimum of a spec, None where none was proven in time."""
-    from mrdsl.families.energy.models import counted
+    from mrdsl.families.energy.models import counted, per_task
 
     if shared_time() == 0.0:
         return None
-    model = counted.build(spec)
+    form = counted if all(job.task_times is None for job in spec.facts.jobs) else per_task
+    model = form.build(spec)
     answer = solve(model, Limits(time=SECONDS, gap=PROVEN))
     if answer.solution is not SolutionStatus.OPTIMAL:
         return None
-    plan = counted.decode(spec, model)
+    plan = form.decode(spec, model)
     return Extreme(measure(spec, plan), plan)
 
 

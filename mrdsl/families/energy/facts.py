@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
-from mrdsl.spec.schema import Node, block, blocks, quantity
+from mrdsl.spec.schema import Node, Source, block, blocks, path, quantity
 from mrdsl.spec.simulated import Spread, spread_block
 
 
@@ -80,6 +80,9 @@ class Job(Node):
     )
     budget: float | None = quantity(
         "money", "what the job's VMs may cost; no limit where left out", default=None, above=0.0, symbol="MC"
+    )
+    task_times: Source | None = path(
+        "a table of the times and energies of single tasks: kind, task, vm, time, energy", default=None
     )
     on: Sequence[OnVm] = blocks(OnVm, "on", "the job's tasks on one VM type", plural="profiles", required=True)
 

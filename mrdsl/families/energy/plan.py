@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SlotUse:
-    """Tasks that one slot runs, one after another; fractional in a relaxed plan."""
+    """Tasks that one slot runs, one after another; fractional in a relaxed plan.
+
+    ``maps`` and ``reduces`` are the numbers of the tasks, from 1, of a job whose tasks differ.
+    """
 
     map_tasks: float
     reduce_tasks: float
+    maps: tuple[int, ...] = field(default=(), metadata={"document": False})
+    reduces: tuple[int, ...] = field(default=(), metadata={"document": False})
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,10 @@ class EnergyPlan(Plan):
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
         document = super().document()
+        for vm, use in zip(document["vms"], self.vms, strict=True):
+            for slot, of_slot in zip(vm["slots"], use.slots, strict=True):
+                if of_slot.maps or of_slot.reduces:
+                    slot |= {"maps": list(of_slot.maps), "reduces": list(of_slot.reduces)}
         if self.simulated is not None:
             document["simulation"] = plain(self.simulated)
             for name, seen in self.observed.items():
@@ -199,6 +208,9 @@ def _bars(use: VmUse, phases: Phases, several_jobs: bool) -> list[Bar]:
 
 
 def _per_slot(use: VmUse) -> str:
+    if any(slot.maps or slot.reduces for slot in use.slots):
+        numbers = (f"{','.join(map(str, slot.maps))}+{','.join(map(str, slot.reduces))}" for slot in use.slots)
+        return " ".join(numbers)
     return " ".join(f"{slot.map_tasks:g}+{slot.reduce_tasks:g}" for slot in use.slots)
 
 

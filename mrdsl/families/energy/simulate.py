@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.families.energy.cluster import Floats, Ints
+from mrdsl.families.energy.cluster import Floats, Ints, jobs_of, machines_of
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.families.energy.plan import Bill, EnergyPlan, VmUse
 from mrdsl.simulation.drawn import Drawing, Factors, drawing
@@ -54,15 +54,17 @@ def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[Ene
     observed, bills = {}, {}
     for job in facts.jobs:
         many = sum(slots[use.type] for use in own[job.name])
-        observed[job.name], bills[job.name] = _seen(job, plan, own[job.name], runs, many)
+        observed[job.name], bills[job.name] = _seen(facts, job, plan, own[job.name], runs, many)
     ran = replace(plan, observed=observed, bills=bills, simulated=runs.simulated)
     return ran, runs.told(_told(spec, ran))
 
 
-def _seen(job: Job, plan: EnergyPlan, own: Sequence[VmUse], runs: Drawing, slots: int) -> tuple[Observed, Bill]:
+def _seen(
+    facts: EnergyFacts, job: Job, plan: EnergyPlan, own: Sequence[VmUse], runs: Drawing, slots: int
+) -> tuple[Observed, Bill]:
     said = plan.jobs[job.name]
     fixed = said.energy.placement + said.energy.shuffle
-    phases = [_Phase.of(job, own, kind) for kind in ("map", "reduce")]
+    phases = [_Phase.of(facts, job, own, kind) for kind in ("map", "reduce")]
     ran = [[phase.run(runs.factors, run) for phase in phases] for run in range(runs.settings.runs)]
     uptimes = np.array(
         [said.phases.placement + maps.length + said.phases.shuffle + reduces.length for maps, reduces in ran]
@@ -89,18 +91,41 @@ class _Phase:
     ends: Ints
     times: Floats
     energies: Floats
+    single: tuple[Floats, Floats] | None = None
 
     @classmethod
-    def of(cls, job: Job, own: Sequence[VmUse], kind: str) -> _Phase:
+    def of(cls, facts: EnergyFacts, job: Job, own: Sequence[VmUse], kind: str) -> _Phase:
         """Return the ``kind``, map or reduce, of a job on its VMs."""
+        if job.task_times is not None:
+            return cls._of_single(facts, job, own, kind)
         profiles = {profile.name: getattr(profile, kind) for profile in job.on}
         whole = np.array([round(getattr(slot, f"{kind}_tasks")) for use in own for slot in use.slots], dtype=np.int64)
         on = [profiles[use.type] for use in own for _ in use.slots]
         return cls((job.name, kind), whole, np.cumsum(whole), _of(on, "time"), _of(on, "energy"))
 
+    @classmethod
+    def _of_single(cls, facts: EnergyFacts, job: Job, own: Sequence[VmUse], kind: str) -> _Phase:
+        """Return the same of tasks that differ: ``single`` has the time and the energy of each, slot after slot."""
+        machines, each = machines_of(facts), jobs_of(facts)[list(facts.jobs).index(job)].each()
+        slots = [
+            (machines.names.index(use.type), slot.maps if kind == "map" else slot.reduces)
+            for use in own
+            for slot in use.slots
+        ]
+        both = (each.map_time, each.map_energy) if kind == "map" else (each.reduce_time, each.reduce_energy)
+        values = [np.array([of[task - 1, k] for k, tasks in slots for task in tasks], dtype=np.float64) for of in both]
+        whole = np.array([len(tasks) for _, tasks in slots], dtype=np.int64)
+        ones = np.ones(len(slots))
+        return cls((job.name, kind), whole, np.cumsum(whole), ones, ones, (values[0], values[1]))
+
     def run(self, factors: Factors, run: int) -> Ran:
         """Return one run: each slot runs its tasks one after another."""
         tasks = int(self.ends[-1]) if len(self.ends) else 0
+        if self.single is not None:
+            of_tasks = factors.of(run, tasks, *self.place)
+            ended = np.concatenate([[0.0], np.cumsum(of_tasks * self.single[0])])
+            busy = ended[self.ends] - ended[self.ends - self.whole]
+            return Ran(float(busy.max(initial=0.0)), float(busy.sum()), float(of_tasks @ self.single[1]))
         drawn = np.concatenate([[0.0], np.cumsum(factors.of(run, tasks, *self.place))])
         sums = drawn[self.ends] - drawn[self.ends - self.whole]
         busy = sums * self.times

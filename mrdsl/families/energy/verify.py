@@ -6,14 +6,14 @@ Nothing here calls the code that built the plan: every number is worked out agai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.facts import EnergyFacts, Job, TaskProfile
-from mrdsl.families.energy.plan import EnergyPlan, JobUse
+from mrdsl.families.energy.plan import EnergyPlan, JobUse, VmUse
 from mrdsl.spec.spec import Spec
 
 
@@ -46,6 +46,9 @@ def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnosti
     """What the plan breaks: deadlines, budgets, stock, counts, or its own arithmetic; empty where all is well."""
     facts: EnergyFacts = spec.facts
     broken = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
+    for job in facts.jobs:
+        if job.task_times is not None:
+            broken += _differing(facts, job, [use for use in plan.vms if use.job == job.name])
     if broken:
         return tuple(broken)
     for job in facts.jobs:
@@ -83,17 +86,75 @@ def measured_job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) ->
     read = job.map.tasks * out / job.reduce_tasks if job.reduce_tasks else 0.0
     placed = [use.map_tasks * job.map.block / speed for use in own]
     shuffled = [(use.map_tasks * out + use.reduce_tasks * read) / speed for use in own]
-    mapped = [_busiest([slot.map_tasks for slot in use.slots], profiles[use.type].map) for use in own]
-    reduced = [_busiest([slot.reduce_tasks for slot in use.slots], profiles[use.type].reduce) for use in own]
-    tasks = sum(
-        use.map_tasks * _energy(profiles[use.type].map) + use.reduce_tasks * _energy(profiles[use.type].reduce)
-        for use in own
-    )
+    if job.task_times is None:
+        mapped = [_busiest([slot.map_tasks for slot in use.slots], profiles[use.type].map) for use in own]
+        reduced = [_busiest([slot.reduce_tasks for slot in use.slots], profiles[use.type].reduce) for use in own]
+        tasks = sum(
+            use.map_tasks * _energy(profiles[use.type].map) + use.reduce_tasks * _energy(profiles[use.type].reduce)
+            for use in own
+        )
+    else:
+        stated = single_tasks(facts, job)
+        mapped, map_energy = _single(stated, own, "map")
+        reduced, reduce_energy = _single(stated, own, "reduce")
+        tasks = map_energy + reduce_energy
     placement, map_, shuffle, reduce_ = (max(t, default=0.0) for t in (placed, mapped, shuffled, reduced))
     uptime = placement + map_ + shuffle + reduce_
     prices = [types[use.type].on_demand.price for use in own]
     cost = 0.0 if relax else sum(prices) * uptime
     return Measured(placement, map_, shuffle, reduce_, tasks, sum(placed) * power, sum(shuffled) * power, cost)
+
+
+Stated = Mapping[tuple[str, int, str], tuple[float, float]]
+"""The time [s] and the energy [J] of a task, by its kind, its number and a VM type."""
+
+
+def single_tasks(facts: EnergyFacts, job: Job) -> Stated:
+    """Read the times and energies of a job whose tasks differ: a row of the table counts before the type's block."""
+    from mrdsl.exchange.task_times import read_task_times
+
+    counts = {"map": job.map.tasks, "reduce": job.reduce_tasks}
+    stated = {
+        (kind, number, profile.name): (block.time, block.energy)
+        for profile in job.on
+        for kind, block in (("map", profile.map), ("reduce", profile.reduce))
+        if block is not None
+        for number in range(1, counts[kind] + 1)
+    }
+    rows = read_task_times(job.task_times, counts, [vm.name for vm in facts.vms])[0] if job.task_times else ()
+    return stated | {(row.kind, row.task, row.vm): (row.time, row.energy) for row in rows}
+
+
+def _single(stated: Stated, own: Sequence[VmUse], kind: str) -> tuple[list[float], float]:
+    """How long the busiest slot of each VM runs tasks that differ, and their energy."""
+    times, energy = [], 0.0
+    for use in own:
+        slots = [[stated[kind, task, use.type] for task in numbers] for numbers in _numbers(use, kind)]
+        times.append(max((sum(time for time, _ in slot) for slot in slots), default=0.0))
+        energy += sum(joules for slot in slots for _, joules in slot)
+    return times, energy
+
+
+def _numbers(use: VmUse, kind: str) -> list[tuple[int, ...]]:
+    return [slot.maps if kind == "map" else slot.reduces for slot in use.slots]
+
+
+def _differing(facts: EnergyFacts, job: Job, own: Sequence[VmUse]) -> Iterator[Diagnostic]:
+    """Check that each task of a job whose tasks differ runs once, where it can run, and that slots count theirs."""
+    stated = single_tasks(facts, job)
+    for kind, wanted in (("map", job.map.tasks), ("reduce", job.reduce_tasks)):
+        run = Counter(task for use in own for numbers in _numbers(use, kind) for task in numbers)
+        if run != Counter(range(1, wanted + 1)):
+            yield error("broken-plan", f"not each of the {wanted} {kind} tasks of {job.name} runs once")
+        for use in own:
+            counts = [slot.map_tasks if kind == "map" else slot.reduce_tasks for slot in use.slots]
+            if counts != [len(numbers) for numbers in _numbers(use, kind)]:
+                yield error("broken-plan", f"{use.label} counts other {kind} tasks than it lists")
+            for task in (task for numbers in _numbers(use, kind) for task in numbers):
+                if (kind, task, use.type) not in stated:
+                    yield error(
+                        "broken-plan", f"{use.label} runs {kind} task {task} of {use.job}, which cannot run there"
+                    )
 
 
 def _busiest(tasks: list[float], profile: TaskProfile | None) -> float:
@@ -119,6 +180,7 @@ def _stock(facts: EnergyFacts, plan: EnergyPlan, relax: bool) -> Iterator[Diagno
 def _slots(facts: EnergyFacts, plan: EnergyPlan, relax: bool) -> Iterator[Diagnostic]:
     types = {vm.name: vm for vm in facts.vms}
     profiles = {(job.name, profile.name): profile for job in facts.jobs for profile in job.on}
+    single = {job.name for job in facts.jobs if job.task_times is not None}
     for use in plan.vms:
         profile = profiles.get((use.job, use.type))
         slots = types[use.type].slots
@@ -127,7 +189,7 @@ def _slots(facts: EnergyFacts, plan: EnergyPlan, relax: bool) -> Iterator[Diagno
             ("reduce", use.reduce_tasks, [s.reduce_tasks for s in use.slots], slots.reduce, profile and profile.reduce),
         )
         for kind, tasks, per_slot, count, able in rows:
-            if tasks and able is None:
+            if tasks and able is None and use.job not in single:
                 yield error("broken-plan", f"{use.label} runs {kind} tasks of {use.job}, which cannot run there")
             if sum(1 for n in per_slot if n) > count:
                 yield error("broken-plan", f"{use.label} uses more than its {count} {kind} slots")

@@ -23,7 +23,7 @@ from mrdsl.core.diagnostics import MrdslError, note, warning
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.families.energy.assignment import Attempt, Dealt, DealtJob, Share, phases_of
-from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
+from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of, only_alike
 from mrdsl.families.energy.methods.steps import only_energy
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan
@@ -165,6 +165,7 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
     """
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
+    only_alike(jobs, draft.spec.facts, "this method")
     free = tuple(replace(job, deadline=None) for job in draft.spec.facts.jobs)
     spec = replace(
         draft.spec, facts=replace(draft.spec.facts, jobs=free), goal=Goal("minimize", "uptime"), constraints=()

@@ -22,7 +22,17 @@ from mrdsl.core.linear_program import LinearProgram, ProgramRows
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.assignment import plan_of
-from mrdsl.families.energy.cluster import Floats, Ints, JobData, JobLimits, Machines, jobs_of, limits_of, machines_of
+from mrdsl.families.energy.cluster import (
+    Floats,
+    Ints,
+    JobData,
+    JobLimits,
+    Machines,
+    jobs_of,
+    limits_of,
+    machines_of,
+    only_alike,
+)
 from mrdsl.families.energy.methods.moves import (
     Move,
     State,
@@ -193,6 +203,7 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     """
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
+    only_alike(jobs, draft.spec.facts, "this method")
     kinds = in_roles(machines)
     search = Search(machines.available, jobs, tuple(SetSearch(kinds, job_in_roles(job)) for job in jobs))
     shares = [None, *(part / parts for part in range(parts, 0, -1))]

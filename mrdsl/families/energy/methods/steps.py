@@ -19,8 +19,20 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.rounding import ROUNDING, floor
-from mrdsl.families.energy.assignment import Attempt, Dealt, DealtJob, each_attempt, each_job, job_use, per_vm, plan_of
-from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
+from mrdsl.families.energy.assignment import (
+    Attempt,
+    Dealt,
+    DealtJob,
+    Placed,
+    Slots,
+    each_attempt,
+    each_job,
+    job_use,
+    per_vm,
+    plan_of,
+    share_of,
+)
+from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of, only_alike
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.families.energy.verify import measure, verify
 from mrdsl.spec.spec import Spec
@@ -95,11 +107,30 @@ def machine_cost(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
     )
 
 
-def machine_power(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
-    """Energy per unit time of a slot, as EMRSA ranks slots (the least over the tasks, or their mean)."""
-    job = own.job
+def least_power(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
+    """Energy per unit time of a slot, as EMRSA-I ranks slots: the least over the tasks."""
+    maps, reduces = (np.where(power == power, power, inf).min(axis=0, initial=inf) for power in _powers(own.job))
+    return per_vm(maps, own), per_vm(reduces, own)
+
+
+def mean_power(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
+    """Energy per unit time of a slot, as EMRSA-II ranks slots: the mean over the tasks that can run on it."""
+    found = []
+    for power in _powers(own.job):
+        able = power == power
+        count = able.sum(axis=0)
+        found.append(np.where(count > 0, np.where(able, power, 0.0).sum(axis=0) / np.maximum(count, 1), inf))
+    return per_vm(found[0], own), per_vm(found[1], own)
+
+
+def _powers(job: JobData) -> tuple[Floats, Floats]:
+    """Energy per unit time of each map and each reduce task, (tasks, types); NaN where it cannot run."""
+    if job.single is None:
+        each = [(job.map_energy[None], job.map_time[None]), (job.reduce_energy[None], job.reduce_time[None])]
+    else:
+        each = [(job.single.map_energy, job.single.map_time), (job.single.reduce_energy, job.single.reduce_time)]
     with np.errstate(invalid="ignore"):
-        return per_vm(job.map_energy / job.map_time, own), per_vm(job.reduce_energy / job.reduce_time, own)
+        return each[0][0] / each[0][1], each[1][0] / each[1][1]
 
 
 def machine_time(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
@@ -110,8 +141,8 @@ def machine_time(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
 MEASURES = {
     "energy": machine_energy,
     "cost": machine_cost,
-    "power": machine_power,
-    "mean_power": machine_power,
+    "power": least_power,
+    "mean_power": mean_power,
     "time": machine_time,
 }
 
@@ -126,7 +157,7 @@ def order_machines(draft: Draft, by: str = "energy") -> Draft:
     """Sort the VMs for map and for reduce tasks by ``energy`` (12), ``cost`` (13), ``power`` or ``time``.
 
     EMRSA-I ranks slots by the least energy per unit time over the tasks (``power``), EMRSA-II by the mean
-    (``mean_power``). Tasks of a kind are alike here, so both are the same figure and the two algorithms agree.
+    (``mean_power``). Of tasks that are alike both are the same figure.
     """
 
     def sort(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
@@ -177,6 +208,9 @@ def fill_slots(draft: Draft, deadline: bool = True) -> Draft:
     tasks come; they come here in turn, in proportion to their numbers: map tasks first would fill all the time there
     is and leave none for the reduce phase. ``deadline = false`` knows no limit (EM). Attempts that fail are dropped.
     """
+
+    dealt: Dealt = draft.state
+    only_alike(tuple(own.job for own in dealt.jobs), draft.spec.facts, "this method")
 
     def fill(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         filled = _fill(machines, own, attempt, attempt.room if deadline else inf)
@@ -247,12 +281,21 @@ def split_phases(draft: Draft, transfers: bool = False) -> Draft:
     def split(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         job = own.job
         room = attempt.room if transfers else job.deadline
-        maps = job.map_tasks * float(per_vm(job.map_time, own).min(initial=inf))
-        reduces = job.reduce_tasks * float(per_vm(job.reduce_time, own).min(initial=inf)) if job.reduce_tasks else 0.0
+        maps = _least(job.map_tasks, job.map_time, None if job.single is None else job.single.map_time, own)
+        reduces = _least(job.reduce_tasks, job.reduce_time, None if job.single is None else job.single.reduce_time, own)
         part = maps / (maps + reduces) if np.isfinite(maps + reduces) else 0.5
         return [replace(attempt, map_room=part * room, reduce_room=(1 - part) * room)]
 
     return each_attempt(draft, split)
+
+
+def _least(tasks: int, alike: Floats, single: Floats | None, own: DealtJob) -> float:
+    """The least times of all tasks of a kind, each on its quickest VM [s]."""
+    if not tasks:
+        return 0.0
+    if single is None:
+        return tasks * float(per_vm(alike, own).min(initial=inf))
+    return float(single[:, own.types].min(axis=1, initial=inf).sum())
 
 
 def pack_slots(draft: Draft) -> Draft:
@@ -261,8 +304,27 @@ def pack_slots(draft: Draft) -> Draft:
     Alike tasks make this a whole number of waves per VM. Attempts that leave a task over are dropped.
     """
 
+    def single(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
+        each = own.job.each()
+        assert attempt.map_order is not None
+        assert attempt.reduce_order is not None
+        maps = _pack_single(
+            each.map_time[:, own.types], attempt.map_order, machines.map_slots[own.types], attempt.map_room
+        )
+        reduces = _pack_single(
+            each.reduce_time[:, own.types], attempt.reduce_order, machines.reduce_slots[own.types], attempt.reduce_room
+        )
+        if maps is None or reduces is None:
+            return []
+        placed = tuple(Placed(*slots) for slots in zip(maps, reduces, strict=True))
+        share = share_of(own.types, placed)
+        counts = share.maps.astype(np.int64), share.reduces.astype(np.int64)
+        return [replace(attempt, maps=counts[0], reduces=counts[1], single=placed)]
+
     def pack(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         job = own.job
+        if job.single is not None:
+            return single(machines, own, attempt)
         assert attempt.map_order is not None
         assert attempt.reduce_order is not None
         maps = _pack(
@@ -289,6 +351,22 @@ def _pack(tasks: int, order: Ints, slots: Ints, time: Floats, room: float) -> In
         counts[vm] = min(tasks, int(slots[vm]) * rounds)
         tasks -= int(counts[vm])
     return counts if tasks == 0 else None
+
+
+def _pack_single(times: Floats, order: Ints, slots: Ints, room: float) -> list[Slots] | None:
+    """The tasks on the slots of each VM, the longest that still fit first; None if a task is left over."""
+    found: list[Slots] = [()] * len(slots)
+    left = set(range(len(times)))
+    for vm in order.tolist():
+        for _ in range(int(slots[vm])):
+            free, taken = room * (1 + ROUNDING), []
+            for task in sorted(left, key=lambda task: (-times[task, vm], task)):
+                if times[task, vm] <= free:
+                    free -= float(times[task, vm])
+                    taken.append(task)
+            left.difference_update(taken)
+            found[vm] = (*found[vm], tuple(taken))
+    return None if left else found
 
 
 def keep_best(draft: Draft, least: str = "energy", deadline: bool = True, budget: bool = True) -> Draft:

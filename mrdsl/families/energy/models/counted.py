@@ -27,7 +27,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.families.energy.assignment import Share, plan_of
-from mrdsl.families.energy.cluster import JobData, JobLimits, Machines, jobs_of, limits_of, machines_of
+from mrdsl.families.energy.cluster import JobData, JobLimits, Machines, jobs_of, limits_of, machines_of, only_alike
 from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, part_of
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.spec.spec import Spec
@@ -36,6 +36,7 @@ from mrdsl.spec.spec import Spec
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     """Return the counted MILP, or its LP relaxation; objective in the goal's unit, constants included."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
+    only_alike(jobs, spec.facts, "formulation counted")
     limits = [limits_of(machines, job) for job in jobs]
     model = pyo.ConcreteModel(name="energy_counted")
     model.types = pyo.Set(initialize=_type_index(machines, limits))

@@ -13,8 +13,18 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.families.energy.assignment import Share, plan_of
-from mrdsl.families.energy.cluster import Floats, Ints, JobData, jobs_of, loose_limits_of, machines_of
+from mrdsl.contracts.subject_to import pushed_up
+from mrdsl.families.energy.assignment import Placed, Share, plan_of, share_of
+from mrdsl.families.energy.cluster import (
+    Floats,
+    Ints,
+    JobData,
+    Single,
+    jobs_of,
+    loose_limits_of,
+    machines_of,
+    only_alike,
+)
 from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, part_of
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.spec.spec import Spec
@@ -26,7 +36,10 @@ Slot = tuple[int, int, int, int]
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     """Return the printed ILP, or its LP relaxation; objective in the goal's unit, constants included."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
+    if relax or pushed_up(spec) & {"cost", "uptime"}:
+        only_alike(jobs, spec.facts, "a relaxation, or a cost or an uptime compared from below,")
     limits = [loose_limits_of(machines, job) for job in jobs]
+    each = [job.each() for job in jobs]
     model = pyo.ConcreteModel(name="energy_per_task")
     binary = pyo.UnitInterval if relax else pyo.Binary
     model.vms = pyo.Set(
@@ -42,7 +55,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
         "map",
         [job.map_tasks for job in jobs],
         machines.map_slots,
-        [job.map_time for job in jobs],
+        [job.map_time for job in each],
         model.map_phase,
         binary,
     )
@@ -51,7 +64,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
         "reduce",
         [job.reduce_tasks for job in jobs],
         machines.reduce_slots,
-        [job.reduce_time for job in jobs],
+        [job.reduce_time for job in each],
         model.reduce_phase,
         binary,
     )
@@ -60,7 +73,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     hold_quantities(
         model, spec, machines, jobs, limits, lambda v: model.map_count[v], lambda v: model.reduce_count[v], relax
     )
-    add_goal(model, spec, jobs, machines, _task_energy(model, jobs))
+    add_goal(model, spec, jobs, machines, _task_energy(model, each))
     return model
 
 
@@ -68,10 +81,9 @@ def _add_tasks(
     model: Any, kind: str, tasks: list[int], slots: Ints, times: list[Floats], phase: Any, binary: Any
 ) -> None:
     """(2), (3), the ``Max`` over slots in (4), and (10), (11), for one kind of task."""
-    places = [
-        (j, k, v, s) for j, k, v in model.vms if tasks[j] and np.isfinite(times[j][k]) for s in range(int(slots[k]))
-    ]
-    on_slot = pyo.Var([(*place, i) for place in places for i in range(tasks[place[0]])], within=binary)
+    able = {(j, k): np.flatnonzero(np.isfinite(times[j][:, k])).tolist() for j in model.jobs for k in range(len(slots))}
+    places = [(j, k, v, s) for j, k, v in model.vms if able[j, k] for s in range(int(slots[k]))]
+    on_slot = pyo.Var([(*place, i) for place in places for i in able[place[:2]]], within=binary)
     model.add_component(kind, on_slot)
     of_job: dict[int, list[Slot]] = {j: [] for j in model.jobs}
     of_vm: dict[tuple[int, int, int], list[Slot]] = {vm: [] for vm in model.vms}
@@ -82,10 +94,10 @@ def _add_tasks(
         f"{kind}_once",
         pyo.Constraint(
             [(j, i) for j in model.jobs for i in range(tasks[j])],
-            rule=lambda m, j, i: _one(sum(on_slot[(*place, i)] for place in of_job[j])),
+            rule=lambda m, j, i: _one(sum(on_slot[(*place, i)] for place in of_job[j] if (*place, i) in on_slot)),
         ),
     )
-    count = {vm: sum(on_slot[(*place, i)] for place in own for i in range(tasks[vm[0]])) for vm, own in of_vm.items()}
+    count = {vm: sum(on_slot[(*place, i)] for place in own for i in able[vm[:2]]) for vm, own in of_vm.items()}
     model.add_component(f"{kind}_count", pyo.Expression(model.vms, rule=lambda m, *vm: count[vm]))
     counted = model.component(f"{kind}_count")
     model.add_component(
@@ -101,7 +113,7 @@ def _add_tasks(
             places,
             rule=lambda m, *place: (
                 phase[place[0]]
-                >= float(times[place[0]][place[1]]) * sum(on_slot[(*place, i)] for i in range(tasks[place[0]]))
+                >= sum(float(times[place[0]][i, place[1]]) * on_slot[(*place, i)] for i in able[place[:2]])
             ),
         ),
     )
@@ -124,19 +136,27 @@ def _add_transfers(model: Any, jobs: tuple[JobData, ...]) -> None:
     )
 
 
-def _task_energy(model: Any, jobs: tuple[JobData, ...]) -> Any:
-    return sum(float(jobs[j].map_energy[k]) * model.map[j, k, v, s, i] for j, k, v, s, i in model.map) + sum(
-        float(jobs[j].reduce_energy[k]) * model.reduce[j, k, v, s, i] for j, k, v, s, i in model.reduce
+def _task_energy(model: Any, each: list[Single]) -> Any:
+    return sum(float(each[j].map_energy[i, k]) * model.map[j, k, v, s, i] for j, k, v, s, i in model.map) + sum(
+        float(each[j].reduce_energy[i, k]) * model.reduce[j, k, v, s, i] for j, k, v, s, i in model.reduce
     )
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
-    """Return the plan behind the values that a solver left in the model; the tasks of a VM are shared evenly by its
-    slots.
+    """Return the plan behind the values that a solver left in the model.
+
+    The tasks of a VM are shared evenly by its slots. Tasks that differ stay on the slots that the model gives them.
     """
-    machines, shares = machines_of(spec.facts), []
+    machines, jobs, shares = machines_of(spec.facts), jobs_of(spec.facts), []
     for j in model.jobs:
         own = [vm for vm in model.vms if vm[0] == j]
+        if jobs[j].single is not None:
+            placed = tuple(
+                Placed(_on_slots(model.map, vm, machines.map_slots), _on_slots(model.reduce, vm, machines.reduce_slots))
+                for vm in own
+            )
+            shares.append(share_of(np.array([k for _, k, _ in own], dtype=np.int64), placed))
+            continue
         types = np.array([k for _, k, _ in own], dtype=np.int64)
         maps = np.array([pyo.value(model.map_count[vm]) for vm in own], dtype=np.float64)
         reduces = np.array([pyo.value(model.reduce_count[vm]) for vm in own], dtype=np.float64)
@@ -145,3 +165,12 @@ def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
         else:
             shares.append(Share(types, np.rint(maps).astype(np.int64), np.rint(reduces).astype(np.int64)))
     return plan_of(spec, shares, last_end_of(model, spec, relax))
+
+
+def _on_slots(on_slot: Any, vm: tuple[int, int, int], slots: Ints) -> tuple[tuple[int, ...], ...]:
+    """The numbers of the tasks on each slot of a VM."""
+    found: list[list[int]] = [[] for _ in range(int(slots[vm[1]]))]
+    for *place, slot, task in on_slot:
+        if tuple(place) == vm and pyo.value(on_slot[(*place, slot, task)]) > 0.5:
+            found[slot].append(task)
+    return tuple(map(tuple, found))
