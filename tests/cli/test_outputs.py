@@ -17,6 +17,7 @@ import pytest
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
 from mrdsl.core.resources import resource
+from mrdsl.reporting.document import FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = resource("models")
@@ -203,9 +204,9 @@ def test_one_file_takes_one_output(monkeypatch: pytest.MonkeyPatch, capsys: Show
 
 def test_a_hyphen_is_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     for command, version in (
-        ("solve q.mrspec", 3),
+        ("solve q.mrspec", FORMAT),
         ("compare q.mrspec q.mrspec", 1),
-        ("simulate bounds.mrspec --runs 1", 3),
+        ("simulate bounds.mrspec --runs 1", FORMAT),
     ):
         assert mrdsl(monkeypatch, *command.split(), "-o", "-") == 0
         assert json.loads(capsys.readouterr().out)["format"] == version

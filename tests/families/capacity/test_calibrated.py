@@ -164,7 +164,7 @@ def test_a_plan_without_evidence_keeps_no_promise() -> None:
 
 
 def kept_at_least(share: float) -> Constraint:
-    return Constraint(PlanQuantity("kept", "clicks"), ">=", Constant(share), "on_time(clicks) >= ...")
+    return Constraint(PlanQuantity("on_time", "clicks"), ">=", Constant(share), "on_time(clicks) >= ...")
 
 
 def test_a_share_beside_an_estimate_is_kept_too() -> None:
@@ -226,8 +226,8 @@ def test_the_upper_estimate_bounds_no_jobs_that_users_do_not_submit(word: str, t
     plan = mrdsl.solve(promised(replace(alone, guarantee="upper"))).plan
     seldom = {"arrivals": 1e-4, "submissions": Source("table", str(tmp_path / "times.txt"), "times.txt")}
     spec = promised(replace(alone, burst=5, **{word: seldom[word]}))
-    assert quantity(promised(alone), plan, "kept", "clicks") == 1.0
-    assert quantity(spec, plan, "kept", "clicks") == 0.0
+    assert quantity(promised(alone), plan, "on_time", "clicks") == 1.0
+    assert quantity(spec, plan, "on_time", "clicks") == 0.0
     assert [told.code for told in verify_promises(spec, plan, shares_of(spec.facts, plan))] == ["broken-plan"]
     seen, _ = simulate_plan(spec, plan, Settings(2, 1))
     assert seen.observed["clicks"].kept.share < 0.5

@@ -98,7 +98,7 @@ seed = 3
 
 @pytest.mark.parametrize(
     ("late", "rows"),
-    [(", guarantee = p95", "vms <= 90"), ("", "kept(late) >= 90%"), (", arrivals = 900/h", "kept(late) >= 90%")],
+    [(", guarantee = p95", "vms <= 90"), ("", "on_time(late) >= 90%"), (", arrivals = 900/h", "on_time(late) >= 90%")],
 )
 def test_promises_of_runs_that_no_slots_keep_reject_the_class(late: str, rows: str) -> None:
     """Of 40 tasks of 10 to 30 s nearly all jobs have one beyond the deadline of 15 s, whatever their slots."""
