@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import sysconfig
@@ -227,8 +228,11 @@ def _raise_in(thread: int) -> None:
 
 
 def defined_at(function: Callable[..., Any]) -> Span | None:
-    """Return the line at which a function is defined."""
-    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    """Return the line at which a function is defined; None if it is not Python's, or its module cannot be imported."""
+    try:
+        code = getattr(inspect.unwrap(function), "__code__", None)
+    except Exception:  # the call of the function reports it
+        return None
     return None if code is None else _line(code.co_filename, code.co_firstlineno)
 
 

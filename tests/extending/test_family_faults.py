@@ -20,6 +20,9 @@ from mrdsl.extending.kits import kit, write
 from tests.command_lines import run_here
 from tests.families.foreign.shop import FAMILY, ShopPlan
 
+MODELLED = """            build=hook("model", "build"),
+            decode=hook("model", "decode"),
+"""
 FAULTS: dict[str, tuple[str, str, str, str, str]] = {
     # what is wrong: the file, the text in it, what stands there instead, the message, the text of the line told
     "`build` raises": (
@@ -30,28 +33,28 @@ FAULTS: dict[str, tuple[str, str, str, str, str]] = {
         "model = topics",
     ),
     "`decode` gives no plan": (
-        "hooks.py",
-        "    return decode(spec, model, relax)",
-        "    return 5",
+        "model.py",
+        "    return StreamPlan(",
+        "    return 5 or StreamPlan(",
         "instead of a Plan, in `decode` of whole",
         "def decode",
     ),
     "`verify` fails on the way": (
-        "rules.py",
+        "verify.py",
         "count = plan.executors.get(topic.name, 0.0)",
         "count = plan.workers[topic.name]",
         "AttributeError: 'StreamPlan' object has no attribute 'workers', in `verify`",
         "count = plan.workers",
     ),
     "`measure` gives a word": (
-        "rules.py",
+        "verify.py",
         "    return float(HOUR * spec.facts.executor.price * sum(plan.executors.values()))",
         '    return "dear"',
         "returned the str 'dear' instead of a number, in `measure`",
         "def measure",
     ),
     "`impossible` ends Python": (
-        "rules.py",
+        "checks.py",
         "    executor = spec.facts.executor",
         "    import sys; sys.exit(0); executor = spec.facts.executor",
         "failed with SystemExit: 0, in `impossible`",
@@ -60,15 +63,15 @@ FAULTS: dict[str, tuple[str, str, str, str, str]] = {
     "a module of a hook is no Python": ("model.py", "from __future__", "from from", "SyntaxError", "from from"),
     "`choose` names no solver": (
         "__init__.py",
-        "    why=rules.why,",
-        "    why=rules.why,\n    choose=lambda spec, relax, formulation: None,",
+        "    reference=reference,",
+        "    reference=reference,\n    choose=lambda spec, relax, formulation: None,",
         "returned None instead of a solver's name, in `choose`",
         "choose=lambda",
     ),
     "`run` gives no Result": (
         "__init__.py",
-        "build=hooks.build, decode=hooks.decode",
-        "run=lambda spec, relax, limits, solve: 3",
+        MODELLED,
+        "            run=lambda spec, relax, limits, solve: 3,\n",
         "returned the int 3 instead of a Result, in `run` of whole",
         "run=lambda",
     ),
@@ -140,10 +143,10 @@ def test_a_fault_of_an_export_is_told_with_its_line(fault: str, folder: Path) ->
     targets, message, line = EXPORTS[fault]
     (folder / "streams" / "own.py").write_text(OWN, encoding="utf-8")
     deployments = "lambda spec, plan: (4,)" if "EMR" in targets else "lambda spec, plan: own.clusters()"
-    hooks = f"    why=rules.why,\n    deployments={deployments},\n    targets={targets},\n"
-    change(folder, "__init__.py", "    why=rules.why,\n", hooks)
-    imported = "from mrdsl.exchange.registry import EMR, Target\nfrom streams import hooks, own, plan, rules"
-    change(folder, "__init__.py", "from streams import hooks, plan, rules", imported)
+    hooks = f"    reference=reference,\n    deployments={deployments},\n    targets={targets},\n"
+    change(folder, "__init__.py", "    reference=reference,\n", hooks)
+    imported = "from mrdsl.exchange.registry import EMR, Target\nfrom streams import own\nfrom streams.checks"
+    change(folder, "__init__.py", "from streams.checks", imported)
     with named(folder), pytest.raises(mrdsl.PluginError) as told:
         mrdsl.export(reference(folder), "emr" if "EMR" in targets else "emr2")
     (found,) = told.value.diagnostics
@@ -175,19 +178,19 @@ def test_hooks_of_arrays_are_guarded(hook: str, message: str) -> None:
 
 
 NONE: dict[str, tuple[str, str, str, str]] = {
-    "its module is no Python": ("plan.py", "@dataclass(frozen=True)", "@@", "SyntaxError"),
+    "its module is no Python": ("checks.py", "def impossible", "@@", "SyntaxError"),
     "its facts import what is not there": ("facts.py", "from mrdsl.spec.schema", "from mrdsl.spec.scheme", "No module"),
     "no way to be solved": (
         "__init__.py",
-        "build=hooks.build, decode=hooks.decode",
+        MODELLED,
         "",
         "lacks a hook: its formulation",
     ),
-    "quantities without their hook": ("__init__.py", "    quantity=rules.quantity,\n", "", "has no `quantity`"),
+    "quantities without their hook": ("__init__.py", ', quantity="verify"', "", "has no `quantity`"),
     "targets without clusters": (
         "__init__.py",
-        "    why=rules.why,",
-        "    why=rules.why,\n    targets=lambda: (),",
+        "    reference=reference,",
+        "    reference=reference,\n    targets=lambda: (),",
         "`targets`, but no `deployments`",
     ),
     "another name": ("__init__.py", 'name="streams"', 'name="rivers"', "calls itself `rivers`"),
@@ -212,9 +215,9 @@ def test_a_family_that_cannot_be_is_told_where_it_fails(fault: str, folder: Path
     assert [each.code for each in check_plugin(folder).complaints] == ["broken-family"]
 
 
-@pytest.mark.parametrize(("hook", "words"), [("rules.verify", "the hook `verify`"), ("plan.plans", "the hook `plans`")])
+@pytest.mark.parametrize(("hook", "words"), [("verify", "the hook `verify`"), ("plans", "the hook `plans`")])
 def test_a_missing_hook_is_found_by_the_check(hook: str, words: str, folder: Path) -> None:
-    change(folder, "__init__.py", f"    {hook.partition('.')[2]}={hook},\n", "")
+    change(folder, "__init__.py", 'simulate_plan="simulate"),', f'simulate_plan="simulate") | {{{hook!r}: None}},')
     told = [each.message for each in check_plugin(folder).complaints]
     assert any(words in message and "lacks " in message for message in told), told
 

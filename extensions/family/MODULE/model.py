@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pyomo.environ as pyo
+from mrdsl.core.units import HOUR
 from mrdsl.spec.spec import Spec
 
 from MODULE.plan import StreamPlan
-from MODULE.rules import HOUR
 
 
 def build(spec: Spec, relax: bool) -> Any:

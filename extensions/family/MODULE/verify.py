@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core import diagnostics
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.result import Result, Table
-from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.core.units import HOUR
 from mrdsl.spec.spec import Spec
 
 from MODULE.plan import StreamPlan
-
-
-def impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Topics that need more executors than there are."""
-    executor = spec.facts.executor
-    needed = sum(float(ceiling(topic.rate / executor.throughput)) for topic in spec.facts.topics)
-    if needed > executor.available:
-        message = f"the topics need {needed:g} executors, {executor.available} are available"
-        place = executor.span_of("available")
-        yield diagnostics.impossible("too-few-executors", message, place, "rent more, or drop a topic")
 
 
 def verify(spec: Spec, plan: StreamPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -45,13 +33,3 @@ def measure(spec: Spec, plan: StreamPlan) -> float:
 def quantity(spec: Spec, plan: StreamPlan, name: str, argument: str) -> float:
     """`executors(topic)`, or `executors` of all topics."""
     return plan.executors[argument] if argument else sum(plan.executors.values())
-
-
-def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """How much of its executors each topic uses."""
-    plan = result.plan
-    if not isinstance(plan, StreamPlan):
-        return ("there is no plan",)
-    each = spec.facts.executor.throughput
-    rows = [(topic.name, topic.rate / (each * plan.executors[topic.name] or 1.0)) for topic in spec.facts.topics]
-    return (Table("Use", ("topic", "share of its executors in use"), rows),)
