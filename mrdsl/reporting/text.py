@@ -28,7 +28,7 @@ _STOPS = {
 
 
 def cell_text(value: Any) -> str:
-    """Return one cell: six significant digits for a float, a dash for None."""
+    """Return one cell: six significant digits for a float, a dash for None, a long text in short."""
     if value is None or (isinstance(value, float) and value != value):
         return "–"
     if isinstance(value, bool):
@@ -36,11 +36,11 @@ def cell_text(value: Any) -> str:
     if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
         number = float(value)
         return f"{int(number)}" if abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
-    return printable(str(value))
+    return printable(shortened(str(value), TITLE))
 
 
 TITLE = 200
-"""Characters of a title that a table shows; JSON has it whole."""
+"""Characters of a title, or of a cell, that tables show; JSON has it whole."""
 
 
 def table_text(table: Table) -> str:

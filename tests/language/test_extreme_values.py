@@ -237,6 +237,12 @@ def test_a_title_of_megabytes_is_shown_in_short() -> None:
     assert len(result_text(result)) < 10_000
 
 
+def test_a_name_of_many_characters_is_shown_in_short() -> None:
+    result = mrdsl.solve(mrdsl.loads(HEAD + CLASS.replace("class a", f"class {'x' * 200_000}")))
+    assert len(result_text(result)) < 10_000
+    assert "x" * 200_000 in result.to_json()
+
+
 BODY = """vm m5 { on_demand { price = 0.192 USD/h } }
 class a { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
   jobs = 2..2, deadline = 10 min, penalty = 20 USD }
