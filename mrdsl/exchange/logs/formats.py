@@ -41,11 +41,12 @@ class _Unshown:
 class Telling:
     """Mistakes of one reading: three of a kind and file in full, for twenty files of a kind, then counts.
 
-    ``lost`` is the total number.
+    ``lost`` is the total number. ``left_out`` are files that no reader may open.
     """
 
     found: list[Diagnostic] = field(default_factory=list)
     lost: int = 0
+    left_out: set[str] = field(default_factory=set)
     _shown: dict[tuple[str, Severity], Counter[str]] = field(default_factory=dict)
     _unshown: dict[tuple[str, Severity], _Unshown] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -150,9 +151,9 @@ def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[st
     It is None if there is no such file, or the id is not one of Hadoop. A file that is broken, too large or declares
     entities is reported and not used.
     """
-    if not _JOB.fullmatch(job):
-        return {}
     path = Path(history).parent / f"{job}_conf.xml"
+    if not _JOB.fullmatch(job) or os.path.normpath(path) in telling.left_out:
+        return {}
     try:
         if not path.is_file():
             return {}

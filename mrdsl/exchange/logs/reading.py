@@ -28,7 +28,8 @@ from mrdsl.exchange.registry import LOGS
 STANDARD_INPUT = "-"
 _PART = re.compile(r"^events_(\d+)_")
 _IGNORED_STARTS = ".", "appstatus_"
-_IGNORED_ENDS = "_conf.xml", ".crc", ".summary"
+SETTINGS = "_conf.xml"
+_IGNORED_ENDS = SETTINGS, ".crc", ".summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,9 @@ def _folders(folder: str, telling: Telling, allow_outside: bool) -> Iterator[tup
         inside[:] = [
             name for name in sorted(inside) if root is None or _is_within(os.path.join(home, name), root, telling)
         ]
+        for name in names:
+            if name.endswith(SETTINGS) and root is not None:
+                _is_within(os.path.join(home, name), root, telling)
         yield (
             home,
             [name for name in names if not _is_ignored(name) and _is_log(os.path.join(home, name), root, telling)],
@@ -138,6 +142,7 @@ def _is_within(path: str, root: str, telling: Telling) -> bool:
         return True
     hint = "name the file or folder that it leads to, or allow it with `--allow-outside`"
     telling.warn("file-outside", "this link leads outside the folder of logs and is left out", path, 1, hint)
+    telling.left_out.add(os.path.normpath(path))
     return False
 
 

@@ -13,6 +13,8 @@ from mrdsl.exchange.logs.formats import SHOWN, SHOWN_FILES, Telling
 from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
 from mrdsl.planning.saved_specs import SavedFile
 
+from .making import BEGIN, as_json, job_events
+
 
 def names(*paths: Path) -> list[str]:
     telling = Telling()
@@ -67,6 +69,33 @@ def test_links_that_lead_outside_are_left_out_unless_allowed(tmp_path: Path) -> 
     (tmp_path / "by-link").symlink_to(logs)
     assert names(tmp_path / "by-link" / "mine") == [str(tmp_path / "by-link" / "mine")]
     assert [name for name, _ in [found_and_told(tmp_path / "by-link")]] == [["mine", "within"]]
+
+
+def test_settings_beside_a_history_follow_the_same_rule(tmp_path: Path) -> None:
+    """A link that leads out of the folder is told, and none of its settings are used; one within is read."""
+    logs, text = (
+        tmp_path / "logs",
+        "<configuration><property><name>{0}</name><value>{1}</value></property></configuration>",
+    )
+    logs.mkdir()
+    (tmp_path / "secret.xml").write_text(text.format("mapreduce.job.queuename", "night"))
+    (logs / "settings.xml").write_text(text.format("mapreduce.job.queuename", "day"))
+    for number, target in ((1, "../secret.xml"), (2, "settings.xml")):
+        events = job_events(f"job_1_000{number}", "etl", BEGIN, [(1000, 5000)], [(2000, 6000, 6100, 8000)])
+        (logs / f"job_1_000{number}.jhist").write_bytes(as_json(events))
+        (logs / f"job_1_000{number}_conf.xml").symlink_to(target)
+
+    def settings(allow_outside: bool) -> tuple[list[str | None], list[tuple[str, str]]]:
+        telling = Telling()
+        found = read_logs(find_logs([logs / "."], telling, allow_outside), telling)
+        names = [each.configuration.get("mapreduce.job.queuename") for each in found]
+        told = telling.diagnostics()
+        return names, [
+            (each.code, Path(each.span.file).name) for each in told if each.span and each.code != "unknown-log"
+        ]
+
+    assert settings(allow_outside=False) == ([None, "day"], [("file-outside", "job_1_0001_conf.xml")])
+    assert settings(allow_outside=True) == (["night", "day"], [])
 
 
 @pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="no /proc")
