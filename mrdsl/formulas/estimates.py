@@ -82,9 +82,7 @@ def fixed_reduce(
 
 
 def earliest(work: Coefficients, map_most: Floats, reduce_most: Floats) -> Floats:
-    """Return the time of one job with a slot for every task: no deadline before it can be kept, whatever the
-    cluster.
-    """
+    """Return the time of one job with a slot for every task: no cluster meets an earlier deadline."""
     phases = phase(work.map_work, 1.0, map_most) + phase(work.reduce_work, 1.0, reduce_most)
     return np.maximum(phases + work.constant, work.path)
 
@@ -220,8 +218,7 @@ LEAST_LENT = 2.0
 
 
 def upper_is_bound(stages: Any, jobs: Any, slots: Any) -> Any:
-    """Return True if jobs of ``stages`` stages meet the premises of the upper estimate on ``slots`` slots of their
-    class.
+    """Return True if jobs of ``stages`` stages meet the premises of the upper estimate on their class's ``slots``.
 
     One stage is one phase, which Proposition 2.5 covers. A single job holds its slots throughout: its time is at most
     Graham's ``(W - P)/k + P``. Concurrent jobs of more stages lend each other the slots that they leave at the end of a

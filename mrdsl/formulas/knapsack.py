@@ -73,7 +73,7 @@ class States:
 
 
 def whole_vms(vms: Floats | float) -> Floats:
-    """Return the least whole number of VMs; a sum of floats a hair above a whole number counts as that number."""
+    """Return the least whole number of VMs, with a tolerance for rounding errors of float sums."""
     return np.asarray(ceiling(vms))
 
 

@@ -255,9 +255,7 @@ def phase_lower(tasks: Numbers, avg: Numbers, slots: Numbers) -> Floats:
 
 
 def phase_upper(tasks: Numbers, avg: Numbers, longest: Numbers, slots: Numbers) -> Floats:
-    """Return the greatest time of one phase under greedy assignment: ``(n mu - lambda) / k + lambda``,
-    Proposition 2.1.
-    """
+    """Return the greatest time of a phase, greedily assigned: ``(n mu - lambda) / k + lambda``, Proposition 2.1."""
     return (_array(tasks) * avg - longest) / slots + longest
 
 

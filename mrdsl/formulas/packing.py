@@ -97,9 +97,7 @@ class Generated:
 
 
 def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated:
-    """Return those that the relaxed cutting-stock problem of these slots asks for, with VMs full of one size among
-    them.
-    """
+    """Return the patterns of the relaxed cutting-stock problem of these slots, and VMs full of one size."""
     import numpy as np
     from scipy.optimize import linprog
 
@@ -183,9 +181,7 @@ class Packed:
 
 
 def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Packed:
-    """Return the fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven; or ``enough``
-    VMs.
-    """
+    """Return the fewest VMs for ``slots[k]`` slots of size ``sizes[k]``, as far as provable, or ``enough`` VMs."""
     units = units_of(sizes)
     lower = units.least(slots)
     enough = max(lower, enough)

@@ -80,9 +80,7 @@ def check_profiles(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def is_far_above(average: Any, longest: Any) -> Any:
-    """Return True if a longest time is at least 100 times a positive average: the units of one of them are likely
-    wrong.
-    """
+    """Return True if a longest time is at least 100 times a positive average: one of them likely has a wrong unit."""
     return (average > 0.0) & (longest >= FAR * average)
 
 

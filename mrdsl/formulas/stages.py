@@ -60,7 +60,7 @@ def stage_work(classes: Sequence[Any]) -> StageWork | None:
 
 
 def parents_of(stages: Sequence[Stage]) -> Parents:
-    """For every stage the numbers of those that it comes after, each once; unknown names are left out."""
+    """Return the predecessors of every stage, each once; unknown names are left out."""
     places = {stage.name: number for number, stage in enumerate(stages)}
     return tuple(tuple(dict.fromkeys(places[name] for name in stage.after if name in places)) for stage in stages)
 
@@ -115,10 +115,10 @@ def longest_path(parents: Parents, lengths: Sequence[float]) -> list[int]:
 
 
 def width(tasks: tuple[int, ...], parents: Parents) -> int:
-    """Return the most tasks that can run at once: the heaviest set of stages none of which waits for another.
+    """Return the most concurrent tasks: the heaviest set of stages without a dependency between them.
 
-    By Dilworth's theorem that is the least number of chains that hold every task: all tasks less the most that can
-    follow another within a chain, a maximum flow. A chain may pass a stage without taking a task of it.
+    By Dilworth's theorem, that is the least number of chains that cover every task. It equals all tasks less the most
+    that can follow another within a chain, a maximum flow. A chain can pass a stage without taking a task of it.
     """
     import networkx as nx
 

@@ -1,4 +1,4 @@
-"""Wave-based completion times of many classes at once; :mod:`mrdsl.formulas.waves` has them for one job.
+"""Wave-based completion times of many classes together; :mod:`mrdsl.formulas.waves` has them for one job.
 
 Source: Vishal 2015, *Performance Modelling and Scheduling of MapReduce Jobs*, equations (3.1) to (3.15). Elementwise on
 arrays of one length, one element per class; times in seconds.

@@ -87,8 +87,7 @@ def sampled_days(draw: np.random.RandomState) -> Floats:
 
 
 def typical_demand(draw: np.random.RandomState, shifts: Floats, periods: int, period: float, noise: float) -> Floats:
-    """Return demand relative to each unit's peak, shape (periods, units): an individual day, time zone, and white
-    noise.
+    """Return demand relative to each unit's peak, (periods, units): individual days, time zones and white noise.
 
     ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is the standard deviation of the
     relative error of a period's prediction; demand is never below 0.

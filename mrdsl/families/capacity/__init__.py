@@ -1,4 +1,4 @@
-"""Capacity allocation: the cheapest rented cluster that keeps every deadline (paper 000)."""
+"""Capacity allocation: the cheapest rented cluster that meets every deadline (paper 000)."""
 
 from __future__ import annotations
 

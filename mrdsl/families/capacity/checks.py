@@ -26,7 +26,7 @@ from mrdsl.spec.spec import Spec
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
+    """Yield errors and warnings; vectorized, so that 100,000 classes take well under a second."""
     facts: CapacityFacts = spec.facts
     found = [
         *_vm_types(spec),
@@ -50,9 +50,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``; and too
-    few VMs.
-    """
+    """Yield deadlines that no slots in the range of the guaranteed estimate meet, and shortages of VMs."""
     if not (is_plain(spec.facts) and has_slots_for_all(spec.facts)):
         yield from find_impossible_types(spec)
         return

@@ -139,9 +139,9 @@ ON_TIME = "on_time"
 
 @dataclass(frozen=True)
 class Promise:
-    """Of the jobs of a class (``index`` in the spec's order), the share ``level`` ends within ``limit`` seconds.
+    """A service level: the share ``level`` of a class's jobs ends within ``limit`` seconds.
 
-    ``beside``: the class promises its deadline by an estimate too.
+    ``index`` is the class's place in the spec's order. ``beside``: an estimate also guarantees the class's deadline.
     """
 
     index: int
@@ -186,10 +186,9 @@ def promises_of(spec: Spec) -> tuple[Promise, ...]:
 
 
 def users_submit(spec: Spec, index: int) -> bool:
-    """Return True if users submit a class's jobs, each after its one before: then no more are there at once than are
-    admitted.
+    """Return True if users submit a class's jobs, each after the previous one.
 
-    Jobs that arrive at random or at recorded moments are there however many others are.
+    No more jobs are then concurrent than are admitted. Jobs with random or recorded arrivals do not wait for others.
     """
     node = spec.facts.classes[index]
     return node.arrivals is None and node.submissions is None
@@ -216,7 +215,7 @@ def _disturbed(rules: Simulation | None) -> bool:
 
 
 def is_about_runs(spec: Spec) -> bool:
-    """Return True if a spec promises anything about runs."""
+    """Return True if a spec requires a service level of runs."""
     return any(map(mentions_on_time, spec.constraints)) or bool(_percentiles(spec.facts))
 
 
@@ -230,7 +229,7 @@ def _with_a_p(word: Any) -> Any:
 
 
 def mentions_on_time(constraint: Constraint) -> bool:
-    """Return True if a comparison is about the share of jobs in time."""
+    """Return True if a comparison is about the share of jobs on time."""
     sides = constraint.left, constraint.right
     return any(quantity.name == ON_TIME for side in sides for quantity in quantities_in(side))
 
@@ -241,7 +240,10 @@ def without_promises(spec: Spec) -> Spec:
 
 
 def refuse_promises(spec: Spec, what: str) -> None:
-    """Refuse a spec that promises anything about runs. Raises MrdslError."""
+    """Reject a spec that requires a service level of runs.
+
+    Raises MrdslError.
+    """
     if not is_about_runs(spec):
         return
     first = promises_of(spec)[0]

@@ -26,9 +26,7 @@ def is_plain(facts: CapacityFacts) -> bool:
 
 
 def is_bought_plainly(facts: CapacityFacts) -> bool:
-    """Return True if VMs are bought as in the paper: of one type, on demand and under one contract, as many as
-    wanted.
-    """
+    """Return True if VMs are bought as in the paper: one type, on demand, one contract, no quota."""
     if len(facts.vms) != 1:
         return False
     vm = facts.vms[0]

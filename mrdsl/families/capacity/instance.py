@@ -398,7 +398,7 @@ def mix_of(spec: Spec) -> Mix:
 
 
 def of_lanes(mix: Mix, lanes: NDArray[np.int64]) -> Mix:
-    """Return the mix of some of its lanes; all VM types keep their numbers."""
+    """Return the mix of some of its lanes; the numbering of VM types does not change."""
     market = mix.market
     number = {lane: place for place, lane in enumerate(lanes.tolist())}
     mine = np.flatnonzero(np.isin(market.lane_of_offer, lanes)).tolist()

@@ -211,7 +211,7 @@ def solved_mix(spec: Spec) -> Mix:
 
 
 def without_dominated(mix: Mix, spec: Spec) -> Mix:
-    """Return the mix without dominated lanes; all VM types keep their numbers."""
+    """Return the mix without dominated lanes; the numbering of VM types does not change."""
     quotas, others = quotas_in(class_bounds_of(spec).others)
     if not FEW < len(mix.market.lanes) <= MANY or others or mix.wholeness == MACHINES:
         return mix
@@ -232,9 +232,11 @@ def dominated(mix: Mix, limited: Flags) -> Flags:
 
 
 def dominated_without_limits(mix: Mix) -> Flags:
-    """Return the lanes that others would dominate if there were any number of VMs: no plan that finds room on those
-    that are
-    left need be dearer for it. None of more than can be held against each other."""
+    """Return the lanes that others would dominate if VMs had no quotas.
+
+    A plan that fits the remaining lanes need not cost more without them. No lane is marked if there are too many to
+    compare.
+    """
     none = np.zeros(len(mix.market.lanes), dtype=bool)
     return none if len(none) > MANY else _dominated(mix, none, none)
 

@@ -62,9 +62,7 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
 
 
 def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
-    """Return a plan whose classes have whole slots, which their jobs share, with its packing and the VMs that this
-    takes.
-    """
+    """Return the plan with whole slots by class, which its jobs share, with its packing and the VMs for it."""
     lanes = [packed(each) for each in held_by_lane(spec, plan)]
     fitting = _enough(spec, plan, lanes)
     return plan if fitting is None else replace(fitting, packing=joined(lanes))

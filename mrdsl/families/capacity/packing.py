@@ -117,9 +117,10 @@ class PackedLane:
 
 
 def packed(held: Held, enough: float = 0.0) -> PackedLane:
-    """Return one lane's slots on the fewest VMs, or on ``enough`` of them: as many VMs of one class and kind as there
-    are, the
-    rest mixed."""
+    """Return one lane's slots on the fewest VMs, or on ``enough`` of them.
+
+    As many VMs as possible hold one class and kind; the others hold a mixture.
+    """
     if not len(held.slots):
         return PackedLane(held, (), 0, 0)
     sizes, demand = sizes_of(held)

@@ -146,9 +146,7 @@ class Pairs:
 
 
 def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
-    """Return the pairs of a spec that has passed its checks; ``completion_limit``: by when each class's jobs
-    are done.
-    """
+    """Return the pairs of a checked spec; ``completion_limit`` is the time limit of each class [s]."""
     classes = facts.classes
     per_vm = slots_on_types(facts)
     shape = len(facts.vms), len(classes)
@@ -327,7 +325,7 @@ class SlotSizes:
 
 
 def slot_sizes(facts: CapacityFacts) -> SlotSizes:
-    """Return the sizes of a spec's slots; kept with it."""
+    """Return the sizes of a spec's slots, cached with it."""
     return kept(facts, "slot_sizes", lambda: _slot_sizes(facts))
 
 

@@ -60,7 +60,7 @@ def mix_plan_of(
 
 
 def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool, spare: tuple[Floats, Floats]) -> CapacityPlan:
-    """Return the plan at a solution; VMs that it lacks within a solver's tolerance are bought, the dearest way."""
+    """Return the plan of a solution; VMs missing within a solver's tolerance are from the most expensive offer."""
     if not relax:
         jobs, bought = np.rint(jobs), np.rint(bought)
         spare = _within_room(mix, bought, jobs, spare)

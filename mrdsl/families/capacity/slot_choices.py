@@ -160,7 +160,7 @@ class _Curve:
         return np.clip(needed, self.least[1], self.most[1])
 
     def range(self) -> tuple[float, float]:
-        """Return the fewest and the most map slots that keep the deadline, and of which more would be needless."""
+        """Return the fewest map slots that meet the deadline, and the most that are useful."""
         ends = []
         for reduces in (self.most[1], self.least[1]):
             time = self.left - (self.work[1] / reduces if self.work[1] else 0.0)
@@ -169,9 +169,7 @@ class _Curve:
         return ends[0], ends[1]
 
     def best(self, weights: Floats, low: Floats, high: Floats) -> Floats:
-        """Return the map slots between two numbers whose pair takes least of the resources so weighed,
-        (resources, n).
-        """
+        """Return the map slots in a range whose pair takes least of the weighted resources, (resources, n)."""
         maps, reduces = (np.maximum(weights.T @ part, np.finfo(float).tiny) for part in self.parts)
         a, b = self.work
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -287,9 +285,9 @@ def _fitting(small: Size, large: Size) -> int:
 
 
 def _whole_pairs(curve: _Curve, contents: bool) -> list[tuple[float, float]] | None:
-    """Efficient pairs of which no other takes as little of both resources; None if there are too many to look at.
+    """Return the efficient pairs: no other takes as little of both resources; None if there are too many to try.
 
-    For ``contents`` of VMs those of which no other fits in the place.
+    For ``contents`` of VMs, they are the pairs that no other pair can replace.
     """
     least = int(curve.least[0]), int(curve.least[1])
     found = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT)

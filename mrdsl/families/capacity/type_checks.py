@@ -46,7 +46,7 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 
 def check_rows(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield mistakes in the profiles and stages of classes on single types, as ``on TYPE`` has them."""
+    """Yield errors in the profiles and stages of classes in their blocks ``on TYPE``."""
     if not any_rows(facts.classes, "on"):
         return
     from mrdsl.families.capacity.pairs import described_on
@@ -219,7 +219,7 @@ def _said_on(node: JobClass, vm: VmType) -> bool:
 
 
 def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield classes that no type holds or serves in time, and quotas that are too small for the least jobs."""
+    """Yield classes that no type holds or serves on time, and quotas that are too small for the fewest jobs."""
     from mrdsl.families.capacity.instance import mix_of
 
     mix = mix_of(spec)

@@ -376,7 +376,7 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
 def promised_times(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:
     """Compute completion times of classes by their guaranteed estimate [s], of the slowest share; NaN without jobs.
 
-    A class with `guarantee = p95` takes at most the limit within which the plan's runs kept that.
+    A class with `guarantee = p95` takes at most the limit that the plan's runs met.
     """
     times = completion(spec.facts, shares_of(spec.facts, plan))
     for index, limit in shown_limits(spec, plan):

@@ -70,12 +70,12 @@ class Rows:
 
     @cached_property
     def promised(self) -> Work:
-        """A, B and C by the estimate that each class promises."""
+        """A, B and C by each class's guaranteed estimate."""
         return promised(self.estimates, words(self.facts.classes, "guarantee")[self.of_class])
 
     @cached_property
     def tasks(self) -> tuple[Floats, Floats]:
-        """Map and reduce tasks of one job that can run at once."""
+        """Concurrent map and reduce tasks of one job."""
         return tasks_at_once(self.jobs)
 
     @cached_property

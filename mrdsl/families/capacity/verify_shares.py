@@ -252,7 +252,7 @@ def promised(spec: Spec) -> tuple[Promised, ...]:
 
 
 def about_runs_alone(spec: Spec) -> NDArray[np.bool_]:
-    """Find the classes that promise about runs, and not by an estimate in addition."""
+    """Find the classes with service levels of runs and without a guaranteed estimate."""
     found = promised(spec)
     flags = np.zeros(len(spec.facts.classes), dtype=bool)
     if found:

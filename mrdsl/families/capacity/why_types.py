@@ -93,9 +93,7 @@ def runners_up(spec: Spec, task: Task, prices: Floats, classes: int | None = Non
 
 
 def _ways_on(task: Task, prices: Floats, vm: int) -> Ways:
-    """Return the cheapest way of one job of each class on one type; a part on spot, where it is one, may be of any
-    type.
-    """
+    """Return the cheapest way of one job of each class on one type; its part on spot may be of any type."""
     beside = task.market.spot[:, None] & (task.mix.spot_share < 1.0)[None, :]
     there = (task.market.vm_of_lane == vm)[:, None] | beside
     return cheapest(replace(task, mix=replace(task.mix, gamma=np.where(there, task.mix.gamma, np.inf))), prices)

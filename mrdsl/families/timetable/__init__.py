@@ -1,4 +1,4 @@
-"""Timetable: jobs that start at given times, and the cheapest machines that keep every deadline."""
+"""Timetable: jobs that start at given times, and the cheapest machines that meet every deadline."""
 
 from __future__ import annotations
 

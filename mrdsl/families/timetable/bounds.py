@@ -100,7 +100,7 @@ def _points(windows: Windows) -> Ints:
 
 
 def fewest_machines(night: Night) -> int:
-    """Return a proven lower bound on the machines of a constant cluster that keeps every deadline."""
+    """Return a proven lower bound on the machines of a constant cluster that meets every deadline."""
     each = night.machine.slots
     low, high = 0, 1
     while not fits(night, high * each):
@@ -126,9 +126,10 @@ def _work(job: Job) -> int:
 
 
 def least_cost(night: Night, fewest: int, most: float) -> float:
-    """Return a proven lower bound on the cost of a constant cluster of at least ``fewest`` machines; sizes above
-    ``most`` cost
-    more than a plan that is known."""
+    """Return a proven lower bound on the cost of a constant cluster of at least ``fewest`` machines.
+
+    Sizes above ``most`` cost more than a known plan.
+    """
     machine, begin = night.machine, night.first - night.machine.boot
     least = float("inf")
     shortest = min(run.ready + night.jobs[run.job].path(1 << 40) for run in night.runs)

@@ -121,7 +121,7 @@ class Night:
 
 
 def night_of(facts: TimetableFacts) -> Night:
-    """Return the night of a spec; kept with it."""
+    """Return the night of a spec, cached with it."""
     return kept(facts, "night", lambda: _night(facts))
 
 

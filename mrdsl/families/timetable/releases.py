@@ -21,8 +21,9 @@ class Calendar:
     first_day: int | None = None
 
     def seconds(self, written: Moment, after: float = -inf) -> float:
-        """Return the seconds of a time; a clock time without a date is the first one later than `after`, on day 0
-        without.
+        """Return the seconds of a time.
+
+        A clock time without a date is the first one later than `after`; without `after`, it is on day 0.
         """
         if not isinstance(written, str):
             return float(written)
@@ -38,7 +39,7 @@ class Calendar:
 
 
 def moments_of(facts: TimetableFacts) -> Iterator[tuple[JobClass | None, str, Moment]]:
-    """Yield every point in time that is written: its class or None, its item, its value."""
+    """Yield every point in time in a spec: its class or None, its item, its value."""
     for node in facts.classes:
         if node.runs.from_ is not None:
             yield node, "from", node.runs.from_

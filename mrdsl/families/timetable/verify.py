@@ -114,7 +114,7 @@ def _durations(node: JobClass) -> list[tuple[int, float, tuple[int, ...]]]:
 
 
 def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
-    """Yield runs that are missing, or whose window is not that of the spec or is not kept."""
+    """Yield runs that are missing, that violate their window, or whose window differs from the spec's."""
     if len(plan.runs) != len(runs):
         yield _wrong(f"the plan has {len(plan.runs)} runs, the spec {len(runs)}")
         return
@@ -141,9 +141,7 @@ def _tasks(
     tasks: Tasks,
     durations: Sequence[Sequence[tuple[int, float, tuple[int, ...]]]],
 ) -> Iterator[Diagnostic]:
-    """Yield tasks that are missing or too many, that start before others have ended, and runs that do not end with
-    theirs.
-    """
+    """Yield missing and extra tasks, tasks that start before their predecessors end, and runs with a wrong end."""
     offsets = np.cumsum([0, *(len(durations[run.job]) for run in runs)])
     if not _within(tasks, runs, durations):
         yield _wrong("the plan has tasks of runs or stages that the spec does not have")
@@ -253,7 +251,7 @@ def _slots(
 
 
 def _peak(lane: NDArray[np.int64], starts: Floats, ends: Floats, counts: NDArray[np.int64]) -> int:
-    """Return the most tasks at once in one lane; a task that starts as another ends does not meet it."""
+    """Return the most concurrent tasks in one lane; a task that starts as another ends is not concurrent with it."""
     times = np.concatenate([starts + SLACK / 2, ends - SLACK / 2])
     lanes, changes = np.concatenate([lane, lane]), np.concatenate([counts, -counts])
     order = np.lexsort((changes, times, lanes))

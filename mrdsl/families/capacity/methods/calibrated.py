@@ -125,15 +125,16 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0)
 
 
 def _rejecting(draft: Draft, refused: Sequence[Refused]) -> Draft:
-    """Return the draft of a search whose plans reject all jobs of classes that no cluster is shown to serve in time."""
+    """Return the draft of a search that rejects all jobs of classes that no simulated cluster serves on time."""
     told = (never_admitted(each, "jobs", f"class {want.name}") for want, each in refused)
     spec = without_jobs(draft.spec, {want.index for want, _ in refused})
     return replace(draft, spec=spec, state=None, diagnostics=(*draft.diagnostics, *told))
 
 
 def probe(draft: Draft, tries: int = 8, probings: int = 2) -> Draft:
-    """Return the fewest VMs of every promised class around the fitted plan; then P2 again, which may admit
-    other jobs.
+    """Return the fewest VMs of every class with a service level, around the fitted plan.
+
+    It then solves P2 again, which can admit other jobs.
     """
     if not isinstance(draft.state, tuple):
         return draft
@@ -194,9 +195,7 @@ def settle(draft: Draft, evaluations: int = 24, tasks: int = 50_000_000) -> Draf
 
 
 def _chosen(search: Search, placement: Placement, before: Placement) -> Placement:
-    """Return the placement, whose slots the coefficients follow of each class that is fitted or was moved from
-    ``before``.
-    """
+    """Return the placement with new coefficients of classes that are fitted or were moved from ``before``."""
     for want in search.wanted:
         cell = placement[want.index]
         if cell.jobs and (not before or want.index in search.fits or cell != before[want.index]):
@@ -246,7 +245,7 @@ def confirm(draft: Draft) -> Draft:
 
 
 def _by_a_formula(draft: Draft, search: Search, settling: Settling) -> Draft | None:
-    """Return the cheapest plan of an estimate that a full evaluation shows to keep the promises, if one is left."""
+    """Return the cheapest plan of an estimate that meets the service levels in a full evaluation, if one is left."""
     plans = [_plan_by(draft, search, word) for word in GUARANTEES]
     with suppress(OutOfTimeError):
         for plan in sorted(filter(None, plans), key=lambda each: each.total):
@@ -261,7 +260,7 @@ def _by_a_formula(draft: Draft, search: Search, settling: Settling) -> Draft | N
 
 
 def _plan_by(draft: Draft, search: Search, word: str) -> CapacityPlan | None:
-    """Return the plan by which every promised class keeps its deadline by one estimate; None if there is none."""
+    """Return the plan in which one estimate meets the deadlines with service levels; None if there is none."""
     words = {want.index: word for want in search.wanted if not want.beside}
     return planned(with_guarantees(search.spec, words), {}, {}, False, draft.limits)
 
@@ -285,22 +284,18 @@ def _with_undecided(draft: Draft, plan: CapacityPlan, settling: Settling | None)
 
 
 def _keeps_one(search: Search) -> bool:
-    """Return True if one look is kept for the plan that the search began at: one by the upper estimate, of several
-    looks.
-    """
+    """Return True if one of several looks is reserved for the initial plan, which is by the upper estimate."""
     return search.formula == "upper" and search.looks > 1
 
 
 def _is_dear(search: Search, plan: CapacityPlan) -> bool:
-    """Return True if a plan costs no less than the one that the search began at, which is planned by the upper
-    estimate.
-    """
+    """Return True if a plan costs no less than the initial plan by the upper estimate."""
     assert search.safe is not None
     return search.formula == "upper" and plan.total >= search.safe.total * (1.0 - ROUNDING)
 
 
 def _look_at_safe(search: Search) -> None:
-    """Run the plan that the search began at, if a look is kept for it and it was not run yet."""
+    """Run the initial plan if a look is reserved for it and it has not run yet."""
     if not _keeps_one(search) or search.shown is not None:
         return
     assert search.safe is not None
@@ -322,9 +317,7 @@ def _candidate(draft: Draft, search: Search, placement: Placement) -> CapacityPl
 
 
 def _is_safe(search: Search) -> bool:
-    """Return True if the plan that the search began at keeps its promises by bounds, and no run shows that it breaks
-    them.
-    """
+    """Return True if bounds show that the initial plan meets its service levels, and no run contradicts them."""
     assert search.safe is not None
     safe = search.safe
     kept = (by_estimate(search.spec, safe, p) for p in promises_of(search.spec) if safe.admitted[p.index] > 0.0)
@@ -361,7 +354,7 @@ def _evidence(name: str, level: float, limit: float, seed: int, verdict: Verdict
 
 
 def _grown(search: Search, placement: Placement, seen: Mapping[int, Times]) -> Placement:
-    """More slots for classes whose promises were not shown, by how late the shares aimed at were."""
+    """Return more slots for classes whose service levels were not shown, by the delay of their target shares."""
     for want in search.wanted:
         if want.index not in seen:
             continue

@@ -77,9 +77,7 @@ def improved(
 
 
 def _part(task: Task, jobs: Floats, pairs: Flags, used: NDArray[np.int64]) -> Mix:
-    """Return the mix on some pairs, with the bounds of the task; classes that stay on one type may run on
-    theirs alone.
-    """
+    """Return the mix on some pairs, with the bounds of the task; a class of one type can run only on its type."""
     mix, market = task.mix, task.market
     gamma = np.where(pairs, mix.gamma, np.inf)
     together = mix.together & (task.same_type and bool((pairs == mix.possible).all()))
@@ -173,9 +171,7 @@ class _Budget:
 
 
 def _first_lanes(task: Task) -> Iterator[NDArray[np.bool_]]:
-    """Yield those of which limits aside no other is better in all, then lanes whose VMs cost no more than some price,
-    the
-    highest first."""
+    """Yield the lanes that no other lane dominates without quotas, then lanes up to a price, the highest first."""
     best = ~dominated_without_limits(task.mix)
     if not best.all():
         yield best
@@ -211,8 +207,8 @@ def _neighbours(found: _Found) -> Iterator[NDArray[np.bool_]]:
 def _tried(task: Task, open_lanes: NDArray[np.bool_], budget: _Budget) -> _Found | None:
     """Return the plan on some lanes, or None.
 
-    There is none if a class cannot run on them, if they have too few VMs, or if the cost is low enough. A set that
-    takes more steps than are left ends the search.
+    There is none if a class cannot run on them, if they have too few VMs, or if the budget is spent. A set that takes
+    more steps than are left ends the search.
     """
     if budget.spent:
         return None

@@ -220,9 +220,10 @@ def _mixed_on_one_type(task: Task, prices: Floats, at: Places, found: Ways) -> N
 
 
 def _two_lanes(task: Task, prices: Floats, at: Places, firm: Places, spot: Places) -> tuple[Floats, Floats]:
-    """Return the cost of one job of each class with its part in a spot lane, infinite where it cannot run in both; and
-    that
-    part of its jobs."""
+    """Return the cost of one job of each class with its part in a spot lane, and that part of its jobs.
+
+    The cost is infinite if the class cannot run in both lanes.
+    """
     mix, share = task.mix, task.mix.spot_share[at]
     possible = mix.possible[firm, at] & mix.possible[spot, at]
     wide = np.where(possible, mix.gamma[firm, at], 1.0)

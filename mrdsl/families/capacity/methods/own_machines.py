@@ -310,9 +310,7 @@ def _numbers(task: Task, lane: int, index: int) -> list[float]:
 
 
 def _beside(task: Task, lane: int, spot: Places, index: int, count: float) -> list[tuple[int, float]]:
-    """Return the lane itself, and each of the ``spot`` lanes with the most jobs of a firm lane that may be there
-    instead.
-    """
+    """Return the lane itself, and each of the ``spot`` lanes with the most jobs that can move there."""
     mix, market = task.mix, task.market
     share, wide = float(mix.spot_share[index]), float(mix.gamma[lane, index])
     found = [(lane, 0.0)]

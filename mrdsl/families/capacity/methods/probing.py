@@ -179,7 +179,7 @@ def _refit(search: Search, placement: Placement) -> None:
 
 
 def _near(search: Search, before: Placement, after: Placement) -> Placement:
-    """Return the cells of a plan, those of promised classes within reach of the ones before."""
+    """Return the cells of a plan; those of classes with service levels stay within reach of the previous ones."""
     cells = list(after)
     for want in search.wanted:
         was, now = before[want.index], after[want.index]

@@ -255,8 +255,9 @@ class _Answers:
 
 
 def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
-    """Return the optimum of the relaxation, to a relative ``gap``; how near it is ``until`` then, on the monotonic
-    clock.
+    """Return the optimum of the relaxation to a relative ``gap``, or the best result at ``until``.
+
+    ``until`` is a time on the monotonic clock [s].
     """
     simple = closed_form(task)
     if simple is not None:

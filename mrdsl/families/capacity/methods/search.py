@@ -76,7 +76,7 @@ class Wanted:
         return Cell(cell.jobs, slots[0], slots[1])
 
     def full(self, jobs: int) -> Cell:
-        """Return a slot for every task that can run at once."""
+        """Return a slot for every concurrent task."""
         return Cell(jobs, self.most[0] * jobs, self.most[1] * jobs)
 
 
@@ -123,7 +123,7 @@ class Search:
 
     @property
     def confidence_each(self) -> float:
-        """The confidence of one promise at one look, so that all of them at all looks have the search's."""
+        """Confidence of one service level at one look, so that all of them at all looks have the search's."""
         return confidence_of_each(self.confidence, self.looks * sum(len(each.promises) for each in self.wanted))
 
     def placement(self, plan: CapacityPlan) -> Placement:
@@ -182,9 +182,7 @@ class Search:
         self.points.setdefault(want.index, []).append(Point(cell, seen))
 
     def rebuilt(self, plan: CapacityPlan, placement: Placement) -> CapacityPlan:
-        """Return the plan of coefficients as one of the spec, with the slots of each class whole, which its
-        jobs share.
-        """
+        """Return the plan of coefficients as a plan of the spec, with whole slots of each class."""
         slots = np.array([ceiling(plan.map_slots), ceiling(plan.reduce_slots)])
         for index in self.fits:
             slots[:, index] = placement[index].map, placement[index].reduce
@@ -256,7 +254,7 @@ def most_runs_of(wanted: Sequence[Wanted], runs: int) -> int:
 
 
 def runs_to_show(want: Wanted, level: float, confidence: float) -> int:
-    """Return the fewest runs that can show a share: were all jobs independent, and in time."""
+    """Return the fewest runs that can show a share, if all jobs are independent and on time."""
     return ceil(jobs_to_show(level, confidence) / want.jobs)
 
 

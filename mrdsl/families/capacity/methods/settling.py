@@ -48,9 +48,7 @@ class Settling:
     undecided: tuple[Placement, Verdict] | None = None
 
     def settled(self, placement: Placement) -> Placement:
-        """Return the cheapest placement that is accepted around this one; the one it was given if the runs
-        accept none.
-        """
+        """Return the cheapest accepted placement around this one, or this one if the runs accept none."""
         with suppress(OutOfTimeError):
             if self.vms(placement) == inf:
                 return placement
@@ -90,7 +88,7 @@ class Settling:
         )
 
     def decide(self, placement: Placement) -> Outcome:
-        """Run a placement until every promise is kept or one is broken, or no run is left."""
+        """Run a placement until every service level is met, one is missed, or no run is left."""
         if placement not in self.known:
             outcomes = set()
             for want in self._present(placement):
@@ -102,7 +100,7 @@ class Settling:
         return self.known[placement]
 
     def filled(self, placement: Placement) -> Placement:
-        """Give slots that are paid for and unused to classes with promises, the latest one first."""
+        """Give paid but unused slots to classes with service levels, the latest one first."""
         vms = self.vms(placement)
         if vms == inf:
             return placement
@@ -147,9 +145,7 @@ class Settling:
             runs *= 2
 
     def _needed(self, want: Wanted, times: object, runs: int) -> Iterator[int]:
-        """Yield runs with which a full evaluation shows each promise nine times in ten, if jobs are as late as
-        these.
-        """
+        """Yield the runs of a full evaluation that shows each service level nine times in ten, for these times."""
         from scipy.special import ndtri
 
         errors = float(ndtri(self.search.confidence_each)) + POWER

@@ -54,9 +54,10 @@ from mrdsl.spec.spec import Spec
 
 
 def build_lanes(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
-    """P2 over pairs of classes and lanes; jobs and VMs whole, and classes kept together, unless ``relax``.
+    """Build P2 over pairs of classes and lanes.
 
-    ``packing`` as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
+    Jobs and VMs are whole, and classes stay on one type if required, unless ``relax``. ``packing`` is as in
+    :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
     """
     refuse_completion(spec, "P2")
     mix = solved_mix(spec)
@@ -303,9 +304,9 @@ class Part:
 
 
 def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
-    """P2: minimise (5) subject to (24) to (28), with r, d and h whole unless ``relax``.
+    """Build P2: minimize (5) subject to (24) to (28), with r, d and h whole unless ``relax``.
 
-    ``packing`` as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
+    ``packing`` is as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
     """
     spec = as_solved(spec, relax)
     if not is_plain(spec.facts):

@@ -157,7 +157,7 @@ def _others(
 def _rows(
     classes: Iterable[int], slots: tuple[Floats, Floats], per_vm: tuple[Floats, Floats], jobs: Sequence[Any]
 ) -> Iterator[Row]:
-    """Yield the slots that jobs may have; a job that no slots keep in time has none to pack."""
+    """Yield the slots that jobs may have; a job has none to pack if no slots meet its time limit."""
     for reduces in (False, True):
         columns = zip(classes, slots[reduces].tolist(), per_vm[reduces].tolist(), jobs, strict=True)
         yield from (

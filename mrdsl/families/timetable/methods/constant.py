@@ -1,4 +1,4 @@
-"""A constant cluster: the fewest machines that keep every deadline, size and end weighed together, with a bound."""
+"""A constant cluster: the fewest machines that meet every deadline, size and end weighed together, with a bound."""
 
 from __future__ import annotations
 
@@ -64,9 +64,7 @@ def constant(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
 
 
 def _smallest(draft: Draft, night: Night, fewest: int, repairs: int) -> tuple[int, list[Placed]] | None:
-    """Return the smallest size from the fewest on for which all runs are in time, and the runs; None if there
-    is none.
-    """
+    """Return the smallest size from ``fewest`` on with all runs on time, and the runs; None if there is none."""
     each, most = night.machine.slots, night.machine.available
     low, step = fewest - 1, max(1, fewest // 200)
     high, found = fewest, None
