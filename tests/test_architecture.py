@@ -95,6 +95,16 @@ def test_the_page_shows_the_floors_that_the_linter_holds() -> None:
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} <= floor_of.keys()
 
 
+def test_the_walk_names_functions_that_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^\|[^|]+\| `([\w/]+\.py)` \| `(\w+)` \|$", page, re.MULTILINE)
+    assert len(steps) > 10
+    for path, function in steps:
+        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert function in names, f"{path} has no function {function}"
+
+
 def test_every_module_says_what_belongs_there() -> None:
     silent = [
         name for name, path in _modules().items() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
