@@ -1,0 +1,94 @@
+"""A defect that is planted in what builds timetables is found by what checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+import mrdsl
+from mrdsl.families.timetable.methods import constant
+from mrdsl.families.timetable.night import Job, Machine, Night, Run
+
+TEXT = """problem timetable "night"
+billing { period = 7 min, minimum = 10 min }
+vm m { on_demand { price = 1 USD/min }, fee = 0.5 USD/min, boot = 3 min, masters = 1 }
+class a {
+  map { tasks = 6, avg = 2 min, max = 3 min }
+  shuffle { first_max = 1 min, avg = 1 min, max = 2 min }
+  reduce { tasks = 2, avg = 3 min, max = 4 min }
+  slots { map = 2, reduce = 2 }
+  startup = 1 min
+  runs { from = 0 min, every = 4 min, times = 3 }
+  deadline = 12 min
+}
+class b {
+  stage s { tasks = 3, avg = 4 min, max = 5 min }, stage t { tasks = 1, avg = 2 min, max = 3 min, after = [s] }
+  slots { task = 2 }
+  runs { at = [2 min, 9 min] }
+  deadline = 15 min
+}
+minimize cost
+"""
+
+
+def refused() -> bool:
+    return "broken-plan" in {each.code for each in mrdsl.solve(mrdsl.loads(TEXT)).diagnostics}
+
+
+def runs(change: Callable[[Run], Run]) -> Callable[[Night], Night]:
+    return lambda night: replace(night, runs=tuple(map(change, night.runs)))
+
+
+def jobs(change: Callable[[Job], Job]) -> Callable[[Night], Night]:
+    return lambda night: replace(night, jobs=tuple(map(change, night.jobs)))
+
+
+def machine(change: Callable[[Machine], Machine]) -> Callable[[Night], Night]:
+    return lambda night: replace(night, machine=change(night.machine))
+
+
+def stages(job: Job, **factors: float) -> Job:
+    return replace(
+        job,
+        stages=tuple(
+            replace(
+                each,
+                ticks=int(each.ticks * factors.get("ticks", 1)),
+                tasks=max(1, int(each.tasks * factors.get("tasks", 1))),
+            )
+            for each in job.stages
+        ),
+    )
+
+
+DEFECTS = {
+    "shorter tasks": jobs(lambda job: stages(job, ticks=0.5)),
+    "fewer tasks": jobs(lambda job: stages(job, tasks=0.5)),
+    "stages at once": jobs(lambda job: replace(job, stages=tuple(replace(each, after=()) for each in job.stages))),
+    "later deadlines": runs(lambda run: replace(run, due=run.due + (run.due - run.release))),
+    "no time to start": lambda night: replace(
+        night, runs=tuple(replace(run, ready=run.release) for run in night.runs), startups=(0,) * len(night.jobs)
+    ),
+    "earlier releases": runs(lambda run: replace(run, release=run.release // 2, ready=run.ready // 2)),
+    "a run less": lambda night: replace(night, runs=night.runs[:-1]),
+    "more slots": machine(lambda one: replace(one, slots=2 * one.slots)),
+    "half the price": machine(lambda one: replace(one, price=one.price / 2)),
+    "no boot": machine(lambda one: replace(one, boot=0)),
+    "billed by less": machine(lambda one: replace(one, period=1, minimum=1)),
+    "no masters": machine(lambda one: replace(one, masters=0)),
+}
+
+
+def test_without_a_defect_plans_are_right() -> None:
+    result = mrdsl.solve(mrdsl.loads(TEXT))
+    assert result.plan is not None
+    assert not refused()
+
+
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_defects_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    genuine = constant.night_of
+    monkeypatch.setattr(constant, "night_of", lambda facts: DEFECTS[defect](genuine(facts)))
+    assert refused()
