@@ -50,7 +50,7 @@ def told_of_soft_deadlines(
         f"by the upper estimate jobs of class {node.name} take {show(float(upper[index]), 'time')}, "
         f"beyond their deadline{more}: without `guarantee` the average meets it",
         node.span_of("deadline"),
-        f"`guarantee = upper` {said}; `guarantee = average` says that the average is meant",
+        f"`guarantee = upper` {said}; write `guarantee = average` to accept it",
     )
 
 

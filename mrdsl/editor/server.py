@@ -303,7 +303,7 @@ def serve(source: BinaryIO, answers: BinaryIO) -> None:
     def understood(body: bytes) -> None:
         message = json.loads(body, object_hook=made.protocol.structure_message)
         if isinstance(message, dict):
-            raise ValueError("it does not say that it is JSON-RPC 2.0")
+            raise ValueError("it has no `jsonrpc` 2.0")
         document = getattr(getattr(message, "params", None), "text_document", None)
         if document is not None:
             to_fs_path(document.uri)  # the library stumbles over what is no URI only when it has taken it

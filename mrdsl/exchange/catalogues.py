@@ -146,7 +146,7 @@ def _places(raw: RawTable) -> dict[str, int]:
         heads = ", ".join(NEEDED)
         raise FormatError(
             f"it has no column `{lacking[0]}`",
-            f'its first line names {heads}; for a table of your own write `vms from "types.csv"`',
+            f'its first line names {heads}; for your own table write `vms from "types.csv"`',
             raw.line(-1),
         )
     return places
@@ -158,7 +158,7 @@ def _check_names(names: Sequence[str], raw: RawTable, column: int, report: Mista
         if not name:
             report.add(error("empty-cell", "this type has no name", raw.cell_span(row, column), "name it"))
         elif name in first:
-            message = f"`{name}` stands in two rows, {raw.line(first[name])} and {raw.line(row)}"
+            message = f"`{name}` is defined twice, in rows {raw.line(first[name])} and {raw.line(row)}"
             report.add(error("duplicate", message, raw.cell_span(row, column), "keep one of them"))
         first.setdefault(name, row)
 
@@ -201,7 +201,7 @@ def _spot(
         match = _BAND.fullmatch(band)
         share = float(match[1]) / 100.0 if match is not None and match[1] else None
         if match is None or (share is not None and share >= 1.0):
-            message = f"`{band}` is no band of interruptions a month"
+            message = f"`{band}` is not a band of monthly interruptions"
             hint = "write `<5%`, `5-10%`, `10-15%`, `15-20%` or `>20%`, or leave it empty: it is then not sold on spot"
             report.add(error("wrong-value", message, raw.cell_span(row, places[BAND]), hint))
             continue

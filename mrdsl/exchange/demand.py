@@ -164,6 +164,6 @@ def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64]
                 "out-of-range",
                 f"the demand of `{name}` is {values[row]:g} here, below 0{tail}",
                 raw.cell_span(row, column),
-                "write 0 where nothing is expected",
+                "write 0 for no demand",
             )
         )

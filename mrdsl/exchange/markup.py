@@ -24,7 +24,7 @@ def parsed(text: str) -> ET.Element:
     try:
         return ET.fromstring(text)
     except ET.ParseError as problem:
-        raise FormatError(f"it is no XML: {problem}") from None
+        raise FormatError(f"it is not XML: {problem}") from None
 
 
 def written(root: ET.Element, comments: tuple[str, ...] = ()) -> str:
@@ -115,7 +115,7 @@ def read_spark_settings(text: str) -> dict[str, str]:
             continue
         pair = PAIR.fullmatch(told)
         if pair is None:
-            raise FormatError(f"`{told[:60]}` is no setting of Spark", "write `spark.executor.cores 4`", number)
+            raise FormatError(f"`{told[:60]}` is not a Spark setting", "write `spark.executor.cores 4`", number)
         found[pair["name"]] = pair["value"]
     if not found:
         raise FormatError("it has no setting", "write `spark.executor.cores 4`")

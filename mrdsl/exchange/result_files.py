@@ -48,7 +48,7 @@ def gantt_chart(result: Result, path: Path) -> bytes:
     """Return the plan's bars over time, drawn as the name of the file ends."""
     bars = result.plan.bars() if result.plan is not None else ()
     if not bars:
-        raise NothingToWriteError("no Gantt chart", "nothing to draw over time")
+        raise NothingToWriteError("no Gantt chart", "the plan has no times to draw")
     return chart_bytes(path, GanttChart(result.title, bars))
 
 

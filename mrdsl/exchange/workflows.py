@@ -92,7 +92,7 @@ def _parsed(path: str) -> _Graph:
     except UnexpectedInput as problem:
         shown = "" if isinstance(problem, UnexpectedCharacters) else f" at {str(getattr(problem, 'token', ''))!r}"
         raise FormatError(
-            f"it is no DOT: line {problem.line}, column {problem.column}{shown}",
+            f"it is not DOT: line {problem.line}, column {problem.column}{shown}",
             "write digraph NAME { a [duration=60]; a -> b }",
         ) from None
     graph = _Graph()
@@ -238,7 +238,7 @@ def _numbers(tasks: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     for number, task in enumerate(tasks):
         name = _name(task)
         if name in numbers:
-            raise FormatError(f"task {name} stands in it twice")
+            raise FormatError(f"task {name} is defined twice")
         numbers[name] = number
     return numbers
 
@@ -257,7 +257,7 @@ def _runtimes(tasks: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 def _known(names: Any, numbers: Mapping[str, int], task: Mapping[str, Any]) -> Iterator[int]:
     if names is not None and not isinstance(names, list):
-        raise FormatError(f"task {_name(task)} has `{names}` where a list of tasks is wanted", _WANTED)
+        raise FormatError(f"task {_name(task)} has `{names}` instead of a list of tasks", _WANTED)
     for name in names or ():
         if not isinstance(name, str) or name not in numbers:
             raise FormatError(f"task {_name(task)} is tied to {name}, which is not in it")

@@ -150,7 +150,7 @@ def _constraint_mistake(constraint: Any, quantities: Mapping[str, QuantityKind],
     if not isinstance(constraint, Constraint) or constraint.comparison not in COMPARISONS:
         return Mistake(
             "wrong-statement",
-            f"{described(constraint)} is no comparison of quantities",
+            f"{described(constraint)} is not a comparison of quantities",
             "give Constraint(left, comparison, right) with one of " + ", ".join(COMPARISONS),
         )
     return expression_mistake(constraint.left, quantities, family) or (

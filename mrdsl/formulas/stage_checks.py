@@ -219,7 +219,7 @@ def _cycle(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
     first, last = cycle[0], cycle[-1]
     if first is last:
         said = f"stage {first.name} of class {owner} comes after itself"
-        hint = f"take {first.name} out of its own `after`"
+        hint = f"take {first.name} out of `after`"
     else:
         said = f"the stages of class {owner} wait for each other: {chained([s.name for s in (*cycle, first)])}"
         hint = (

@@ -134,7 +134,9 @@ def _written(word: str, source: str, braces: str) -> tree.Block:
     if mistakes:
         raise MrdslError([replace(each, span=None, path="braces") for each in mistakes])
     if len(document.statements) != 1:
-        unexpected = error("unexpected-brace", "they close a brace that they do not open", None, "give what is inside")
+        unexpected = error(
+            "unexpected-brace", "they close a brace that they do not open", None, "write only the contents"
+        )
         raise MrdslError([replace(unexpected, path="braces")])
     (block,) = document.statements
     assert isinstance(block, tree.Block)

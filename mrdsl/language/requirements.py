@@ -60,7 +60,7 @@ def _check_header(block: tree.Block, scope: Scope) -> None:
         scope.report.add(
             error(
                 "unexpected-name" if extra else "wrong-statement",
-                f"`{WORD}` has no name" if extra else f"`{WORD}` says nothing",
+                f"`{WORD}` has no name" if extra else f"`{WORD}` has no effect",
                 scope.span(extra[0] if extra else block.words[0]),
                 f"write `{WORD} {{ peak <= 2 }}`",
             )

@@ -86,7 +86,7 @@ class Importer:
                     "too-many-imports",
                     f"this import goes beyond {budgets.IMPORTS} files, or {budgets.IMPORT_DEPTH} inside one another",
                     words[1],
-                    "put what is shared into fewer files",
+                    "put the shared parts into fewer files",
                 )
         except MistakeError as mistake:
             self.report.add(mistake.diagnostic)

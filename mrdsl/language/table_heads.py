@@ -189,7 +189,7 @@ def _in_unit(written: str, unit: str, kind: units.Kind, span: Span, context: Blo
         raise MistakeError(
             error(
                 "unknown-unit",
-                f"`{unit}` is no unit",
+                f"`{unit}` is not a unit",
                 span,
                 f"write `{written} [{kind.shown_in(context.scope.report.currency) or '%'}]`",
             )

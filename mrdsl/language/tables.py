@@ -68,7 +68,7 @@ def resolve_table(
                 "missing-column",
                 f"the table has no column {shown_paths}",
                 raw.header_span(),
-                f"add the column, or write `{lacking[0]}` once for all rows in the braces behind the table's name",
+                f"add the column, or write `{lacking[0]}` once for all rows in the braces after the table's name",
             )
         )
     if len(report.found) > before:

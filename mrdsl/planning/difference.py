@@ -140,7 +140,7 @@ def _not_operated(result: Result, why: str) -> Any:
     message = f"`diff` does not apply to {kind_words(result.problem)} plan: it has no settings to change" + (
         f": {why}" if why else ""
     )
-    return error("not-operated", message, None, "use `mrdsl compare` to see where two plans differ")
+    return error("not-operated", message, None, "use `mrdsl compare` to list the differences of two plans")
 
 
 def _ordered(before: Sequence[Setting], after: Sequence[Setting]) -> list[Change]:

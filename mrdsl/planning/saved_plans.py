@@ -146,15 +146,15 @@ def _plan(spec: Spec, document: Mapping[str, Any], decoder: Decoder) -> Plan | N
     kinds = {kind.__name__: kind for kind in (family.plans() if family.plans is not None else ())}
     said = _object(state, "state").get(IS)
     if not isinstance(said, str) or said not in kinds:
-        hint = "one of " + ", ".join(kinds) if kinds else f"`{spec.problem}` does not say of what class its plans are"
-        raise MalformedError(f"state.{IS}", "is no class of plans of the family", hint)
+        hint = "one of " + ", ".join(kinds) if kinds else f"`{spec.problem}` does not name the class of its plans"
+        raise MalformedError(f"state.{IS}", "is not a class of plans of the family", hint)
     plan: Plan = decoder.instance(kinds[said], state, "state")
     return plan
 
 
 def _diagnostics(documents: Any, decoder: Decoder) -> tuple[Diagnostic, ...]:
     if not isinstance(documents, list):
-        raise MalformedError("diagnostics", "is no list")
+        raise MalformedError("diagnostics", "is not a list")
     return tuple(
         _diagnostic(_object(one, f"diagnostics[{i}]"), f"diagnostics[{i}]", decoder) for i, one in enumerate(documents)
     )
@@ -166,7 +166,7 @@ def _diagnostic(document: Mapping[str, Any], path: str, decoder: Decoder) -> Dia
 
     related = document.get("related", [])
     if not isinstance(related, list):
-        raise MalformedError(f"{path}.related", "is no list")
+        raise MalformedError(f"{path}.related", "is not a list")
     places = [(_object(one, f"{path}.related[{i}]"), f"{path}.related[{i}]") for i, one in enumerate(related)]
     return Diagnostic(
         code=of(str, "code"),

@@ -180,13 +180,15 @@ def _price(text: str) -> Price:
 def _check(longest: str, sort: str, classes: int | None) -> None:
     wrong = []
     if longest not in (MAX, P95):
-        wrong.append(error("wrong-option", f"`{longest}` is no way to take a maximum", None, f"write {MAX} or {P95}"))
-    if sort not in SORT_COUNTS_AS:
         wrong.append(
-            error("wrong-option", f"`{sort}` is no phase that sorting counts as", None, "write reduce or shuffle")
+            error("wrong-option", f"`{longest}` is not a way to take a maximum", None, f"write {MAX} or {P95}")
         )
+    if sort not in SORT_COUNTS_AS:
+        wrong.append(error("wrong-option", f"`{sort}` is not a phase for sorting", None, "write reduce or shuffle"))
     if classes is not None and not 1 <= classes <= 1000:
-        wrong.append(error("wrong-option", f"{classes} is no number of classes", None, "ask for 1 to 1,000"))
+        wrong.append(
+            error("wrong-option", f"`--classes` must be between 1 and 1,000, got {classes}", None, "ask for 1 to 1,000")
+        )
     if wrong:
         raise MrdslError(wrong)
 

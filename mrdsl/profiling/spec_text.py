@@ -35,10 +35,10 @@ def parse_price(text: str) -> Price:
     match = _PRICE.match(text)
     money, time = (UNITS.get(match[2]), UNITS.get(match[3])) if match else (None, None)
     if match is None or money is None or time is None or money.dimension != MONEY or time.dimension != TIME:
-        raise ValueError(f"`{text}` is no price of a VM")
+        raise ValueError(f"`{text}` is not a price of a VM")
     amount = float(match[1])
     if not amount > 0.0:
-        raise ValueError(f"`{text}` is no price of a VM: it must be above 0")
+        raise ValueError(f"`{text}` is not a price of a VM: it must be above 0")
     per_hour = scaled(scaled(amount, money.factor), HOUR / time.factor)
     return Price(f"{match[1]} {match[2]}/{match[3]}", per_hour, money.currency)
 

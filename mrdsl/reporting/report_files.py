@@ -62,7 +62,7 @@ def write_chart(path: Path, chart: Chart, *, force: bool = False) -> None:
 def _form(path: Path) -> Callable[[Chart], bytes]:
     form = FORMS[".svg"] if path == STANDARD_OUTPUT else FORMS.get(path.suffix.lower())
     if form is None:
-        message = f"`{path.name}` does not say what kind of picture to write"
+        message = f"`{path.name}` has no extension of a picture"
         raise MrdslError([error("wrong-option", message, None, f"end it in {', '.join(FORMS)}")])
     return form
 
@@ -99,7 +99,7 @@ def check_ending(path: Path, others: str = "") -> None:
 
         require()
     elif ending not in TEXTS and path != STANDARD_OUTPUT:
-        message = f"`{path.name}` does not say what kind of report to write"
+        message = f"`{path.name}` has no extension of a report"
         raise MrdslError([error("wrong-option", message, None, f"end it in .html or .md{others}")])
 
 

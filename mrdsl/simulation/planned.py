@@ -267,7 +267,7 @@ def check_burst(nodes: Iterable[Any], what_if: WhatIf, place: Span | None) -> It
         return
     yield error(
         "wrong-option",
-        "--burst means nothing here: so many jobs come with each arrival, and no class has arrivals, only users who "
+        "`--burst` has no effect: it sets the jobs of each arrival, and no class has arrivals: its users "
         "each submit a job and wait for its end",
         place,
         'leave out --burst; or write arrivals = 3/h in a class, or submissions = "times.txt"',
@@ -325,8 +325,7 @@ def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Setti
         if node.coefficients is not None:
             yield warning(
                 "not-simulated",
-                f"class {node.name} is given by coefficients, which do not say what tasks its jobs have: "
-                "it is not simulated",
+                f"class {node.name} is given by coefficients, without tasks: it is not simulated",
                 node.span,
                 "write its profile (map, shuffle, reduce) or its stages to see it run",
             )
@@ -338,5 +337,5 @@ def asked_for(settings: Settings) -> Iterator[Diagnostic]:
     said = settings.what_if.said()
     if said:
         shown = ", ".join(f"{key} = {value}" for key, value in said.items())
-        message = f"simulated with {shown}, which the spec does not say: what the command asked for"
+        message = f"simulated with {shown}, from an option of the command and not from the spec"
         yield note("what-if", message)

@@ -121,9 +121,9 @@ def told_of(verdict: Verdict | None, whose: str, place: Span | None, words: Word
             "promise less, or leave more room: a safer guarantee, more slots or VMs, more delay",
         )
         return
-    hint = "what was seen lies too near to what is promised to say how many runs would tell; try ten times as many"
+    hint = "the observed value is too close to the limit to predict the number of runs; try ten times as many"
     if verdict.enough is not None:
-        hint = f"write --runs {verdict.enough}, which decide it where they show what these did"
+        hint = f"write --runs {verdict.enough}, which is enough if they show the same"
     yield warning(
         "promise-undecided",
         f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: whether that is kept is open, {how}",

@@ -36,7 +36,7 @@ def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             if node.submissions is not None and node.arrivals is not None:
                 yield error(
                     "duplicate",
-                    f"class {node.name} says twice when its jobs arrive: `arrivals` and `submissions`",
+                    f"class {node.name} has two kinds of arrivals: `arrivals` and `submissions`",
                     node.span_of("submissions"),
                     "keep one of them",
                 )
@@ -67,7 +67,7 @@ def _check(source: Source, unit: float, zero: bool, span: Span | None) -> Iterat
     except (OSError, ValueError) as problem:
         yield error(
             "wrong-recording",
-            f"`{source.written}` is no list of {'arrivals' if zero else 'task times'}: {problem}",
+            f"`{source.written}` is not a list of {'arrivals' if zero else 'task times'}: {problem}",
             source.span or span,
             "write one positive number a line, such as 23.5" + ("" if zero else "; unit says what 1 stands for"),
         )
@@ -99,5 +99,5 @@ def _positive(text: str, number: int) -> float:
     except ValueError:
         value = 0.0
     if not 0.0 < value < float("inf"):
-        raise ValueError(f"line {number} is no positive number: `{text[:40]}`")
+        raise ValueError(f"line {number} is not a positive number: `{text[:40]}`")
     return value

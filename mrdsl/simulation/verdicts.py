@@ -47,7 +47,7 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
     """
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
-        raise ValueError("nothing was observed")
+        raise ValueError("there are no observations")
     values = np.concatenate(seen)
     means = np.array([run.mean() for run in seen]) if len(seen) > 1 else _batch_means(seen[0])
     return Summary(
@@ -78,7 +78,7 @@ def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[
     """
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
-        raise ValueError("nothing was observed")
+        raise ValueError("there are no observations")
     good = [(run <= limit * (1.0 + ROUNDING)).astype(np.float64) for run in seen]
     count = sum(len(run) for run in seen)
     ended = [run[np.isfinite(run)] for run in seen]
@@ -184,7 +184,7 @@ def judge_counts(
     good, sizes = good[sizes > 0.0], sizes[sizes > 0.0]
     total = float(sizes.sum())
     if not total:
-        raise ValueError("nothing was observed")
+        raise ValueError("there are no observations")
     share, units = float(good.sum()) / total, len(sizes)
     variance = share * (1.0 - share)
     if units > 1 and variance > 0.0:
@@ -216,7 +216,7 @@ def judge_mean(runs: Sequence[Sequence[float]], limit: float, confidence: float 
     _check(0.5, confidence)
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
-        raise ValueError("nothing was observed")
+        raise ValueError("there are no observations")
     values = np.concatenate(seen)
     jobs, count = len(values), len(seen)
     if not np.isfinite(values).all():
@@ -326,6 +326,6 @@ def _within_reach(runs: float) -> int | None:
 
 def _check(level: float, confidence: float) -> None:
     if not 0.0 <= level <= 1.0:
-        raise ValueError(f"a share of {level} is none")
+        raise ValueError(f"the level must be between 0 and 1, got {level}")
     if not 0.5 < confidence < 1.0:
-        raise ValueError(f"a confidence of {confidence} is none: it lies between 0.5 and 1")
+        raise ValueError(f"the confidence must be between 0.5 and 1, got {confidence}")

@@ -140,7 +140,7 @@ def _bounds(variable: Any) -> tuple[float | None, float | None]:
         bounds: tuple[float | None, float | None] = variable.bounds
     except ValueError:
         message = f"the model's variable `{variable.name}` would have to be infinite: no plan satisfies the spec"
-        hint = "`mrdsl check` tells which of its promises no plan keeps"
+        hint = "run `mrdsl check` for the constraints that no plan meets"
         raise MrdslError([error("number-too-large", message, None, hint)]) from None
     return bounds
 
@@ -275,9 +275,9 @@ def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) ->
             [
                 error(
                     "unreadable-names",
-                    f"{path} is no names.json of a linear model",
+                    f"{path} is not the names.json of a linear model",
                     place,
-                    "give the one that mrdsl compile wrote beside the model, or compile and solve again",
+                    "give the one that mrdsl compile wrote next to the model, or compile and solve again",
                 )
             ]
         ) from None

@@ -279,7 +279,7 @@ def answer_in(model: Any, solver: str) -> Answer:
     Raises MrdslError ``no-plan`` if no variable has a value.
     """
     if all(variable.value is None for variable in variables_of(model)):
-        message = "no variable of the model has a value: nothing has solved it"
+        message = "no variable of the model has a value: solve the model first"
         hint = "solve it first, such as by `pyomo.environ.SolverFactory('appsi_highs').solve(compiled.model)`"
         raise MrdslError([error("no-plan", message, None, hint)])
     outside = fixed_outside(model)

@@ -270,7 +270,7 @@ class _Reader:
 
     def _table(self, where: str, made: type, data: Any) -> Any:
         if not isinstance(data, Mapping):
-            self.wrong(where, f"{where} is no table", f"write [{where}]")
+            self.wrong(where, f"{where} is not a table", f"write [{where}]")
             return None
         declared = fields(made)
         self._unknown(data, tuple(f.name for f in declared), where + ".")
@@ -283,7 +283,7 @@ class _Reader:
 
     def _distrust(self, value: Any) -> tuple[Distrust, ...]:
         if not isinstance(value, list):
-            self.wrong("distrust", "distrust is no list of tables", "write [[distrust]]")
+            self.wrong("distrust", "distrust is not a list of tables", "write [[distrust]]")
             return ()
         entries = tuple(self._table("distrust", Distrust, item) for item in value)
         for each in entries:
@@ -294,7 +294,7 @@ class _Reader:
             except (re.error, TypeError):
                 self.wrong("versions", f"distrust.versions is {each.versions!r}", "write a regular expression")
             if not isinstance(each.options, Mapping):
-                self.wrong("options", "distrust.options is no table", 'write options = { name = "value" }')
+                self.wrong("options", "distrust.options is not a table", 'write options = { name = "value" }')
             for kind in each.kinds:
                 if kind not in KINDS_OF_MODEL:
                     self.wrong("kinds", f"distrust.kinds holds {kind!r}", "known: " + ", ".join(KINDS_OF_MODEL))
@@ -320,6 +320,6 @@ class _Reader:
         if command is not None and command.writes not in FORMATS:
             self.wrong("writes", f"writes is {command.writes!r}", "known: " + ", ".join(FORMATS))
         if not values.get("solves"):
-            self.wrong("solves", "solves is missing", 'write, say, solves = ["LP", "MILP"]')
+            self.wrong("solves", "solves is missing", 'for example: solves = ["LP", "MILP"]')
         if not values.get("install"):
             self.wrong("install", "install is missing", 'write install = "pip install …"')

@@ -57,7 +57,13 @@ def look_in(folder: Path | str) -> None:
     path = Path(folder).absolute()
     if not path.is_dir():
         raise MrdslError(
-            [error("wrong-option", f"{folder} is no folder of solver files", hint="give a folder that holds NAME.toml")]
+            [
+                error(
+                    "wrong-option",
+                    f"{folder} is not a folder of solver files",
+                    hint="give a folder that holds NAME.toml",
+                )
+            ]
         )
     known = os.environ.get("MRDSL_SOLVERS", "")
     os.environ["MRDSL_SOLVERS"] = os.pathsep.join(filter(None, (str(path), known)))
@@ -132,7 +138,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _shadowing(name: str, where: str) -> Any:
     message = f"{where} would take the name of the shipped {name}"
-    return error("bad-solver-file", message, hint="give it a name of its own, such as my-" + name)
+    return error("bad-solver-file", message, hint="give it another name, such as my-" + name)
 
 
 def solving(kind: str, duals: bool = False) -> list[str]:

@@ -221,7 +221,7 @@ class Decoder:
         if PARTS in value:
             parts = value[PARTS]
             if not isinstance(parts, list):
-                raise MalformedError(f"{path}.{PARTS}", "is no list")
+                raise MalformedError(f"{path}.{PARTS}", "is not a list")
             hint: Any = Sequence[node_type]  # type: ignore[valid-type]
             return Joined(tuple(self.value(hint, part, f"{path}.{PARTS}[{i}]") for i, part in enumerate(parts)))
         given = _decoded_object(value.get(COLUMNS), f"{path}.{COLUMNS}")

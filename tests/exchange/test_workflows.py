@@ -44,7 +44,7 @@ def test_seven_recorded_workflows_are_read_whole() -> None:
         ('{"workflow": {"tasks": [{"id": "a", "runtime": 1, "parents": ["b"]}]}}', "task a is tied to b"),
         (
             '{"workflow": {"tasks": [{"id": "a", "runtime": 1}, {"id": "a", "runtime": 1}]}}',
-            "task a stands in it twice",
+            "task a is defined twice",
         ),
         ('{"workflow": {"tasks": [{"runtime": 1}]}}', "neither `id` nor `name`"),
     ],
@@ -99,8 +99,8 @@ def test_dot_chains_defaults_and_subgraphs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("graph { a -- b }", "it is no DOT: line 1, column 1"),
-        ("digraph { a -> }", "it is no DOT: line 1, column 16"),
+        ("graph { a -- b }", "it is not DOT: line 1, column 1"),
+        ("digraph { a -> }", "it is not DOT: line 1, column 16"),
         ("digraph { a }", "node a has no duration"),
         ("digraph { a [duration=-1] }", "node a has the duration `-1`"),
         ('digraph { a [duration="3 weeks"] }', "node a has the duration `3 weeks`"),

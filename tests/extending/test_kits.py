@@ -136,7 +136,7 @@ def test_kinds_and_families_are_told_apart(tmp_path: Path) -> None:
         (("new", "pipelin"), "did you mean `pipeline`"),
         (("new", "pipeline", "mine", "-o", "-"), "a plug-in is a folder"),
         (("check-plugin", "."), "declares no solver"),
-        (("check-plugin", "nowhere"), "is no folder"),
+        (("check-plugin", "nowhere"), "is not a folder"),
     ):
         done = run_here(words, tmp_path)
         assert done.exit_code == 2

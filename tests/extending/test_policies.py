@@ -153,7 +153,7 @@ def test_one_that_lacks_a_decision_is_told(folder: Path) -> None:
     path = folder / "patient" / "policy.py"
     text = path.read_text(encoding="utf-8").replace("def lost(", "def gone(")
     path.write_text(text, encoding="utf-8")
-    with named(folder), pytest.raises(mrdsl.PluginError, match="Patient is no policy: it lacks `lost`") as told:
+    with named(folder), pytest.raises(mrdsl.PluginError, match="Patient is not a policy: it has no `lost`") as told:
         mrdsl.solve(small(), "patient")
     (found,) = told.value.diagnostics
     assert found.span is not None

@@ -162,7 +162,7 @@ def test_files_are_what_their_names_end_in(tmp_path: Path) -> None:
         write_chart(tmp_path / name, chart)
         assert (tmp_path / name).read_bytes().startswith(begins)
     assert png(chart) == (tmp_path / "a.png").read_bytes()
-    with pytest.raises(MrdslError, match=r"`a\.pdf` does not say"):
+    with pytest.raises(MrdslError, match=r"`a\.pdf` has no extension of a picture"):
         write_chart(tmp_path / "a.pdf", chart)
     with pytest.raises(MrdslError, match="already exists"):
         write_chart(tmp_path / "a.svg", chart)
@@ -201,7 +201,7 @@ def test_an_ending_of_no_picture_is_refused_before_the_work(
     monkeypatch.setattr("mrdsl.cli.solve.open_input", None)
     command, named = option.split()
     spec = str(ROOT / "models" / "bounds" / "reference.mrspec")
-    with pytest.raises(MrdslError, match=f"`{name}` does not say what kind of picture to write") as caught:
+    with pytest.raises(MrdslError, match=f"`{name}` has no extension of a picture") as caught:
         CliRunner().invoke(
             cli, [command, spec, named, str(tmp_path / name)], standalone_mode=False, catch_exceptions=False
         )

@@ -46,7 +46,7 @@ def test_markdown_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_ending_that_says_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MrdslError, match=r"`night\.pdf` does not say what kind of report to write"):
+    with pytest.raises(MrdslError, match=r"`night\.pdf` has no extension of a report"):
         CliRunner().invoke(
             cli,
             ["report", MAKESPAN, "-o", str(tmp_path / "night.pdf")],

@@ -77,12 +77,12 @@ def test_the_mean_by_student() -> None:
 
 def test_what_is_out_of_range_is_refused() -> None:
     for wrong in (lambda: judge_counts([2], [1], 0.9), lambda: judge_counts([0], [0], 0.9)):
-        with pytest.raises(ValueError, match=r"observed|between"):
+        with pytest.raises(ValueError, match=r"observations|between"):
             wrong()
-    with pytest.raises(ValueError, match="observed"):
+    with pytest.raises(ValueError, match="observations"):
         judge_mean([[]], 1.0)
     for level, confidence in ((1.1, 0.95), (-0.1, 0.95), (0.5, 1.0), (0.5, 0.5)):
-        with pytest.raises(ValueError, match="is none"):
+        with pytest.raises(ValueError, match="must be between"):
             judge_share([[1.0]], 1.0, level, confidence)
 
 

@@ -209,7 +209,7 @@ def test_a_distrusted_version_gets_its_options() -> None:
         ([{"versions": "1", "reason": "x"}], "distrust.options is missing"),
         ([{"versions": "1", "reason": "x", "options": {}, "kinds": ["QP"]}], "distrust.kinds holds 'QP'"),
         ([{"versions": "1", "reason": "x", "options": {}, "why": "y"}], "unknown key distrust.why"),
-        ({"versions": "1"}, "distrust is no list of tables"),
+        ({"versions": "1"}, "distrust is not a list of tables"),
     ],
 )
 def test_a_mistake_in_what_is_distrusted_is_told(wrong: Any, words: str) -> None:

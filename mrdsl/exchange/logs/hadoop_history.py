@@ -43,7 +43,7 @@ def binary_events(numbered: Iterator[tuple[int, bytes]], source: str, telling: T
             return
         schema = fastavro.parse_schema(document)
     except Exception as cause:  # fastavro raises whatever a schema that is none leads it to
-        telling.fail("broken-log", f"the second line is no Avro schema: {cause}", source, 2)
+        telling.fail("broken-log", f"the second line is not an Avro schema: {cause}", source, 2)
         return
     data = _rest(numbered)
     if data is None:
@@ -58,7 +58,7 @@ def binary_events(numbered: Iterator[tuple[int, bytes]], source: str, telling: T
             kind, fields = str(event["type"]), dict(event["event"])
         except Exception:
             if data[at:].strip():
-                telling.warn("cut-log", f"event {number} is cut or broken; what follows is lost", source, 3)
+                telling.warn("cut-log", f"event {number} is cut or broken; the rest is lost", source, 3)
             return
         if stream.tell() == at:
             telling.warn("broken-log", "its events take no bytes", source, 3)
@@ -226,11 +226,11 @@ def read_history(lines: Iterable[bytes], source: str, telling: Telling) -> Itera
         return
     named = _JOB_ID.search(source.replace("\\", "/").rpartition("/")[2])
     if named and named[0] != job.identifier:
-        message = f"the file is named after {named[0]}, but tells of {job.identifier}, which counts"
-        telling.warn("broken-log", message, source, 1, "nothing to do; the copy was renamed")
+        message = f"the file is named after {named[0]}, but contains {job.identifier}, which is used"
+        telling.warn("broken-log", message, source, 1, "no action needed: the copy was renamed")
     if not job.status:
         message = f"the history of {job.identifier} ends before the job does"
-        telling.warn("cut-log", message, source, job.line, "its attempts that ended are used for nothing")
+        telling.warn("cut-log", message, source, job.line, "its finished attempts are not used")
     yield job.whole()
 
 
@@ -247,14 +247,14 @@ def _json(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) 
         text = line.strip()
         if not text.startswith(b'{"type":"') or b'"event"' not in text[:80]:
             if text and not text.startswith(b'{"type":"record"'):
-                telling.warn("broken-log", "this line is no event", source, number)
+                telling.warn("broken-log", "this line is not an event", source, number)
             continue
         try:
             document = json.loads(text)
             (fields,) = document["event"].values()
             yield number, str(document["type"]), {key: _unwrapped(value) for key, value in fields.items()}
         except (ValueError, KeyError, AttributeError, RecursionError):
-            telling.warn("broken-log", "this event is no whole JSON object", source, number)
+            telling.warn("broken-log", "this event is not a complete JSON object", source, number)
 
 
 def _unwrapped(value: Any) -> Any:

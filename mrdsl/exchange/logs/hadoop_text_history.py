@@ -38,7 +38,7 @@ def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> 
                 job = _Job(source)
             job.take(line)
         elif inside and line.strip() and not line.startswith(("<", " ")):
-            telling.warn("broken-log", "this line is no event", source, number)
+            telling.warn("broken-log", "this line is not an event", source, number)
     yield from job.ended(telling, number)
 
 
@@ -96,7 +96,7 @@ class _Job:
         facts, status = self.facts, self.facts.get("JOB_STATUS", "")
         if status not in _ENDS:
             message = f"the history of {facts['JOBID']} ends before the job does"
-            telling.warn("cut-log", message, self.source, line, "its attempts that ended are used for nothing")
+            telling.warn("cut-log", message, self.source, line, "its finished attempts are not used")
             status = "UNFINISHED"
         yield MapReduceJob(
             self.source,

@@ -252,7 +252,7 @@ def _joined(
             with memoryview(piece)[filled:end] as place:
                 size = unpack(block.lying, place) if block.packed else len(block.lying)
                 if size != block.size:
-                    raise UnreadableLogError(f"its {kind} stream has a block of another size than it says")
+                    raise UnreadableLogError(f"its {kind} stream has a block whose size differs from its header")
                 if not block.packed:
                     place[:] = block.lying
             filled = end

@@ -60,7 +60,7 @@ def find_logs(paths: Sequence[str | Path], telling: Telling, allow_outside: bool
             continue
         places = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
         if not places:
-            telling.fail("no-logs", f"there is nothing at `{text}`", text, 1, "name a file, a folder or a glob")
+            telling.fail("no-logs", f"there is no file at `{text}`", text, 1, "name a file, a folder or a glob")
         for place in places:
             found.extend(_at(place, telling, allow_outside))
     return tuple(dict.fromkeys(found))
@@ -197,7 +197,7 @@ def _read(log: Log, telling: Telling, limit: int, progress: Callable[[int], None
                 yield from log_format.read(OpenedLog(log.name, parts), telling)
                 return
         hint = "it reads " + "; ".join(reader.doc for reader in LOGS)
-        telling.fail("unknown-log", "this is no log that mrdsl knows", log.name, 1, hint)
+        telling.fail("unknown-log", "this is not a log format that mrdsl reads", log.name, 1, hint)
 
 
 def _open(path: str, opened: ExitStack, progress: Callable[[int], None] | None) -> Readable:

@@ -77,7 +77,9 @@ def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterato
         telling.fail("empty-log", "there is no event in this log", path, number, "take another file")
         return
     if application.finished is None:
-        telling.warn("cut-log", "the log ends before its application does", path, number, "what it has is used")
+        telling.warn(
+            "cut-log", "the log ends before its application does", path, number, "the events before that are used"
+        )
     yield application.whole()
 
 

@@ -54,7 +54,7 @@ def _parsed(line: int, text: bytes, source: str, telling: Telling) -> Iterator[t
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as cause:
-        telling.warn("broken-log", f"this object is no JSON: {cause}", source, line)
+        telling.warn("broken-log", f"this object is not JSON: {cause}", source, line)
         return
     for each in document if isinstance(document, list) else [document]:
         yield line, each
@@ -159,13 +159,13 @@ def read_rumen(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapRed
     """Yield every job of the trace; a job that did not end has the status UNFINISHED."""
     for line, document in objects(chunks, source, telling):
         if not isinstance(document, dict) or not isinstance(document.get("jobID"), str):
-            telling.warn("broken-log", "this object is no job of Rumen", source, line)
+            telling.warn("broken-log", "this object is not a Rumen job", source, line)
             continue
         finished = moment(document.get("finishTime"))
         status = _text(document.get("outcome"))
         if finished is None:
             message = f"{document['jobID']} has no end"
-            telling.warn("cut-log", message, source, line, "its attempts that ended are used for nothing")
+            telling.warn("cut-log", message, source, line, "its finished attempts are not used")
             status = "UNFINISHED"
         yield MapReduceJob(
             source,
@@ -246,7 +246,7 @@ def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduc
     repeats = _Repeats()
     for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
         if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):
-            telling.warn("broken-log", "this object is no job of SLS", source, line)
+            telling.warn("broken-log", "this object is not an SLS job", source, line)
             continue
         name = str(document.get("job.id") or f"job_{number}")
         job = MapReduceJob(

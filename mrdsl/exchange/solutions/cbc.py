@@ -31,7 +31,7 @@ def read(text: str, printed: str = "") -> Reply:
     """Return the solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
     head, _, body = text.partition("\n")
     if " - objective value" not in head:
-        raise FormatError("no CBC solution file: its first line does not say `… - objective value …`")
+        raise FormatError("not a CBC solution file: its first line has no `… - objective value …`")
     termination = next((t for pattern, t in _STATUS if pattern.match(head)), Termination.ERROR)
     if termination is Termination.ERROR and _PROVEN.search(printed):
         termination = Termination.INFEASIBLE

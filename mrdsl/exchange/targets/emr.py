@@ -83,7 +83,7 @@ def _units(deployment: Deployment) -> dict[str, int]:
     for vm in held:
         cores = deployment.type_of(vm).cores
         if cores is None or cores < 1:
-            reason = f"a fleet of several types counts cores, and {vm} does not say its own"
+            reason = f"a fleet of several types counts cores, and {vm} has no `cores`"
             raise TargetError(reason, "write `cores = 4` in the vm")
         found[vm] = int(cores)
     return found

@@ -149,7 +149,7 @@ def _tasks(load: Workload, share: Share, sizes: dict[str, Size], parts: int) -> 
     for one in share.tasks:
         if not one.of_job or one.seconds is None:
             raise TargetError(
-                f"class {load.name} says A, B and C, and the simulator runs single tasks",
+                f"class {load.name} has only A, B and C, but the simulator needs tasks",
                 "describe the class by its map, shuffle and reduce tasks",
             )
         size = sizes.get(one.kind) or _part_of(one, parts)

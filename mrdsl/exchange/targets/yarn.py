@@ -98,16 +98,16 @@ def _on_type(deployment: Deployment, load: Workload, share: Share, one: Tasks) -
     missing = [word for word, value in (("cores", cores), ("memory", memory)) if value is None]
     if missing:
         raise TargetError(
-            f"nothing says what {' and '.join(missing)} a {_words(one)} of class {load.name} takes on {vm.name}",
-            f"write `vm {vm.name} {{ cores = 4, memory = 16 GiB, .. }}`, what tasks may use of one, or in the class "
-            f"`container {{ {one.kind} {{ cores = 1, memory = 2 GiB }} }}` in place of slots; a spec that has no place "
-            "for them takes --cores 4 --memory '16 GiB'",
+            f"the {' and '.join(missing)} of a {_words(one)} of class {load.name} on {vm.name} are unknown",
+            f"write `vm {vm.name} {{ cores = 4, memory = 16 GiB, .. }} (the part for tasks), or in the class "
+            f"`container {{ {one.kind} {{ cores = 1, memory = 2 GiB }} }}` instead of slots; "
+            "for other specs add --cores 4 --memory '16 GiB'",
         )
     assert cores is not None
     assert memory is not None
     if cores <= 0 or memory < MIB:
         raise TargetError(
-            f"a {vm.name} has no room for {one.per_vm} times a {_words(one)} of class {load.name} beside the system",
+            f"a {vm.name} has no room for {one.per_vm} times a {_words(one)} of class {load.name} and the system",
             "give the vm more cores or memory, or the class fewer slots",
         )
     return Size(cores, floor(memory / MIB))

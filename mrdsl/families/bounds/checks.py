@@ -29,7 +29,7 @@ def kinds_of_slots(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:
             if getattr(slots, kind) is not None:
                 yield warning(
                     "unused",
-                    f"the cluster's slots say `task`, one pool for all tasks, and `{kind}` besides",
+                    f"the cluster's slots have `task`, one pool for all tasks, and `{kind}` too",
                     slots.span_of(kind) or facts.cluster.span,
                     f"leave `{kind}` out, or `task`",
                 )
@@ -146,7 +146,7 @@ def _classes(spec: Spec) -> Iterator[Diagnostic]:
     if not spec.facts.classes:
         yield error(
             "missing-block",
-            "no class block: there is nothing to estimate",
+            "no class block: a class is required",
             spec.span,
             "add class NAME { map { tasks = ..., avg = ..., max = ... } }",
         )
@@ -198,7 +198,7 @@ def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
                 yield warning(
                     "wrong-recording",
                     f"the longest recorded {name} time of class {node.name} is {times.max():g} s, its "
-                    f"profile says at most {longest:g} s: the upper estimate does not bound what runs",
+                    f"profile has at most {longest:g} s: the upper estimate does not bound the runs",
                     source.span or node.recorded.span_of(name),
                     f"the recording has avg = {times.mean():g} s, max = {times.max():g} s",
                 )
@@ -274,8 +274,7 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
     if jobs > fewest and cluster.scheduler != "fifo":
         yield error(
             "too-small-cluster",
-            f"{jobs} jobs run at the same time on {fewest} slots: no job has a slot of its own, and the "
-            "estimates mean nothing then",
+            f"{jobs} jobs run at the same time on {fewest} slots: some job has no slot, so the estimates are not valid",
             cluster.slots.span or cluster.span,
             f"give at least {jobs} slots of each kind, lower jobs, or write scheduler = fifo",
         )
@@ -316,7 +315,7 @@ def _promises(spec: Spec) -> Iterator[Diagnostic]:
     for constraint in spec.constraints[:1]:
         yield error(
             "wrong-statement",
-            "an estimate has nothing to choose, so nothing could keep a promise",
+            "an estimate makes no choice, so it cannot meet constraints",
             constraint.span or spec.span,
             "leave subject to out, or ask minimize slots",
         )
@@ -395,8 +394,8 @@ def _queueing(facts: BoundsFacts) -> Iterator[Diagnostic]:
     if cluster is not None and column(facts.classes, "jobs").sum() > 1:
         yield note(
             "fifo-without-waiting",
-            "under fifo the estimates are those of a job that has the whole cluster: waiting behind others is "
-            "not in them",
+            "under fifo the estimates are those of a job that has the whole cluster: they leave out "
+            "the waiting for other jobs",
             cluster.span_of("scheduler"),
             "mrdsl simulate shows completion with the waiting",
         )

@@ -26,7 +26,7 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
             [
                 error(
                     "unknown-formulation",
-                    "an estimate has nothing to choose: there is no model of it",
+                    "an estimate makes no choice, so it has no model",
                     spec.goal.span if spec.goal else spec.span,
                     "take --solver formulas, or ask minimize slots",
                 )

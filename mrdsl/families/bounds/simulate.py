@@ -35,7 +35,7 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     faster than the slots work, and where the command wants machines to go: a cluster of slots has none.
     """
     if settings.what_if.lose is not None:
-        message = "machines cannot go here: a bounds spec says how many slots there are, not on which machines"
+        message = "machines cannot fail here: a bounds spec has slots, not machines"
         raise MrdslError([error("wrong-option", message, spec.span, "remove `--fail-machines`")])
     scenario = scenario_of(spec, plan, settings)
     facts: BoundsFacts = spec.facts

@@ -79,8 +79,8 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
             f"{node.guarantee or 'average'} estimate {how}",
             place,
-            f"any {written.split()[0]} above {show(earliest, 'time')} can be kept, the nearer to it with the more "
-            f"VMs: write, say, {written} {show(_later(earliest), 'time')}",
+            f"any {written.split()[0]} above {show(earliest, 'time')} can be met, with more VMs the nearer it is: "
+            f"for example {written} {show(_later(earliest), 'time')}",
         )
         yield found if instance.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
 

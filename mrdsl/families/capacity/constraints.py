@@ -290,8 +290,8 @@ def _never_run(spec: Spec) -> Iterator[Diagnostic]:
         if node.coefficients is not None and node.guarantee is None:
             yield error(
                 "not-simulated",
-                f"class {node.name} is given by coefficients, which do not say what tasks its jobs have: how many of "
-                "them end in time cannot be seen",
+                f"class {node.name} is given by coefficients, without tasks: the share of jobs on "
+                "time cannot be simulated",
                 promise.span,
                 "write its profile (map, shuffle, reduce) or its stages",
             )
@@ -328,7 +328,7 @@ def refuse(constraints: Iterable[Constraint], known: str) -> None:
             f"direct knows bounds on {known} only, not `{constraint.text or constraint.comparison}`: it prices VMs one "
             "by one, and this comparison weighs them against each other or asks for some that no job takes",
             constraint.span,
-            "solve with --solver highs, which is what auto takes here, and say how near: --gap 0.1%",
+            "solve with --solver highs, the default here, and set the gap: --gap 0.1%",
         )
         for constraint in constraints
     ]

@@ -39,14 +39,14 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     """
     if not plan.whole:
         raise TargetError(
-            "the plan has fractions of VMs and jobs, which nobody can rent or run", "solve it without --relax"
+            "the plan has fractions of VMs and jobs, which cannot be rented or run", "solve it without --relax"
         )
     facts: CapacityFacts = spec.facts
     groups = tuple(_groups(facts, plan))
     if not groups:
         masters_alone = plan.mix is not None and bool(plan.mix.masters.any())
         what = "the plan runs no job: all its VMs are masters" if masters_alone else "the plan rents no VM"
-        raise TargetError(what, "it admits no job: `mrdsl why` says at what price it would")
+        raise TargetError(what, "it admits no job: run `mrdsl why` for the price at which it would")
     masters = {} if plan.mix is None else dict(zip(plan.mix.types, map(int, plan.mix.masters), strict=True))
     return (
         Deployment(

@@ -246,7 +246,7 @@ def _no_room(spec: Spec) -> Diagnostic:
         "no-plan-found",
         "whole slots take more VMs than they add up to, and there is no room for those",
         spec.facts.vms[0].span,
-        "solve with --solver highs, which looks at all plans; or raise what bounds the VMs, or write whole = no",
+        "solve with --solver highs, which searches all plans; or raise the limits on VMs, or write whole = no",
     )
 
 
@@ -255,7 +255,7 @@ def _never_fits(spec: Spec) -> Diagnostic:
         "impossible-packing",
         "the least jobs have whole slots that add up to the VMs that there may be, and do not fit them",
         spec.facts.vms[0].span,
-        "raise what bounds the VMs, or write whole = no",
+        "raise the limits on VMs, or write whole = no",
     )
 
 

@@ -106,7 +106,7 @@ def told_of_idle(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
             f"{told} are rented for {cost:.2f} {spec.currency} a period or more, and no job uses them: "
             f"`{asks.text or 'a share'}` counts VMs, used or not",
             asks.span,
-            "ask for less of it, or let classes use them: `spot` and `types` in a class say what it may run on",
+            "ask for less of it, or let classes use them: `spot` and `types` in a class select its VMs",
         )
 
 
@@ -202,10 +202,10 @@ def _upper_on_spot(spec: Spec, mixture: Mixture) -> Iterator[Diagnostic]:
         more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
         yield warning(
             "no-upper-bound",
-            f"the upper estimate of class {node.name} is no bound for its jobs on spot VMs{more}: what interruptions "
-            "take is expected work, and a job may lose more",
+            f"the upper estimate of class {node.name} is not a bound for its jobs on spot VMs{more}: they lose "
+            "expected work to interruptions, and a job may lose more",
             node.span_of("guarantee"),
-            "write spot = 0% where the deadline has to be kept in any case",
+            "write spot = 0% if every job must meet its deadline",
         )
 
 

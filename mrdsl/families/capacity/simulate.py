@@ -124,8 +124,8 @@ def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
         if places[name] > 1:
             yield error(
                 "recorded-in-parts",
-                f"the plan runs class {name} in {places[name]} places, VM types or spot beside firm VMs, and its "
-                "`submissions` do not say which job goes where",
+                f"the plan runs class {name} in {places[name]} places (VM types, or spot and firm VMs), and its "
+                "`submissions` do not assign jobs to places",
                 node.span_of("submissions"),
                 "write arrivals = 3/h instead, of which every place gets its part; or types = one and spot = 0%, which "
                 "keep the class in one place",

@@ -88,7 +88,7 @@ def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
                 "reserved-name",
                 "`types = one` keeps the jobs of a class on one VM type, whichever it is, and a vm is called `one`",
                 facts.vms[place].span,
-                "call the vm something else",
+                "give the vm another name",
             ),
             f"vms[{place}]",
         )
@@ -118,7 +118,7 @@ def _unknown_types(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnosti
                     yield at_path(
                         error(
                             "unknown-name",
-                            f"class {node.name} says `{word}` of `{name}`, and there is no such vm",
+                            f"class {node.name} has `{word} {name}`, but there is no such vm",
                             row[place].span if field == "on" else node.span_of("types"),
                             did_you_mean(name, names, "VM types: "),
                         ),
@@ -164,9 +164,9 @@ def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
     if node.slots is not None and node.container is not None:
         yield error(
             "slots-and-container",
-            f"class {node.name} has slots and a container: both say what a VM hosts",
+            f"class {node.name} has slots and a container, which both define the tasks on a VM",
             node.container.span or node.span,
-            "keep one of them; `on TYPE { slots { ... } }` says what single types host",
+            "keep one of them; `on TYPE { slots { ... } }` sets the slots of single types",
         )
         return
     kinds = _kinds(node)
@@ -182,7 +182,7 @@ def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
         if taken is None or (taken.cores is None and taken.memory is None):
             yield error(
                 "missing-item",
-                f"the container of class {node.name} does not say what a {kind} task takes",
+                f"the container of class {node.name} has no size of a {kind} task takes",
                 node.container.span or node.span,
                 f"add {kind} {{ cores = 1, memory = 2 GiB }}",
             )
@@ -195,7 +195,7 @@ def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
                     example = "cores = 4" if resource == "cores" else "memory = 16 GiB"
                     yield error(
                         "missing-item",
-                        f"vm {vm.name} does not say its {resource}, of which containers of class {node.name} take some",
+                        f"vm {vm.name} has no `{resource}`, which containers of class {node.name} need",
                         vm.span,
                         f"add {example}",
                     )
@@ -276,7 +276,7 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
         f"no single VM type holds tasks of every kind of class {node.name}"
         + (f": {'; '.join(lacking[:NAMED])}{more}" if lacking else ""),
         node.span,
-        "lower what its containers take, or add a vm with more cores and memory",
+        "make its containers smaller, or add a vm with more cores and memory",
     )
 
 
@@ -315,7 +315,7 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
         f"{node.guarantee or 'average'} estimate {show(earliest, 'time')} pass however many slots a job gets, on "
         f"{mix.market.names[best]}, where it is fastest",
         place,
-        f"write, say, {written} {show(later, 'time')}",
+        f"for example {written} {show(later, 'time')}",
     )
 
 
@@ -389,14 +389,14 @@ def _of_types(node: JobClass) -> Iterator[Diagnostic]:
         if node.types not in ((), (ONE,)) and row.name not in node.types:
             yield warning(
                 "unused",
-                f"class {node.name} says how it runs on {row.name}, which is not among its types",
+                f"class {node.name} has a block `on {row.name}`, which is not among its types",
                 row.span or node.span,
                 f"leave `on {row.name}` out, or add {row.name} to its types",
             )
         elif not row.described and row.slots is None and row.speed == 1.0 and "speed" not in row.spans:
             yield warning(
                 "unused",
-                f"`on {row.name}` of class {node.name} says nothing: the class runs there as on the others",
+                f"`on {row.name}` of class {node.name} has no effect: the class runs there as on the others",
                 row.span or node.span,
-                "leave it out, or write what differs, such as speed = 1.2 or slots { map = 4, reduce = 2 }",
+                "remove it, or write a difference, such as speed = 1.2 or slots { map = 4, reduce = 2 }",
             )

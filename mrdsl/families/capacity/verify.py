@@ -45,7 +45,7 @@ def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> I
     if [float(vm.masters) for vm in facts.vms] != np.asarray(plan.mix.masters).tolist():
         yield error("broken-plan", "the masters of the plan are not those of the spec", spec.span)
     if not relax and bool((shares.jobs != np.rint(shares.jobs)).any()):
-        yield error("broken-plan", "jobs on a VM type are no whole number", spec.span)
+        yield error("broken-plan", "jobs on a VM type are not a whole number", spec.span)
     yield from _spot(spec, shares)
     if not relax:
         yield from _together(spec, shares)
@@ -318,7 +318,7 @@ def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterato
             message = f"{count:g} VMs of {way[0]} are {label} of {offer.available:g}"
             yield error("broken-plan", message, spans[way[0]])
         if not relax and count != round(count):
-            yield error("broken-plan", f"{count:g} VMs of {way[0]} are no whole number", spans[way[0]])
+            yield error("broken-plan", f"{count:g} VMs of {way[0]} are not a whole number", spans[way[0]])
     for way, count in bought.items():
         if count > FEASIBILITY and way not in offers:
             yield error("broken-plan", f"{count:g} VMs of {way[0]} are {way[1]}, of which there are none", spec.span)

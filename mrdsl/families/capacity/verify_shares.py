@@ -144,9 +144,9 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
     )
     slack = FEASIBILITY * np.maximum(1.0, scalar)
     wrong = ~((shares.vms >= shares.taken.max(axis=0) - slack) & (shares.vms <= scalar + slack))
-    yield from told(wrong, "take other VMs than is said")
+    yield from told(wrong, "take a different number of VMs")
     for name, shown in shares.shown.items():
-        yield from told(_misstated(shares, rows.estimates[name], shown), f"have another {name} time than is said")
+        yield from told(_misstated(shares, rows.estimates[name], shown), f"have a different {name} time")
 
 
 def _late(spec: Spec, shares: Shares, whole: bool) -> Flags:
@@ -215,9 +215,9 @@ def verify_promises(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[
         if plan.admitted[promise.index] <= 0.0 or (found is None and _by_estimate(spec, shares, promise)):
             continue
         if found is None:
-            message = f"the plan does not say what runs showed of class {promise.name}, which it promises about"
+            message = f"the plan has no simulation result for class {promise.name}, which has a constraint on runs"
         elif doubt := _doubt_about(found):
-            message = f"what the plan says that runs showed of class {promise.name} {doubt}"
+            message = f"the simulation result in the plan for class {promise.name} {doubt}"
         elif found.low >= promise.level:
             continue
         else:

@@ -118,7 +118,7 @@ class _Builder:
         except FormatError as problem:
             assert source is not None
             self.problems.append(
-                error("broken-workflow", f"{source.written} is no workflow: {problem}", source.span, problem.hint)
+                error("broken-workflow", f"{source.written} is not a workflow: {problem}", source.span, problem.hint)
             )
             return
         for name, duration in zip(workflow.names, workflow.durations, strict=True):

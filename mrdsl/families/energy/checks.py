@@ -21,9 +21,9 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         if vm.on_demand.price == 0.0:
             yield error(
                 "out-of-range",
-                f"vm {vm.name} costs nothing, and the budgets of an energy problem are shared out by prices",
+                f"vm {vm.name} has no price, but the budgets of an energy problem are divided by prices",
                 vm.on_demand.span_of("price"),
-                "write a price above 0; where money does not matter, any, and no budget",
+                "write a price above 0; if money does not matter, any price without a budget",
             )
     unknown = [mistake for job in facts.jobs for mistake in _names(facts, job)]
     yield from unknown

@@ -13,7 +13,7 @@ from mrdsl.spec.spec import Spec
 def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:
     """Return a cluster per job. Raises TargetError where the plan has parts of machines."""
     if plan.relaxed:
-        raise TargetError("the plan takes machines in part, which nobody can rent", "solve it without --relax")
+        raise TargetError("the plan has fractions of machines, which cannot be rented", "solve it without --relax")
     facts: EnergyFacts = spec.facts
     types = tuple(MachineType(vm.name, price=vm.on_demand.price) for vm in facts.vms)
     return tuple(

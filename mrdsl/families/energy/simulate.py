@@ -37,7 +37,7 @@ def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[Ene
     """
     facts: EnergyFacts = spec.facts
     if plan.relaxed:
-        message = "a relaxed plan has parts of tasks, which nobody can run"
+        message = "a relaxed plan has parts of tasks, which cannot be run"
         raise MrdslError([error("no-simulation", message, spec.span, "leave out --relax")])
     runs = drawing(
         spec,

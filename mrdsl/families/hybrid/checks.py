@@ -28,7 +28,7 @@ def _found(spec: Spec) -> Iterator[Diagnostic]:
         if queue.vm not in vms:
             yield error(
                 "unknown-name",
-                f"queue {queue.name} runs on {queue.vm}, which is no vm of this spec",
+                f"queue {queue.name} runs on {queue.vm}, which is not a vm of this spec",
                 queue.span_of("vm"),
                 f"write one of: {', '.join(vms)}",
             )
@@ -54,7 +54,7 @@ def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
     if queue.arrivals is None and facts.recorded is None:
         yield error(
             "missing-item",
-            f"queue {queue.name} says nothing about its arrivals",
+            f"queue {queue.name} has no arrivals",
             queue.span,
             "add arrivals = poisson(22), or a table of recorded ones",
         )

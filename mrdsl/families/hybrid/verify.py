@@ -96,8 +96,8 @@ def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
         said + f"over {run.submitted} tasks the controller promises {floor:.1%}, "
         f"the share asked less K_max / submitted, with K_max = {run.debt_bound:.4g} tasks",
         span,
-        f"a smaller V makes K_max smaller; or write horizon = {slots} slots or more, over which the promise is within "
-        "a hundredth of what is asked",
+        f"a smaller V makes K_max smaller; or write horizon = {slots} slots or more, for which the guarantee is within "
+        "1 % of the request",
     )
 
 

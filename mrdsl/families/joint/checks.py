@@ -102,7 +102,7 @@ def _names(facts: JointFacts) -> Iterator[Diagnostic]:
             "duplicate",
             f"`{name}` is a service and a class",
             service.span,
-            "give each its own name: plans and demand tables tell them apart by it",
+            "give each its own name: plans and demand tables identify them by name",
             Related(f"class {name} is here", one.span),
         )
 
@@ -167,7 +167,7 @@ def _shifts(facts: JointFacts) -> Iterator[Diagnostic]:
             for index in _indices(shift != 0):
                 yield warning(
                     "unused",
-                    f"the shift of {nodes[index].name} moves nothing: its demand is the same in every period",
+                    f"the shift of {nodes[index].name} has no effect: its demand is the same in every period",
                     nodes[index].span_of("shift"),
                     "leave it out, or add a demand table",
                 )
@@ -204,7 +204,7 @@ def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
             "too-many-periods",
             f"{demand.periods} periods of {units} classes and services are more than the {most} that a plan may have",
             demand.span_of("periods"),
-            f"plan {most} periods or fewer at a time: nothing couples them",
+            f"plan {most} periods or fewer at a time: they are independent",
         )
 
 
@@ -244,7 +244,7 @@ def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
             f"class {node.name} may take {show(node.deadline, 'time')}, longer than a period of "
             f"{show(cluster.period, 'time')}: {exact}",
             node.span_of("deadline"),
-            "nothing to do; a period of at least the deadline makes VMs free for new jobs within it",
+            "use a period of at least the deadline to let VMs serve new jobs within it",
         )
 
 

@@ -95,7 +95,7 @@ def _check_job(job: Job) -> Iterator[Diagnostic]:
     if job.reduce is None or not job.reduce.tasks:
         yield warning(
             "unused",
-            f"the shuffle of {job.name} counts for nothing: the job has no reduce tasks",
+            f"the shuffle of {job.name} has no effect: the job has no reduce tasks",
             job.span_of("shuffle"),
             "give it reduce tasks, or leave the shuffle out",
         )

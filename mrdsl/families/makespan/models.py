@@ -246,7 +246,7 @@ def _refuse_waiting(spec: Spec) -> None:
     sign = -1.0 if aim is not None and aim.maximizes else 1.0
     if aim is None or all(sign * factor >= 0.0 for factor in terms_of(aim.left).factors.values()):
         return
-    message = "a goal that is better where jobs finish later has plans wait without end"
+    message = "an objective that improves if jobs finish later makes plans wait forever"
     raise MrdslError([error("unable-solver", message, aim.span, "minimize sums of times, each with a positive factor")])
 
 

@@ -137,7 +137,7 @@ def instance_of(spec: Spec) -> Instance:
             [
                 error(
                     "empty-trace",
-                    "no job arrives: there is nothing to schedule",
+                    "no job arrives in the horizon",
                     spec.span,
                     "give a longer horizon, or a higher rate",
                 )

@@ -138,7 +138,7 @@ def _one_form(node: JobClass, runs: Runs) -> Iterator[Diagnostic]:
     elif (runs.every is None) != (runs.times is None) or (runs.at and runs.every is not None):
         yield error(
             "missing-item",
-            f"the runs of class {node.name} need `every` and `times` together, beside `from`",
+            f"the runs of class {node.name} need `every` and `times` together with `from`",
             runs.span or node.span,
             f"write {EXAMPLE}",
         )
@@ -188,7 +188,7 @@ def _hosted(facts: TimetableFacts) -> Iterator[Diagnostic]:
                 "missing-item" if not slots or node.slots is not None else "out-of-range",
                 f"vm {vm.name} hosts no task of class {node.name}",
                 node.span_of("container") if node.container is not None else node.span_of("slots"),
-                "write cores and memory of the vm, and what a task takes of them, or `slots`",
+                "write cores and memory of the vm and of a task, or `slots`",
             )
             return
         if set(slots) != {first}:

@@ -122,7 +122,7 @@ def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) ->
         node = facts.classes[stated.job]
         called = f"run {run.run} of {run.job}"
         if (run.job, run.run) != (node.name, stated.number):
-            yield _wrong(f"{called} stands where run {stated.number} of {node.name} belongs")
+            yield _wrong(f"{called} is in the place of run {stated.number} of {node.name}")
         if _apart(run.release, stated.release) or _apart(run.deadline, stated.due):
             yield _wrong(f"{called} does not have the window that the spec gives it")
         if run.start is None or run.end is None or not run.admitted:
@@ -193,7 +193,9 @@ def _rentals(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan)
         if rental.vm != vm.name:
             yield _wrong(f"a rental is of {rental.vm}, which the spec does not have")
         if rental.end < rental.begin or _apart(rental.billed, _billed(facts, rental.end - rental.begin)):
-            yield _wrong(f"the rental from {rental.begin:g} s to {rental.end:g} s is not billed as the spec says")
+            yield _wrong(
+                f"the rental from {rental.begin:g} s to {rental.end:g} s does not follow the billing of the spec"
+            )
     most = _most_at_once([(each.begin, each.end) for each in plan.rentals])
     if most != plan.machines:
         yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most}")

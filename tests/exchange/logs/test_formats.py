@@ -160,7 +160,7 @@ def test_both_encodings_of_job_history(encode: Any, tmp_path: Path) -> None:
     assert (job.job, job.status, job.name, job.queue) == ("job_1_0001", "FINISHED", "Sleep job", "root.night")
     assert sorted(str(each.end) for each in job.attempts) == ["failed"] + ["succeeded"] * 5
     assert [message.message for message in told] == [
-        "the file is named after job_9_0009, but tells of job_1_0001, which counts"
+        "the file is named after job_9_0009, but contains job_1_0001, which is used"
     ]
 
 

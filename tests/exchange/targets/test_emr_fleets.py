@@ -63,7 +63,7 @@ def _fleets(document: dict[str, Any]) -> list[dict[str, Any]]:
 def test_what_fleets_cannot_say_is_refused() -> None:
     with pytest.raises(TargetError, match="fleets have one master, and the spec has 3"):
         written(masters={"m5.xlarge": 3})
-    with pytest.raises(TargetError, match="does not say its own"):
+    with pytest.raises(TargetError, match="has no `cores`"):
         emr(Deployment((TYPES[0], MachineType("c5.2xlarge")), GROUPS, ()), Wishes(fleets=True))
     with pytest.raises(mrdsl.MrdslError, match="target `yarn` does not support the option `--fleets`"):
         exported(MACHINES, "yarn", Wishes(fleets=True))

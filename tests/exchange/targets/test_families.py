@@ -82,7 +82,7 @@ def test_a_run_of_a_schedule_is_simulated_by_yarn() -> None:
 
 def test_joint_classes_are_sized_by_what_the_user_says_of_a_machine() -> None:
     """A core and a GiB of 5 and 17 are the system's: 4 GiB for each of 4 maps, 8 GiB for 2 reduces."""
-    with pytest.raises(mrdsl.MrdslError, match="nothing says what cores and memory") as asked:
+    with pytest.raises(mrdsl.MrdslError, match="the cores and memory of a") as asked:
         exported("joint/reference.mrspec", "spark")
     assert "--cores 4 --memory '16 GiB'" in asked.value.diagnostics[0].hint
     (text,) = exported("joint/reference.mrspec", "spark", SIZED).files.values()

@@ -82,7 +82,7 @@ def test_what_is_not_known_is_asked_for() -> None:
     unknown = STAGES.replace("cores = 4, memory = 16 GiB, ", "")
     unknown = unknown.replace("container { task { cores = 1, memory = 4 GiB } }", "slots { task = 4 }")
     unknown = unknown.replace("container { task { cores = 2, memory = 8 GiB } }", "slots { task = 2 }")
-    with pytest.raises(mrdsl.MrdslError, match="nothing says what cores and memory a task of class") as asked:
+    with pytest.raises(mrdsl.MrdslError, match="the cores and memory of a task of class") as asked:
         exported(unknown, "spark")
     assert "container { task { cores = 1, memory = 2 GiB } }" in asked.value.diagnostics[0].hint
 

@@ -158,7 +158,7 @@ def test_a_plan_without_evidence_keeps_no_promise() -> None:
     plan = solved().plan
     assert not list(verify(promised(CLICKS), plan, False))
     (told,) = verify(promised(CLICKS), replace(plan, calibration=None), False)
-    assert (told.code, "does not say what runs showed" in told.message) == ("broken-plan", True)
+    assert (told.code, "has no simulation result" in told.message) == ("broken-plan", True)
     finer = promised(CLICKS, constraints=(kept_at_least(0.99),))
     assert [each.code for each in verify(finer, plan, False)] == ["broken-plan"]
 

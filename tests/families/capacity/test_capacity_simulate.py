@@ -63,7 +63,7 @@ def test_a_class_of_coefficients_is_told_and_left_out() -> None:
     )
     result = mrdsl.simulate(capacity((known, EQUAL)), runs=1, jobs=2)
     assert [d.message for d in result.diagnostics if d.code == "not-simulated"] == [
-        "class known is given by coefficients, which do not say what tasks its jobs have: it is not simulated"
+        "class known is given by coefficients, without tasks: it is not simulated"
     ]
     assert set(result.plan.observed) == {"equal"}
     assert "kept" not in result.plan.document()["classes"]["known"]
@@ -308,7 +308,7 @@ def test_where_no_machine_is_to_spare_the_words_of_whoever_said_so_are_told() ->
 
 @pytest.mark.parametrize("path", ["capacity/quickstart", "bounds/reference", "joint/S1"])
 def test_bursts_without_arrivals_are_refused(path: str) -> None:
-    with pytest.raises(mrdsl.MrdslError, match="--burst means nothing here") as refused:
+    with pytest.raises(mrdsl.MrdslError, match="`--burst` has no effect") as refused:
         mrdsl.simulate(mrdsl.load(f"models/{path}.mrspec"), runs=1, jobs=2, burst=3)
     assert "arrivals = 3/h" in refused.value.diagnostics[0].hint
 

@@ -461,9 +461,9 @@ def test_an_empty_list_of_types_is_refused_with_what_to_write(group: str) -> Non
         (
             "jobs = 8..10",
             'types = ["m5.xlarge"], on "c5.2xlarge" { speed = 2 }, jobs = 8..10',
-            "says how it runs on c5.2xlarge, which is not among its types",
+            "which is not among its types",
         ),
-        ("jobs = 8..10", 'on "c5.2xlarge" { }, jobs = 8..10', "`on c5.2xlarge` of class clicks says nothing"),
+        ("jobs = 8..10", 'on "c5.2xlarge" { }, jobs = 8..10', "`on c5.2xlarge` of class clicks has no effect"),
     ],
 )
 def test_settings_without_effect_are_told(old: str, new: str, told: str) -> None:

@@ -266,7 +266,7 @@ def _broken_when_full(search: Search, placement: Placement, want: Wanted, at_the
             yield warning(
                 "too-early-in-simulation",
                 f"{none} the deadline of class {promise.name} for {100.0 * promise.level:.10g} % of its "
-                f"jobs: with a slot for every task so many of them take up to {least} in simulation, and "
+                f"jobs: with a slot for every task that share of them takes up to {least} in simulation, and "
                 f"{show(promise.limit, 'time')} are promised",
                 promise.span,
                 "promise a later deadline, or a smaller share",

@@ -84,7 +84,7 @@ class Settling:
             f"runs leave open whether {self.vms(placement):g} VMs keep the promises: of {verdict.jobs:,} jobs "
             f"{100.0 * (verdict.seen or 0.0):.4g} % ended on time, promised are {100.0 * verdict.wanted:.10g} %",
             self.search.spec.span,
-            "nothing to do; for more runs, write solve with calibrated { runs = ... }",
+            "for more runs, write solve with calibrated { runs = ... }",
         )
 
     def decide(self, placement: Placement) -> Outcome:

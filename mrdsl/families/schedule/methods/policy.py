@@ -86,7 +86,7 @@ def run_own(draft: Draft, make: Make) -> Draft:
     made = make(draft.spec.facts)
     missing = [name for name in DECIDES if not callable(getattr(made, name, None))]
     if missing:
-        raise TypeError(f"{type(made).__name__} is no policy: it lacks `{'`, `'.join(missing)}`")
+        raise TypeError(f"{type(made).__name__} is not a policy: it has no `{'`, `'.join(missing)}`")
     return _run(draft, make)
 
 
@@ -97,7 +97,7 @@ def _run(draft: Draft, make: Make, jobs: int | None = None) -> Draft:
     if not seen.complete:
         told = warning(
             "stopped-early",
-            f"the time limit was reached after {seen.jobs} jobs; a part of a run is no plan",
+            f"the time limit was reached after {seen.jobs} jobs; a part of a run is not a plan",
             hint="give more time, or fewer jobs with `end` in `arrivals`",
         )
         return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))
