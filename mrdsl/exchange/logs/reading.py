@@ -22,7 +22,7 @@ from mrdsl.exchange.logs.opening import (
     chunks,
     open_log,
 )
-from mrdsl.exchange.logs.records import MapReduceJob, Run
+from mrdsl.exchange.logs.records import Run
 from mrdsl.exchange.registry import LOGS
 
 STANDARD_INPUT = "-"
@@ -252,8 +252,3 @@ def _parts(
     yield log.parts[0], first
     for path in log.parts[1:]:
         yield path, chunks(_open(path, opened, progress), limit)
-
-
-def is_mapreduce(run: Run) -> bool:
-    """Return True if a run is a job of MapReduce, not an application of Spark."""
-    return isinstance(run, MapReduceJob)

@@ -123,12 +123,6 @@ class Market:
         rank = np.arange(len(order)) - np.searchsorted(lanes, lanes)
         return [order[rank == turn] for turn in range(int(rank.max(initial=-1)) + 1)]
 
-    def lanes_at(self, of_vm: NDArray[np.int64], spot: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the lane of every pair of a type and a spot flag; -1 if there is none."""
-        places = {(lane.vm, lane.spot): number for number, lane in enumerate(self.lanes)}
-        keys = zip(of_vm.tolist(), spot.tolist(), strict=True)
-        return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
-
     @cached_property
     def kinds(self) -> list[tuple[str, str]]:
         """The type of each lane, and whether its VMs are firm or spot."""

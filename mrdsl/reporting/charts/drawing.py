@@ -10,7 +10,6 @@ import altair as alt
 
 from mrdsl.core.charts import BarChart, IntervalChart, LineChart, Series
 from mrdsl.core.diagnostics import printable
-from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import UNITS
 from mrdsl.reporting.charts.theme import LIMIT, PALETTE
 
@@ -89,11 +88,6 @@ def starts_at_zero(values: Sequence[float]) -> bool:
 def time_unit(longest: float) -> tuple[float, str]:
     """Return the seconds per unit and the name of the unit that suit an axis of that many seconds."""
     return next((unit for unit in reversed(_TIME_UNITS) if longest >= 3 * unit[0]), _TIME_UNITS[0])
-
-
-def touching(one: float, other: float) -> bool:
-    """Return True if two moments are the same but for rounding."""
-    return abs(one - other) <= ROUNDING * max(1.0, abs(one))
 
 
 def draw_bars(chart: BarChart) -> Any:
