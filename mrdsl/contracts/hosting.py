@@ -1,6 +1,6 @@
-"""Whether whole slots fit the VMs of a plan: a VM hosts so many map slots, or so many reduce slots, of one class.
+"""Checks that whole slots fit the VMs of a plan, with a number of map slots or reduce slots of one class on each VM.
 
-Theorem 4.1 gives slots as fractions, whose VMs add up to what a plan rents. A cluster has whole slots.
+Theorem 4.1 gives slots as fractions, whose VMs add up to the rented ones. A cluster has whole slots.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def name_of(step: Step) -> str:
 
 
 def _signature(step: Step) -> Signature:
-    """How a step is called; what its annotations say only where they can be read."""
+    """Return the signature of a step, with annotations if they can be evaluated."""
     try:
         return signature(step, eval_str=True)
     except Exception:  # whatever evaluating a plug-in's annotations raises

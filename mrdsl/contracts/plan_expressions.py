@@ -156,7 +156,9 @@ def _value(expression: Any, quantity: Callable[..., float], spec: Spec, plan: An
 
 
 def _why(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> tuple[Table, ...]:
-    """What each quantity of the plan adds to the goal; what the family says of its own goal holds for this one not."""
+    """Return the contribution of each quantity of the plan to the objective, without texts for the family's own
+    objective.
+    """
     return () if plan is None else (_terms(goal, spec, quantity, plan),)
 
 
@@ -193,7 +195,9 @@ def _with_aim(spec: Spec, family: Family, formulation: Formulation) -> Spec:
 
 
 def _posing(formulation: Formulation, family: Family) -> Formulation:
-    """Return the formulation with hooks that see the goal as an aim, and without what knows the family's goal alone."""
+    """Return the formulation with hooks for the user-defined objective, without those for only the family's
+    objective.
+    """
 
     def of(hook: Callable[..., Any] | None) -> Any:
         return None if hook is None else lambda spec, *rest: hook(_posed(spec, family, formulation), *rest)
@@ -225,7 +229,7 @@ def _built(build: Callable[..., Any], spec: Spec, relax: bool) -> Any:
 
 
 def _refusing(formulation: Formulation, family: Family, able: list[Formulation]) -> Formulation:
-    """Return the formulation with hooks that say why it does not take the goal."""
+    """Return the formulation with hooks that give the reason why it does not support the objective."""
 
     def refuse(spec: Spec, *_: Any) -> Any:
         message = f"formulation {formulation.name} does not support user-defined objectives"
@@ -303,7 +307,7 @@ def with_plain_constants(expression: Expression) -> Expression:
 
 
 def _common(found: list[Dimension | None]) -> Dimension | None:
-    """Return the one dimension of those that are known: a plain number is a count where it stands beside one."""
+    """Return the one dimension of the known ones; a plain number is a count if it is added to one."""
     known = [each for each in found if each is not None]
     largest = next((each for each in known if each != units.NUMBER), units.NUMBER)
     for each in known:

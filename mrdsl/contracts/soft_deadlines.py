@@ -1,4 +1,4 @@
-"""Deadlines that a plan keeps on average alone, because nobody said by which estimate: what a bound would cost."""
+"""Deadlines without a `guarantee` that a plan meets only on average, and the cost of a bound."""
 
 from __future__ import annotations
 

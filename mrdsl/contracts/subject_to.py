@@ -126,7 +126,7 @@ def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
 
 
 def _multiplies(expression: Operation) -> bool:
-    """Return True if no quantity stands below a division sign."""
+    """Return True if no quantity is in a denominator."""
     return expression.operator == "*" or not isinstance(expression.operands[0], Constant)
 
 
@@ -158,14 +158,14 @@ def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagno
 
 
 def _is_by_zero(side: Expression, quantity: Callable[[str, str], float]) -> bool:
-    """Return True if a side means nothing although all of its quantities are there."""
+    """Return True if a side has no value although all of its quantities have one."""
     if not _has_quotient(side) or not isnan(value_of(side, quantity)):
         return False
     return not any(isnan(quantity(each.name, each.argument)) for each in quantities_in(side))
 
 
 def _has_quotient(expression: Expression) -> bool:
-    """Return True if a quantity stands below a division sign."""
+    """Return True if a quantity is in a denominator."""
     if not isinstance(expression, Operation):
         return False
     below = expression.operands[1:] if expression.operator == "/" else ()

@@ -145,7 +145,7 @@ def checked_run(declared: SolverFile, name: str, title: str, spec: Spec, known: 
 
 
 def _is_fault(told: Diagnostic, result: Result) -> bool:
-    """Return True if a diagnostic of a result is no reason why a spec has no plan."""
+    """Return True if a diagnostic of a result is not a reason for infeasibility."""
     return told.code in FAULTS or (result.plan is not None and told.severity is Severity.ERROR)
 
 

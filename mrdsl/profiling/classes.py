@@ -22,9 +22,9 @@ MAX, P95 = "max", "p95"
 
 @dataclass(frozen=True)
 class Taught:
-    """How the first part is summed up: what stands as a maximum, what sorting counts as, and what clusters its jobs.
+    """The method for summing up the first part: the maximum, the phase of sorting, and the clustering of its jobs.
 
-    ``clusters`` gives the class of each of some jobs, and sees those of the first part alone; None where names do.
+    ``clusters`` gives the class of each of some jobs, from those of the first part alone; None if names give the class.
     """
 
     longest: str = MAX
@@ -55,14 +55,13 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """How far to trust a class.
+    """The reliability of a class.
 
-    ``jobs_low`` and ``jobs_high`` are the median and the 95th percentile of the runs of the class that went on at once,
-    over the time during which any did; ``per_hour`` the most that were submitted within an hour.
-    ``spread`` is the standard deviation of the runs' mean task times over their
-    mean, ``task_spread`` that of their numbers of tasks. ``grows`` is the growth of its input over the time of the
-    logs as a share of its mean, None where unknown. ``completion`` are the seconds from submission to end of its runs,
-    ``overhead`` is what went into attempts that came to nothing.
+    ``jobs_low`` and ``jobs_high`` are the median and the 95th percentile of the concurrent runs of the class, over the
+    time with any; ``per_hour`` is the most that were submitted within an hour. ``spread`` is the standard deviation of
+    the runs' mean task times over their mean, ``task_spread`` that of their numbers of tasks. ``grows`` is the growth
+    of its input over the time of the logs as a share of its mean, None if unknown. ``completion`` are the seconds from
+    submission to end of its runs, ``overhead`` the time of lost attempts.
     """
 
     name: str
@@ -116,7 +115,7 @@ def _wrong_times(runs: Sequence[One]) -> Iterator[str]:
 
 
 def doubts(summary: Summary) -> Iterator[str]:
-    """What there is to say against any class."""
+    """Yield the reasons to doubt a class."""
     if summary.spread > SPREAD_OF_A_CLASS or summary.task_spread > SPREAD_OF_A_CLASS:
         yield "its jobs differ so much that it is hardly a class: group them otherwise"
     if summary.runs == 1:
@@ -124,7 +123,7 @@ def doubts(summary: Summary) -> Iterator[str]:
 
 
 def measured(durations: Durations, longest: str) -> Measured | None:
-    """Mean and maximum (or 95th percentile, never below the mean) in seconds; None where nothing was measured."""
+    """Return mean and maximum (or 95th percentile, at least the mean) in seconds, or None without measurements."""
     if not durations.count:
         return None
     high = durations.percentile(0.95) if longest == P95 else durations.longest
@@ -133,7 +132,7 @@ def measured(durations: Durations, longest: str) -> Measured | None:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Return the standard deviation over the mean; 0 where that is."""
+    """Return the standard deviation over the mean; 0 if the mean is 0."""
     mean = float(np.mean(values)) if values else 0.0
     return float(np.std(values)) / mean if mean else 0.0
 
@@ -144,7 +143,9 @@ Profiled = tuple[MapReduceJob, Phases, str]
 
 @dataclass(frozen=True, kw_only=True)
 class JobClass(Summary):
-    """What a spec states of a class of MapReduce jobs; ``stands_in`` says which shuffle stands for the other one."""
+    """The contents of a spec for a class of MapReduce jobs; ``stands_in`` names the shuffle that is used for the other
+    one.
+    """
 
     map_tasks: int
     reduce_tasks: int
@@ -177,8 +178,7 @@ def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled],
 def classes_of(jobs: Iterable[Profiled], *, longest: str = MAX, sort_counts_as: str = "reduce") -> tuple[JobClass, ...]:
     """Return the classes of jobs, by name.
 
-    ``longest`` is ``max`` or ``p95``, what stands as the maximum of a phase; ``sort_counts_as`` is ``reduce`` or
-    ``shuffle``.
+    ``longest`` is ``max`` or ``p95``, the maximum of a phase; ``sort_counts_as`` is ``reduce`` or ``shuffle``.
     """
     groups: dict[str, list[tuple[MapReduceJob, Phases]]] = {}
     for job, phases, name in jobs:
@@ -263,8 +263,8 @@ def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Duratio
 def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:
     """Return a phase with the mean time of sorting added to each of its tasks.
 
-    Sort and the other phases are counted for the same tasks, but the pooled values of a job whose phases are partly
-    unknown do not pair up; so where they pair, task by task, else the mean.
+    Sort and the other phases are counted for the same tasks, but the pooled values of a job with partly unknown phases
+    do not pair up. So they are added task by task if they pair up, otherwise by the mean.
     """
     return Durations.of(value for _, phases in group for value in with_sort(phases, phase))
 

@@ -33,7 +33,7 @@ class Running:
 
     @classmethod
     def of(cls, starts: Moments, ends: Moments) -> Running:
-        """Out of starts and ends task by task; what took no time, or less, counts for nothing."""
+        """Return the running tasks from starts and ends; tasks with no time, or a negative one, do not count."""
         took = ends > starts
         sides = starts[took], ends[took]
         for side in sides:
@@ -50,7 +50,7 @@ class Running:
 
     @property
     def most(self) -> int:
-        """The most at once; what ends at the moment when another starts does not overlap it."""
+        """The most concurrent tasks; a task that ends when another starts does not overlap it."""
         most = 0
         for first in range(0, len(self.starts), _AT_A_TIME):
             block = self.starts[first : first + _AT_A_TIME]
@@ -65,12 +65,12 @@ class Running:
 
     @property
     def length(self) -> float:
-        """From the first start to the last end; 0 where nothing ran."""
+        """The time from the first start to the last end; 0 without tasks."""
         return float(self.ends[-1] - self.starts[0]) if len(self.starts) else 0.0
 
     @property
     def covered(self) -> float:
-        """For how long anything ran: nothing does from the k-th end to the start after it, where that comes later."""
+        """The time with running tasks: none run from the k-th end to the next start, if that is later."""
         return self.length - float(np.maximum(self.starts[1:] - self.ends[:-1], 0).sum())
 
 
@@ -107,7 +107,7 @@ class Counts:
 
 
 def counts_of(intervals: Iterable[Interval]) -> Counts:
-    """How many of the intervals run at each moment; empty and negative ones count for nothing."""
+    """Return the number of running intervals at each moment; empty and negative ones do not count."""
     starts, ends = np.array([*intervals], dtype=np.int64).reshape(-1, 2).T
     running = Running.of(starts, ends)
     times = np.unique(np.concatenate([running.starts, running.ends]))
@@ -126,7 +126,7 @@ def growth(times: Sequence[float], values: Sequence[float]) -> float | None:
 
 
 def most_within(length: int, moments: Sequence[int]) -> int:
-    """Return the most moments in any stretch of time so long, its end not in it; 0 where there is none."""
+    """Return the most moments in any interval of that length without its end; 0 for none."""
     ranked = np.sort(np.asarray(moments, dtype=np.int64))
     ends = np.searchsorted(ranked, ranked + length, side="left")
     return int((ends - np.arange(len(ranked))).max(initial=0))
@@ -138,7 +138,7 @@ TASKS = ("map", "reduce", "task")
 
 @dataclass(frozen=True)
 class Slots:
-    """The most tasks of a kind at once, on all VMs and on any one of them (0: untold), and the share of use."""
+    """The most concurrent tasks of a kind, on all VMs and on any one of them (0: unknown), and the utilization."""
 
     most: int = 0
     on_one: int = 0
@@ -147,9 +147,9 @@ class Slots:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The cluster over ``hours`` from the first task to the last, in ``busy`` of which any ran; ``task`` are Spark's.
+    """The cluster over ``hours`` from the first task to the last, ``busy`` of them with tasks; ``task`` are Spark's.
 
-    ``vms`` are the machines that the logs name, 0 where they name none.
+    ``vms`` are the machines in the logs, 0 if the logs name none.
     """
 
     map: Slots = Slots()
@@ -160,12 +160,12 @@ class Cluster:
     busy: float = 0.0
 
     def cost(self, price: float) -> float | None:
-        """What the VMs cost an hour, at ``price`` for one; None where the logs name no machine."""
+        """Return the cost of the VMs per hour, at ``price`` for one, or None if the logs name no machine."""
         return self.vms * price if self.vms else None
 
 
 def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplication] = ()) -> Cluster:
-    """What ran at once, all attempts of MapReduce included, the successful ones of Spark."""
+    """Return the cluster with the concurrent attempts: all of MapReduce, the successful ones of Spark."""
     hosts = {host for each in applications for host in each.hosts}
     running: dict[str, Running] = {}
     on_one: dict[str, int] = {}
@@ -202,7 +202,7 @@ def _slots(running: Running, on_one: int, length: float) -> Slots:
 def _spans(
     jobs: Sequence[MapReduceJob], kind: TaskKind, hosts: set[str]
 ) -> tuple[Moments, Moments, npt.NDArray[np.int32]]:
-    """Starts, ends and numbers of machines, -1 where untold; the machines are added to ``hosts``."""
+    """Return starts, ends and numbers of machines, -1 if unknown; the machines are added to ``hosts``."""
     starts, ends, on = array("q"), array("q"), array("i")
     numbers = {"": -1}
     for job in jobs:

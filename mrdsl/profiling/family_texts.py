@@ -1,4 +1,4 @@
-"""Classes as a commented spec of a family: what the logs say, and params for what they cannot."""
+"""Classes as a commented spec of a family: values from the logs, and params for values that the logs lack."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ def spec_text(
     samples: str | None = None,
     on: Mapping[str, Gathered] = MappingProxyType({}),
 ) -> str:
-    """Return a spec of ``family`` for the classes, with ``price`` as what one VM costs, a guess where it is None.
+    """Return a spec of ``family`` for the classes, with ``price`` as the cost of one VM, or a guess if it is None.
 
-    ``on`` has what logs of machines of other types say, by type. Raises ValueError for a family that these logs do not
-    serve.
+    ``on`` has the profiles of other machine types by type. Raises ValueError for a family that these logs do not serve.
     """
     if on and family != "capacity":
         raise ValueError(f"a spec of {family} knows one type of machines")
@@ -101,7 +100,7 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
 def several_types(
     gathered: Gathered, price: Price | None, samples: str | None, on: Mapping[str, Gathered]
 ) -> Iterator[str]:
-    """Yield a spec of capacity whose classes say how they run on VMs of each type that logs of its own are of."""
+    """Yield a spec of capacity whose classes have a profile for each VM type with logs."""
     endings = {name: f"_on_{word}" for name, word in zip(on, parts.words_for(list(on)), strict=True)}
     yield "vm machine { on_demand { price = price } }"
     for name, ending in endings.items():
@@ -122,7 +121,7 @@ def several_types(
 
 
 def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str]) -> Iterator[str]:
-    """Yield the class as measured on other types; where it was not, it may not run there."""
+    """Yield the profiles of a class on other types; without one the class cannot run there."""
     seen = ["machine"]
     for name, there in on.items():
         classes = there.classes if isinstance(each, JobClass) else there.stage_classes

@@ -1,4 +1,4 @@
-"""The contents of logs, gathered: classes of jobs and of applications, the cluster, and what was left out.
+"""The contents of logs, gathered: classes of jobs and of applications, the cluster, and omitted jobs.
 
 Jobs belong to one class by their name without dates and numbers, by queue, by user or by a pattern.
 """
@@ -35,15 +35,15 @@ class Gathered:
 
     @property
     def runs(self) -> int:
-        """How many runs make a profile."""
+        """The number of runs with a profile."""
         return len(self.jobs) + len(self.applications)
 
 
 def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_as: str = "reduce") -> Gathered:
-    """Classes out of runs with the names of their classes.
+    """Return classes from runs with the names of their classes.
 
-    ``longest`` is ``max`` or ``p95``, what stands as the maximum of a phase; ``sort_counts_as`` is ``reduce`` or
-    ``shuffle``. The cluster is counted over all runs, those that make no profile included, but each once.
+    ``longest`` is ``max`` or ``p95``, the maximum of a phase; ``sort_counts_as`` is ``reduce`` or ``shuffle``. The
+    cluster is counted over all runs, also those without a profile, but each once.
     """
     jobs: list[tuple[MapReduceJob, str]] = []
     applications: list[Grouped] = []
@@ -96,7 +96,7 @@ def normalised(name: str) -> str:
 
 
 def class_name(found: str) -> str:
-    """Make the name of a class of what a log says: on one line, not empty, at most 60 characters.
+    """Return the name of a class from the text of a log: on one line, not empty, at most 60 characters.
 
     The same text gives the same name in all logs, and two texts that are cut or changed give two names.
     """
@@ -109,9 +109,12 @@ def class_name(found: str) -> str:
 
 
 def grouper(by: str) -> Callable[[Run], str]:
-    """Return the class of a job for ``by``: ``name``, ``queue``, ``user``, ``tasks``, else a regular expression whose
-    first
-    group, or whole match, in the name is the class. Raises ValueError where that is none."""
+    """Return the function from a job to its class for ``by``: ``name``, ``queue``, ``user``, ``tasks`` or a regular
+    expression.
+
+    The first group of the expression, or its whole match, in the name is the class. Raises ValueError if the expression
+    is not valid.
+    """
     if by == "name":
         return lambda job: normalised(job.name)
     if by == "queue":
@@ -133,7 +136,7 @@ def grouper(by: str) -> Callable[[Run], str]:
 
 
 def _shape(run: Run) -> str:
-    """What is known when a run is submitted, whatever it is called: its tasks down to a power of two; Spark: stages."""
+    """Return the features known at submission: the tasks rounded down to a power of two, or the stages of Spark."""
     if not isinstance(run, MapReduceJob):
         return f"stages_{len({stage.stage for stage in run.stages if stage.launches})}"
     phases = phases_of(run)
@@ -144,8 +147,8 @@ def _shape(run: Run) -> str:
 def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: int) -> tuple[list[int], float | None]:
     """Return the cluster of each job, numbered by first appearance, and the silhouette, by k-means on log features.
 
-    ``features`` are positive numbers, one row a job. Without ``classes`` the number from 2 to 8 with the best
-    silhouette is taken, or 1 where that is below 0.25. Raises ImportError without scikit-learn.
+    ``features`` are positive numbers, one row a job. Without ``classes`` it uses the number from 2 to 8 with the best
+    silhouette, or 1 if that is below 0.25. Raises ImportError without scikit-learn.
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
@@ -174,9 +177,10 @@ def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: in
 
 
 def features(run: Run) -> tuple[float | None, ...]:
-    """What runs are clustered by: mean times of maps and reduces, how many (of Spark: tasks, stages), bytes read.
+    """Return the features for clustering: mean times and numbers of maps and reduces (Spark: tasks, stages), bytes
+    read.
 
-    None is unknown, as bytes are where a log has no such counter.
+    None is unknown, as bytes are if a log has no such counter.
     """
     if isinstance(run, MapReduceJob):
         phases = phases_of(run)
@@ -197,7 +201,7 @@ def _known(value: int | None) -> float | None:
 
 
 def known_features(runs: Sequence[Run]) -> list[list[float]]:
-    """Return the features of runs that are known of every one of them; else formats would be told apart, not jobs."""
+    """Return the features that are known of all runs; otherwise clusters would separate formats, not jobs."""
     rows = [features(run) for run in runs]
     columns = [column for column in zip(*rows, strict=True) if None not in column]
     return [list(row) for row in zip(*columns, strict=True)]

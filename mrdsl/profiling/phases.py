@@ -1,11 +1,11 @@
-"""Durations of a MapReduce job and of its phases, from its attempts; and time lost to attempts that came to nothing.
+"""Durations of a MapReduce job and of its phases, from its attempts; and the time of lost attempts.
 
 With M the end of the job's last successful map attempt: a reduce that started before M has a *first* shuffle, which
-lasts from M until its data was there; any other a *typical* one, from its own start. Sorting lasts from there until
-the merge was done, reducing from there to the end. Only successful attempts count.
+lasts from M until its data was complete; any other has a *typical* one, from its own start. Sorting lasts from there
+until the merge was done, reducing from there to the end. Only successful attempts count.
 
-A run's submission and end come from its log if they are plausible, else from its tasks. Lost time is that of failed
-attempts, of killed ones, and of speculative copies.
+A run's submission and end come from its log if they are plausible, otherwise from its tasks. Lost time is that of
+failed attempts, of killed ones, and of speculative copies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_WAIT = 7 * 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Begin and end in milliseconds, None where unknown; ``doubted`` where the log says otherwise."""
+    """Begin and end in milliseconds, None if unknown; ``doubted`` if the log contradicts them."""
 
     begin: int | None
     end: int | None
@@ -35,10 +35,12 @@ class Times:
 def believed(
     submitted: int | None, launched: int | None, finished: int | None, first: int | None, last: int | None
 ) -> Times:
-    """``first`` is the start of the run's first attempt, ``last`` the end of its last successful one.
+    """Return plausible times; ``first`` is the start of the run's first attempt, ``last`` the end of its last
+    successful one.
 
-    A submission after the first start, or more than :data:`LONGEST_WAIT` before it, is that of another clock or no time
-    at all: the launch stands in where it can be believed, else the first start. So with an end before the last success.
+    A submission after the first start, or more than :data:`LONGEST_WAIT` before it, is from another clock or wrong: the
+    launch replaces it if it is plausible, otherwise the first start. The same applies to an end before the last
+    success.
     """
     begin = next((each for each in (submitted, launched) if each is not None and _before(each, first)), first)
     end = finished if finished is not None and (last is None or 0 <= finished - last <= LONGEST_WAIT) else last
@@ -66,7 +68,7 @@ class Overhead:
 
     @property
     def attempts(self) -> int:
-        """How many attempts were lost."""
+        """The number of lost attempts."""
         return self.failed + self.killed
 
     @property
@@ -76,7 +78,7 @@ class Overhead:
 
     @property
     def share(self) -> float:
-        """The part of all slot-seconds that was lost; 0 where there were none."""
+        """The part of all slot-seconds that was lost; 0 without slot-seconds."""
         every = self.time + self.work
         return self.time / every if every else 0.0
 
@@ -109,17 +111,17 @@ class Durations:
 
     @property
     def count(self) -> int:
-        """How many were measured."""
+        """The number of measurements."""
         return len(self.values)
 
     @property
     def average(self) -> float | None:
-        """The mean, None where nothing was measured."""
+        """The mean, None without measurements."""
         return sum(self.values) / len(self.values) if self.values else None
 
     @property
     def longest(self) -> int | None:
-        """The largest, None where nothing was measured."""
+        """The largest, None without measurements."""
         return max(self.values, default=None)
 
     def percentile(self, share: float) -> int | None:
@@ -132,8 +134,11 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """The phases of one job. ``negative`` counts phases that end before they begin, ``partial`` attempts without times,
-    ``times`` are when it was submitted and ended, ``overhead`` the attempts that came to nothing."""
+    """The phases of one job.
+
+    ``negative`` counts phases that end before they begin, ``partial`` attempts without times. ``times`` are its
+    submission and end, ``overhead`` the lost attempts.
+    """
 
     map: Durations = Durations()
     first_shuffle: Durations = Durations()

@@ -1,4 +1,4 @@
-"""Logs in, profiles out: what is read, grouped, summed up and told."""
+"""Profiles from logs: reading, grouping, summing up, and messages."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 @dataclass(frozen=True)
 class Profiles:
-    """What a folder of logs says: classes of MapReduce jobs and of Spark applications, the cluster, what was left out.
+    """The profiles of a folder of logs: classes of MapReduce jobs and of Spark applications, the cluster, omitted jobs.
 
-    ``runs`` is every job and application that was read, used or not. ``price`` is what one VM costs, None where nobody
-    said. ``silhouette`` says how well clusters are apart (-1 to 1), None where nothing was clustered. ``lost`` is how
-    many lines, events, objects and whole files were told as broken or cut, ``taught`` how classes were made.
+    ``runs`` are all jobs and applications that were read. ``price`` is the cost of one VM, None if not given.
+    ``silhouette`` is the separation of clusters (-1 to 1), None without clusters. ``lost`` is the number of lines,
+    events, objects and files that were broken or cut, ``taught`` the method for classes.
     """
 
     gathered: Gathered
@@ -81,7 +81,7 @@ class Profiles:
 
     @checked
     def split(self, share: float, seed: int = 0) -> Split:
-        """What the first ``share`` of the time predicts of the rest, beside what the logs show."""
+        """Return the predictions of the first ``share`` of the time for the rest, with the logs of the rest."""
         from mrdsl.profiling.split import split
 
         return split(self.gathered.jobs, self.applications, share, seed, self.taught)
@@ -113,11 +113,11 @@ class Profiles:
         samples: str | None = None,
         on: Mapping[str, Profiles] | None = None,
     ) -> str:
-        """Return a commented spec for the classes, numbers of the logs in it and params to fill in.
+        """Return a commented spec for the classes, with the numbers of the logs and params to fill in.
 
-        ``samples`` is a folder of the files of :func:`mrdsl.profiling.report.sample_files`, as the spec is to name it.
-        ``on`` has what logs of machines of other types say of classes of the same names, by type, for a spec of
-        capacity. Raises ValueError for a family that these logs do not serve.
+        ``samples`` is a folder of the files of :func:`mrdsl.profiling.report.sample_files`, as the spec names it.
+        ``on`` has the profiles of other machine types for classes of the same names, by type, for a spec of capacity.
+        Raises ValueError for a family that these logs do not serve.
         """
         from mrdsl.language.formatting import format_text
 

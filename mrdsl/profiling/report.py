@@ -1,4 +1,4 @@
-"""Tables and files of what was read: classes, the cluster, what was left out and why, and recorded task times.
+"""Tables and files of profiles: classes, the cluster, omitted jobs with reasons, and recorded task times.
 
 Task times of each class are files of one number a line, in seconds, from which simulations draw.
 """
@@ -19,7 +19,7 @@ from mrdsl.profiling.stage_classes import overhead_of, ran_stages
 
 
 def report(profiles: Profiles) -> tuple[Table, ...]:
-    """Return the quality of what was read: how far each class is to be trusted, and what does not count."""
+    """Return the quality of the data: the reliability of each class, and omitted jobs."""
     tables = []
     if profiles.classes:
         tables.append(_classes(profiles))
@@ -168,7 +168,7 @@ def _maps(job: MapReduceJob) -> Iterator[float]:
 
 
 def _reduces(job: MapReduceJob) -> Iterator[float]:
-    """From the start, or from the end of the last map where that is later, to the end."""
+    """Yield the times from the start of each reduce, or the end of the last map if that is later, to its end."""
     good = [each for each in job.attempts if each.end is AttemptEnd.SUCCEEDED and each.finish is not None]
     last_map = max((each.finish or 0 for each in good if each.kind is TaskKind.MAP), default=0)
     for each in good:

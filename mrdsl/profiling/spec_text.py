@@ -1,4 +1,4 @@
-"""Text of a spec from logs: what the logs state is a value, what they cannot state is a param to fill in."""
+"""Text of a spec from logs: values from the logs, and params for values that they lack."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GUESSED = Price("0.20 USD/h", 0.20, "USD")
 
 
 def parse_price(text: str) -> Price:
-    """Return the price in a text. Raises ValueError where it is none."""
+    """Return the price in a text. Raises ValueError if it is not a price."""
     match = _PRICE.match(text)
     money, time = (UNITS.get(match[2]), UNITS.get(match[3])) if match else (None, None)
     if match is None or money is None or time is None or money.dimension != MONEY or time.dimension != TIME:
@@ -47,7 +47,7 @@ _WORD = re.compile(r"^[A-Za-z_]\w*$")
 
 
 def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
-    """What the logs were, and the cluster as it was, which any plan is compared with."""
+    """Yield a description of the logs, and the cluster as it was, to compare plans with."""
     cluster = gathered.cluster
     hours = f"{cluster.hours:.1f} h, with tasks in {cluster.busy:.1f} of them"
     yield f"# From {gathered.runs} runs in logs over {hours}; {len(gathered.left_out)} more were left out."
@@ -62,12 +62,12 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
 
 
 def price_param(price: Price, guessed: bool, of: str = "") -> str:
-    """What one VM costs; the param's name ends with ``of``."""
+    """Return the param for the cost of one VM; its name ends with ``of``."""
     return f"param price{of} = {price.text}  # {'a guess: ' if guessed else ''}what one VM costs"
 
 
 def slots_param(kind: str, slots: Slots, guess: int, of: str = "") -> str:
-    """How many tasks of a kind one VM hosts; the param's name ends with ``of``."""
+    """Return the param for the tasks of a kind on one VM; its name ends with ``of``."""
     if slots.on_one:
         seen = "cores of executors" if kind == "task" else f"{kind} tasks at once"
         return f"param {kind}_slots{of} = {slots.on_one}  # the most {seen} on one VM in the logs"
@@ -75,7 +75,7 @@ def slots_param(kind: str, slots: Slots, guess: int, of: str = "") -> str:
 
 
 def comments(each: Summary) -> Iterator[str]:
-    """How far to trust a class."""
+    """Yield the reliability of a class."""
     runs = f"{each.runs} runs, mean task times spread by {each.spread:.0%}" if each.runs > 1 else "one run"
     grew = f"; its input grows by {each.grows:+.0%} over the logs" if each.grows is not None else ""
     lost = each.overhead
@@ -130,7 +130,7 @@ def seconds(value: float) -> str:
 
 
 def jobs_at_once(each: Summary) -> str:
-    """How many run at once, usually and at worst."""
+    """Return the usual and the largest number of concurrent jobs."""
     return f"{each.jobs_low}..{each.jobs_high}" if each.jobs_low < each.jobs_high else str(each.jobs_high)
 
 
@@ -167,15 +167,15 @@ def words_for(names: Sequence[str]) -> list[str]:
 
 
 def name(name: str) -> str:
-    """Return a name, in quotes where it is no word."""
+    """Return a name, in quotes if it is not a word."""
     return name if _WORD.match(name) else quoted(name)
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotes, without what no name may hold."""
+    """Return a text in quotes, without characters that names cannot have."""
     return json.dumps(printable(text), ensure_ascii=False)
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without what moves a terminal."""
+    """Return a text on one line, without control characters."""
     return "".join(sign if sign.isprintable() else " " for sign in text)[:120]

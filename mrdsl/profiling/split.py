@@ -1,7 +1,7 @@
 """Profiles from the first part of the time, checked on the rest: predictions compared with the logs.
 
 Jobs of MapReduce are split by their submission: those of the first part make the classes. Each of the others is
-predicted with its class's task times, its own numbers of tasks, and k slots, the most of its tasks that ran at once. A
+predicted with its class's task times, its own numbers of tasks, and k slots, the most concurrent tasks that it had. A
 stage of Spark is predicted from those of its tasks that had ended after the first part of its own time. Predictions are
 the estimates of paper 000, and simulations.
 """
@@ -50,12 +50,11 @@ class Forecast:
 def forecast(
     times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str, longest: str = MAX
 ) -> Forecast:
-    """Return a job of so many map and reduce tasks alone on so many map and reduce slots, its task times drawn from
-    ``times``.
+    """Return the prediction of a job alone on its map and reduce slots, with task times drawn from ``times``.
 
-    Equations (1) to (4) of paper 000 for the estimates. The simulation draws every task's time from the recorded ones,
-    with putting back, and runs the job :data:`RUNS` times. ``name`` chooses the random streams beside ``seed``;
-    ``longest`` is ``max`` or ``p95``, what the estimates take as a maximum.
+    The estimates use equations (1) to (4) of paper 000. The simulation draws the time of every task from the recorded
+    ones, with replacement, and runs the job :data:`RUNS` times. ``name`` and ``seed`` select the random streams;
+    ``longest`` is ``max`` or ``p95``, the maximum in the estimates.
     """
     profile = _profile(times, tasks, longest)
     one = np.ones(1)
@@ -100,7 +99,7 @@ LEAST_TASKS = 3
 
 @dataclass(frozen=True)
 class Predicted:
-    """One job or stage: tasks and slots of both kinds, what was predicted, and the seconds that its tasks took.
+    """One job or stage: tasks and slots of both kinds, the prediction, and the seconds of its tasks.
 
     ``took`` are the seconds from submission to end, None for a stage.
     """
@@ -166,8 +165,8 @@ def _parted(jobs: Sequence[Profiled], share: float) -> tuple[list[Profiled], lis
 def _clustered(
     before: Sequence[Profiled], after: Sequence[Profiled], clusters: Callable[[Sequence[MapReduceJob]], Sequence[str]]
 ) -> tuple[list[Profiled], list[Profiled]]:
-    """Return each job that comes after is of the class of the one before that is nearest in what is known of it by
-    then.
+    """Return the jobs with classes: each later job has the class of the nearest earlier one in the features known at
+    submission.
     """
     if not before:
         return [], list(after)
@@ -237,7 +236,7 @@ def _ended_by(stage: StageRun, moment: float) -> list[float]:
 
 
 def split_tables(result: Split) -> tuple[Table, ...]:
-    """What was predicted beside what the logs show, row by row, and how far off it was."""
+    """Return the predictions and the logs, row by row, with the errors."""
     jobs = [
         (each.group, each.name, *each.tasks, *each.slots, *_cells(each.forecast), each.ran, each.took, *_off(each))
         for each in result.jobs

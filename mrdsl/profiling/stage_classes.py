@@ -1,4 +1,4 @@
-"""Classes of Spark applications: many runs of one DAG of stages summed up as a spec states them.
+"""Classes of Spark applications: many runs of one DAG of stages, summed up for a spec.
 
 A run is one application: its stages that ran, each after those of its parents that ran in the same job, and the first
 ones of a job after the last ones of the jobs that had ended when it was submitted. Retries of a stage belong to it.
@@ -33,7 +33,7 @@ class StageProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class StageClass(Summary):
-    """What a spec states of a class of Spark applications."""
+    """The contents of a spec for a class of Spark applications."""
 
     stages: tuple[StageProfile, ...]
 
@@ -128,7 +128,7 @@ def _times(application: SparkApplication) -> Times:
 
 
 def overhead_of(application: SparkApplication) -> Overhead:
-    """Return the attempts that came to nothing in all its stages."""
+    """Return the lost attempts in all its stages."""
     stages = application.stages
     return Overhead(
         sum(stage.failed for stage in stages),
@@ -158,7 +158,7 @@ def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
 
 
 def _tasks(runs: Sequence[StageRun], succeeded: int) -> int:
-    """How many tasks the stage has: what it says itself, since a retry repeats some of them."""
+    """Return the number of tasks of the stage from its own record, since a retry repeats some of them."""
     return min(runs[0].planned or succeeded, succeeded)
 
 

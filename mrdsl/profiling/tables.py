@@ -1,4 +1,4 @@
-"""What was read as tables: a row a job, a row a stage, a row a class."""
+"""Profiles as tables: a row a job, a row a stage, a row a class."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def stage_rows(applications: Iterable[SparkApplication]) -> Iterable[Sequence[An
 def class_table(classes: Sequence[JobClass]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Return columns and rows, one a class, as ``classes from "profiles.csv"`` reads them.
 
-    Where no class has reduce tasks there are no columns for them; where some have, the others have zeros.
+    If no class has reduce tasks there are no columns for them; otherwise classes without any have zeros.
     """
     reducing = any(each.reduce_tasks for each in classes)
     columns = ("name", "map.tasks", "map.avg [s]", "map.max [s]", *((*_SHUFFLE, *_REDUCE) if reducing else ()), "jobs")
