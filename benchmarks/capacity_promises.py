@@ -59,11 +59,11 @@ def evaluation(tasks):
 
 def half_width(trials, cells, index, runs):
     """Half of the 95 % interval of the share of a class's jobs within the time that 95 % take."""
-    from mrdsl.simulation.verdicts import kept_within
+    from mrdsl.simulation.verdicts import on_time_share
 
     times = trials.times(cells, index, runs)
     middle = sorted(t for run in times for t in run)
-    kept = kept_within(times, middle[int(0.95 * len(middle))])
+    kept = on_time_share(times, middle[int(0.95 * len(middle))])
     return (kept.high - kept.low) / 2
 
 

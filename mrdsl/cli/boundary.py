@@ -27,7 +27,7 @@ class StoppedError(BaseException):
     """Ctrl-C in a command of many solves: unlike KeyboardInterrupt, no single solve makes a result of it."""
 
 
-def open_what_is_closed() -> None:
+def open_closed_streams() -> None:
     """Put the null device in place of a closed standard input, output or error (``mrdsl solve SPEC >&-``).
 
     Otherwise the next opened file takes its number, and gets the text for the terminal.
@@ -56,7 +56,7 @@ def _a_bar_on_a_terminal() -> Iterator[None]:
 
 def run(command: click.Command) -> int:
     """Run the command line and give its exit code."""
-    open_what_is_closed()
+    open_closed_streams()
     take_every_character()
     PRINTED.set(False)
     try:

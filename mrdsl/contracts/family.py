@@ -237,7 +237,7 @@ class Family:
         report: Returns the decision in one sentence, and charts for `mrdsl report`, from `(spec, result)`.
         simulate: Simulates a spec without a plan, from `(spec, runs, seed, jobs)`.
         simulate_plan: Returns the plan with observations, and warnings, from `(spec, plan, settings)`.
-        shown_again: Repeats the runs that are evidence of a plan, from `(spec, plan, processes)`.
+        repeat_runs: Repeats the runs that are evidence of a plan, from `(spec, plan, processes)`.
         promises: Numbers that explanations can change.
         exports: Formats of the family itself.
         targets: Returns the targets of `mrdsl export`.
@@ -267,7 +267,7 @@ class Family:
     report: Callable[[Spec, Result], Shown] | None = None
     simulate: Callable[[Spec, int, int | None, int | None], Result] | None = None
     simulate_plan: Callable[[Spec, Any, Settings], tuple[Plan, Iterable[Diagnostic]]] | None = None
-    shown_again: Callable[[Spec, Any, int], Plan | None] | None = None
+    repeat_runs: Callable[[Spec, Any, int], Plan | None] | None = None
     promises: tuple[Promise, ...] = ()
     exports: tuple[Export, ...] = ()
     targets: Callable[[], tuple[Target, ...]] | None = None

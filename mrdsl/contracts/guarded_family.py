@@ -152,7 +152,7 @@ RETURNS: Mapping[str, Mistake] = MappingProxyType(
         "targets": _all_are(Target, "targets"),
         "reference": _is(str, "the text of a spec"),
         "plans": _classes_mistake,
-        "shown_again": _or_none(plan_mistake),
+        "repeat_runs": _or_none(plan_mistake),
         "operated": _anything,
         "paid_for": _is(Real, "a number of seconds"),
     }

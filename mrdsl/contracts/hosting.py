@@ -31,7 +31,7 @@ def hosting_vms(map_slots: Floats, reduce_slots: Floats, map_per_vm: Floats, red
     return begun(begun(map_slots) / map_per_vm) + begun(begun(reduce_slots) / reduce_per_vm)
 
 
-def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Span | None) -> tuple[Diagnostic, ...]:
+def hosting_warnings(names: Sequence[str], needed: Floats, held: Floats, span: Span | None) -> tuple[Diagnostic, ...]:
     """Warn if whole slots of a class need more VMs than a plan has for it.
 
     Args:
@@ -61,7 +61,7 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
     )
 
 
-def told_of_sharing(
+def sharing_warnings(
     needed: float, held: float, most: float | None, span: Span | None, instead: str
 ) -> tuple[Diagnostic, ...]:
     """Warn if whole slots of all classes need more VMs than a plan has.

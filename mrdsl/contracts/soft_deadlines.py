@@ -22,7 +22,7 @@ UNPRICED = "also meets it by the upper estimate"
 IMPOSSIBLE = "cannot be met by any cluster"
 
 
-def told_of_soft_deadlines(
+def soft_deadline_warnings(
     spec: Spec, upper: Floats, price: Callable[[NDArray[np.bool_]], str]
 ) -> Iterator[Diagnostic]:
     """Warn if classes without `guarantee` meet their deadline by the average but not by the upper estimate.

@@ -150,7 +150,7 @@ def needs_fractions(facts: Any, reason: str) -> Diagnostic:
     )
 
 
-def where_fractions_are_meant(solved: str) -> str:
+def fractional_slots_hint(solved: str) -> str:
     """Return the hint of :func:`needs_fractions`.
 
     Args:

@@ -132,7 +132,7 @@ def it_lacks_nothing(declared: Family) -> Iterator[str]:
     yield from (f"it {what}" for what in missing_in(declared))
 
 
-def it_says_what_it_is(declared: Family) -> Iterator[str]:
+def check_declaration(declared: Family) -> Iterator[str]:
     """Check that there is a summary, a source and facts.
 
     Args:
@@ -192,7 +192,7 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
             yield f"the quantity {quantity.name} is over {quantity.over!r}, which the facts do not have"
 
 
-def its_promises_are_numbers_of_the_facts(declared: Family) -> Iterator[str]:
+def check_promised_numbers(declared: Family) -> Iterator[str]:
     """Check that each number that can be relaxed is an item of the facts.
 
     Args:
@@ -256,7 +256,7 @@ def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
                     yield field.name, len(values.elts)
 
 
-def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
+def check_hook_signatures(declared: Family) -> Iterator[str]:
     """Check the number of arguments of each hook.
 
     Args:
@@ -280,7 +280,7 @@ def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
             yield f"`{name}` does not take {count} values"
 
 
-def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
+def check_own_method(declared: Family) -> Iterator[str]:
     """Check that the heuristic that the family names has steps for it.
 
     Args:
@@ -293,7 +293,7 @@ def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
         yield f"its method `{declared.method}` is not a heuristic for this family"
 
 
-def its_reference_has_no_mistake(_: Family, spec: Spec, __: Result) -> Iterator[str]:
+def check_reference_spec(_: Family, spec: Spec, __: Result) -> Iterator[str]:
     """Check the reference spec with `mrdsl check`.
 
     Args:
@@ -307,7 +307,7 @@ def its_reference_has_no_mistake(_: Family, spec: Spec, __: Result) -> Iterator[
     yield from (one.message for one in diagnose(spec) if has_errors([one]))
 
 
-def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterator[str]:
+def check_reference_is_complete(declared: Family, _: Spec, __: Result) -> Iterator[str]:
     """Check that the reference spec names no other file, because `mrdsl new` prints it anywhere.
 
     Args:
@@ -324,7 +324,7 @@ def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterato
         yield "its reference spec needs other files"
 
 
-def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+def check_plan_constraints(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
     """Check that there is a plan, and that the family's `verify` accepts it.
 
     Args:
@@ -442,7 +442,7 @@ def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) 
             yield "its result differs in another process"
 
 
-def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+def check_setting_names(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
     """Check that no setting is named twice.
 
     Args:
@@ -463,7 +463,7 @@ def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: 
         yield "`operated` returns nothing"
 
 
-def what_its_simulation_saw_is_saved_and_read_back(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
+def check_saved_simulation(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
     """Check that observations of two simulation runs are saved and read back.
 
     Args:
@@ -497,23 +497,23 @@ def simulated_twice(spec: Spec, jobs: int | None) -> Iterator[str]:
 
 DECLARES: tuple[Declares, ...] = (
     it_lacks_nothing,
-    it_says_what_it_is,
+    check_declaration,
     its_goals_have_a_unit,
     its_quantities_have_a_kind_and_blocks,
-    its_promises_are_numbers_of_the_facts,
+    check_promised_numbers,
     its_formulations_are_a_model_or_a_run,
-    its_hooks_take_what_they_are_called_with,
-    a_method_of_its_own_serves_it,
+    check_hook_signatures,
+    check_own_method,
 )
 OF_ITS_REFERENCE: tuple[OfReference, ...] = (
-    its_reference_has_no_mistake,
-    its_reference_stands_alone,
-    its_plan_keeps_its_promises,
+    check_reference_spec,
+    check_reference_is_complete,
+    check_plan_constraints,
     its_value_is_the_measured_one,
     its_why_speaks,
     its_document_is_finite_json,
     its_plan_is_saved_and_read_back,
     it_crosses_to_other_processes,
-    what_is_operated_has_names_of_its_own,
-    what_its_simulation_saw_is_saved_and_read_back,
+    check_setting_names,
+    check_saved_simulation,
 )

@@ -16,7 +16,7 @@ from mrdsl.families import family_names
 from mrdsl.formulas.profiles import implausible_prices
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, python_number_mistake
-from mrdsl.spec.spec import Constraint, Goal, Method, Spec, asked_where
+from mrdsl.spec.spec import Constraint, Goal, Method, Spec, requested_places
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
 
 _SHOWN = 10
@@ -95,7 +95,7 @@ def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
     """Yield the names in what is asked of a plan, ``admitted(sort)``, that no block of the facts bears."""
     over = {quantity.name: quantity for quantity in family.quantities if quantity.takes_argument}
     known: dict[str, frozenset[str]] = {}
-    for path, span, quantity in asked_where(spec):
+    for path, span, quantity in requested_places(spec):
         kind = over.get(quantity.name)
         if kind is None or not (quantity.argument or kind.needs_argument):
             continue

@@ -23,7 +23,7 @@ from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import note_currency
 from mrdsl.language.generators import collect
 from mrdsl.language.items import convert
-from mrdsl.language.requirements import Attribute, Rows, kept_rows, split
+from mrdsl.language.requirements import Attribute, Rows, matching_rows, split
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.table_heads import NAME_COLUMN, attribute
 from mrdsl.language.tables import resolve_table
@@ -73,7 +73,7 @@ def resolve_catalogue(
     said = _said(listed, node_type, statements, block, context)
     rows = list(range(len(listed.names)))
     if required:
-        rows = kept_rows(required, _rows(listed, node_type, word), context).nonzero()[0].tolist()
+        rows = matching_rows(required, _rows(listed, node_type, word), context).nonzero()[0].tolist()
     if len(report.found) > before:
         return ()
     _check_kept(listed, rows, context)

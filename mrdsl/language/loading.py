@@ -23,7 +23,7 @@ from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse, parse_in_rows
 from mrdsl.language.requirements import check_requirements
-from mrdsl.language.resolving import Importer, asked_of_plan, resolve, sort_statements
+from mrdsl.language.resolving import Importer, goals_and_constraints, resolve, sort_statements
 from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
 from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations, mark_valid
@@ -218,7 +218,7 @@ class Updater:
         facts = _rebuilt(self.spec.facts, changed) if not has_errors(report.found) else self.spec.facts
         family = find_family(self.spec.problem)
         assert family is not None
-        asked = asked_of_plan(self.parts, family, facts, scope)
+        asked = goals_and_constraints(self.parts, family, facts, scope)
         if has_errors(report.found):
             raise MrdslError(report.found)
         return replace(

@@ -162,14 +162,14 @@ def split(statements: tuple[Any, ...]) -> tuple[tuple[tree.Block, ...], tuple[An
     return asked, tuple(s for s in statements if s not in asked) if asked else statements
 
 
-def asked_words(blocks: Sequence[tree.Block]) -> frozenset[str]:
+def required_words(blocks: Sequence[tree.Block]) -> frozenset[str]:
     """Return the words that requirements use at their top level."""
     return frozenset(
         str(token) for block in blocks for each in block.statements or () if (token := _subject(each)) is not None
     )
 
 
-def kept_rows(blocks: Sequence[tree.Block], rows: Rows, context: BlockContext) -> NDArray[np.bool_]:
+def matching_rows(blocks: Sequence[tree.Block], rows: Rows, context: BlockContext) -> NDArray[np.bool_]:
     """Return the rows that meet all requirements; if one is wrong or no row is left, report the reason and
     return none.
     """

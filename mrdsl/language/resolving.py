@@ -240,7 +240,7 @@ def _resolve(
     context = BlockContext(scope, files, NO_SEED if seed is None else seed, "", "", _read_repeated)
     at = tree.header_span(names, parts.problem[0])
     facts = resolve_block(family.facts, tuple(parts.rest), context, "", at)
-    asked = asked_of_plan(parts, family, facts, scope)
+    asked = goals_and_constraints(parts, family, facts, scope)
     method = resolve_method(parts.methods, family, context)
     if facts is None:
         return None
@@ -368,7 +368,7 @@ def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
         return None
 
 
-def asked_of_plan(parts: Sorted, family: Family, facts: Any, scope: Scope) -> dict[str, Any]:
+def goals_and_constraints(parts: Sorted, family: Family, facts: Any, scope: Scope) -> dict[str, Any]:
     """Return the user-defined quantities, the objective and the comparisons of a spec, by field.
 
     If the facts are unusable, errors in names that they define are not reported.

@@ -20,7 +20,7 @@ from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
-from mrdsl.language.requirements import Attribute, Rows, asked_words, kept_rows, split
+from mrdsl.language.requirements import Attribute, Rows, matching_rows, required_words, split
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns, optional_block
@@ -52,7 +52,7 @@ def resolve_table(
         report.add(unreadable(source, problem, table))
         return ()
     required, statements = split(statements)
-    asked = asked_words(required)
+    asked = required_words(required)
     found = [column_of(node_type, index, cell, raw, context, asked) for index, cell in enumerate(raw.header)]
     extra = {column.path: column for column in found if column is not None and column.asked}
     columns = [column for column in found if column is not None and not column.asked]
@@ -78,7 +78,7 @@ def resolve_table(
     kept = None
     if required:
         attributes = _attributes(columns, reader, names) | {p: _extra(c, reader) for p, c in extra.items()}
-        kept = kept_rows(required, Rows(word, node_type, names, attributes, source.written), context)
+        kept = matching_rows(required, Rows(word, node_type, names, attributes, source.written), context)
         if len(report.found) > before:
             return ()
         reader.leave_out(~kept)

@@ -200,7 +200,7 @@ def run_foreign(solver: SolverFile, family: Family, run: Callable[[], Result], e
     return result
 
 
-def held_to_the_spec(
+def checked_against_spec(
     solver: SolverFile, family: Family, result: Result, verified: Callable[[Result], Result]
 ) -> Result:
     """Return the verified result of a plug-in's pipeline: a plan that breaks the spec, or cannot be read, is

@@ -15,7 +15,7 @@ from mrdsl.planning.results import labelled
 from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.observed import Simulated, Verdict
 from mrdsl.simulation.settings import TOLD_OF_RUNS, Settings, WhatIf
-from mrdsl.simulation.verdicts import doubt_about
+from mrdsl.simulation.verdicts import verdict_doubt
 from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
@@ -111,7 +111,7 @@ def doubts(plan: Any) -> Iterator[tuple[str, str]]:
     """Yield the verdicts of a plan that do not follow from its numbers, with the reason."""
     simulated = evidence_of(plan)
     for path, verdict in _verdicts(plan, "state"):
-        doubt = doubt_about(verdict)
+        doubt = verdict_doubt(verdict)
         if not doubt and (simulated is None or verdict.runs > simulated.runs):
             doubt = "rests on more runs than there were"
         if doubt:
@@ -132,14 +132,14 @@ def _verdicts(value: Any, path: str) -> Iterator[tuple[str, Verdict]]:
             yield from _verdicts(item, f"{path}[{index}]")
 
 
-def said_of(plan: Any) -> str:
+def verdict_word(plan: Any) -> str:
     """Return the verdict of the runs on all constraints in a word, or "" without runs."""
     outcomes = set(plan.outcomes().values())
     worst = next((one for one in (Outcome.BROKEN, Outcome.UNDECIDED, Outcome.KEPT) if one in outcomes), None)
     return "" if worst is None else str(worst)
 
 
-def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
+def repeated_runs(result: Result[Any], processes: int = 1) -> Result[Any]:
     """Return the result with the outcome of the same runs of its plan now: those of its search, and of a simulation.
 
     Raises MrdslError if its plan was not run, or is the result of a simulation.
@@ -147,7 +147,7 @@ def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
 
     simulated = evidence_of(result.plan)
     family = find_family(result.spec)
-    shown = family.shown_again(result.spec, result.plan, processes) if family.shown_again is not None else None
+    shown = family.repeat_runs(result.spec, result.plan, processes) if family.repeat_runs is not None else None
     if shown is not None:
         result = replace(result, plan=shown)
         if simulated is None:

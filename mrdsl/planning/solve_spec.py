@@ -16,7 +16,7 @@ from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
 from mrdsl.planning.claims import unproven, verified
 from mrdsl.planning.results import ended, goal_of
-from mrdsl.planning.starts import last_kept
+from mrdsl.planning.starts import keep_last_plan
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.processes import is_kept
@@ -93,7 +93,7 @@ def _solved(
     last = None
     if start is not None and start.relaxed == relax:
         check = partial(verified, spec, family, relax=relax)
-        last = last_kept(spec, family, found, start, limits or Limits(), check)
+        last = keep_last_plan(spec, family, found, start, limits or Limits(), check)
     result = replace(ended(spec, family, run.choice, last or found, diagnostics, seconds), relaxed=relax)
     if start is not None and run.unused and last is None:
         from mrdsl.planning.starts import unused
@@ -215,11 +215,11 @@ class _Run:
 
     def _refuse_early(self, chosen: Formulation) -> None:
         """Reject a solver that lacks a feature that the formulation needs, before any model is built."""
-        from mrdsl.solving.programs import refuse_what_it_cannot
+        from mrdsl.solving.programs import refuse_unsupported
 
         if self.choice.solver is not None:
             needs = chosen.needs(self.spec, self.relax)
-            refuse_what_it_cannot(self.choice.solver, needs, self.choice.span)
+            refuse_unsupported(self.choice.solver, needs, self.choice.span)
 
     def _pipeline(self) -> Result:
         from mrdsl.contracts.pipeline import Draft, run_steps
@@ -270,12 +270,12 @@ class _Run:
         return solve_model(model, "highs", replace(limits or Limits(), time=min(times, default=None)))
 
     def _single_model(self, chosen: Formulation) -> Result:
-        from mrdsl.solving.programs import refuse_what_it_cannot
+        from mrdsl.solving.programs import refuse_unsupported
 
         choice = self.choice
         assert choice.solver is not None
         needs = chosen.needs(self.spec, self.relax)
-        refuse_what_it_cannot(choice.solver, needs, choice.span)
+        refuse_unsupported(choice.solver, needs, choice.span)
         started = time.perf_counter()
         form = self._array_form(chosen, needs)
         if form is not None:
@@ -381,9 +381,9 @@ class _Run:
         solver = self.choice.solver
         if solver is None or not solver.is_pipeline or solver.foreign_file is None:
             return verified(self.spec, self.family, result, self.relax)
-        from mrdsl.planning.results import held_to_the_spec
+        from mrdsl.planning.results import checked_against_spec
 
-        return held_to_the_spec(
+        return checked_against_spec(
             solver, self.family, result, partial(verified, self.spec, self.family, relax=self.relax)
         )
 

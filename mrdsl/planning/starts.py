@@ -49,7 +49,7 @@ def unused(reason: str) -> Diagnostic:
     return note("start-unused", f"the starting plan was not used: {reason}", None, hint)
 
 
-def last_kept(
+def keep_last_plan(
     spec: Spec, family: Family, result: Result, start: Result, limits: Limits, verified: Callable[[Result], Result]
 ) -> Result | None:
     """Return the result with the plan of ``start`` if that keeps the spec and is as good; None if not.

@@ -17,7 +17,7 @@ from mrdsl.planning.claims import unproven, violations
 from mrdsl.planning.results import amounts, goal_of
 from mrdsl.planning.saved_plans import Saved, read_saved
 from mrdsl.planning.saved_specs import CHANGED, MISSING, SAME, UNKNOWN
-from mrdsl.planning.simulate_spec import doubts, evidence_of, said_of, seen_again
+from mrdsl.planning.simulate_spec import doubts, evidence_of, repeated_runs, verdict_word
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts
 
@@ -157,7 +157,7 @@ def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
     """
     if not verified.kept:
         return verified
-    before, now = saved.result.plan, seen_again(saved.result, processes).plan
+    before, now = saved.result.plan, repeated_runs(saved.result, processes).plan
     assert before is not None
     assert now is not None
     path = next(_differences(plain(before.document()), plain(now.document()), "plan", lacking=True), None)
@@ -295,7 +295,7 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     simulated = evidence_of(result.plan)
     if result.plan is not None and simulated is not None:
         rows.append(("runs", f"{simulated.runs:,} from seed {simulated.seed}"))
-        rows += [("constraints in runs", said)] if (said := said_of(result.plan)) else []
+        rows += [("constraints in runs", said)] if (said := verdict_word(result.plan)) else []
     rows += [("runs repeated now", "same results")] if verified.again else []
     if verified.trust.bound is not None:
         rows.append((f"bound by {verified.trust.method}, now", _number(verified.trust.bound)))

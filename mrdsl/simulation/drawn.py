@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
 from mrdsl.simulation.engine.draws import Sampler, Straggling, sampler
 from mrdsl.simulation.observed import Observed, Simulated
-from mrdsl.simulation.planned import asked_for
+from mrdsl.simulation.planned import override_notes
 from mrdsl.simulation.promises import Promised, observed_of
 from mrdsl.simulation.sampling import stream_again
 from mrdsl.simulation.settings import Settings
@@ -72,7 +72,7 @@ class Drawing:
         """Return the diagnostics of the runs: the family's ``own``, times without spread, and options of the
         command.
         """
-        return (*own, *_told_of_spread(self.spec, self.rules), *asked_for(self.settings))
+        return (*own, *_spread_notes(self.spec, self.rules), *override_notes(self.settings))
 
 
 def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose: str, once: str) -> Drawing:
@@ -119,7 +119,7 @@ def _factors_of(rules: Spread, settings: Settings) -> Factors:
     return Factors(drawn, settings.seed)
 
 
-def _told_of_spread(spec: Spec, rules: Spread) -> Iterator[Diagnostic]:
+def _spread_notes(spec: Spec, rules: Spread) -> Iterator[Diagnostic]:
     if not rules.spreads:
         yield note(
             "nothing-spreads",

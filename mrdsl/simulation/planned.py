@@ -16,7 +16,7 @@ from mrdsl.simulation.engine.draws import mean_work
 from mrdsl.simulation.engine.scenario import Arrivals, LossRule, QueueRule, Recorded, Scenario, Seen, enough_of, load_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed
-from mrdsl.simulation.promises import Promised, observed_classes, observed_of, promised, told_of
+from mrdsl.simulation.promises import Promised, observed_classes, observed_of, promised, verdict_warnings
 from mrdsl.simulation.settings import Settings, WhatIf
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.simulated import Run
@@ -321,7 +321,7 @@ def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Setti
     for name, each in {each.name: each for each in held if each.users}.items():
         node = each.node
         if name in observed:
-            yield from told_of(observed[name].verdict, f"class {name}", each.place or node.span_of("deadline"))
+            yield from verdict_warnings(observed[name].verdict, f"class {name}", each.place or node.span_of("deadline"))
         if node.coefficients is not None:
             yield warning(
                 "not-simulated",
@@ -329,10 +329,10 @@ def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Setti
                 node.span,
                 "write its profile (map, shuffle, reduce) or its stages to see it run",
             )
-    yield from asked_for(settings)
+    yield from override_notes(settings)
 
 
-def asked_for(settings: Settings) -> Iterator[Diagnostic]:
+def override_notes(settings: Settings) -> Iterator[Diagnostic]:
     """Yield a note on the options that override the spec."""
     said = settings.what_if.said()
     if said:

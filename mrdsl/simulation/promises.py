@@ -11,7 +11,7 @@ from mrdsl.core.diagnostics import Diagnostic, Span, warning
 from mrdsl.core.result import Outcome
 from mrdsl.core.units import show
 from mrdsl.simulation.observed import Observed, Verdict
-from mrdsl.simulation.verdicts import judge_mean, judge_share, kept_within, summarize
+from mrdsl.simulation.verdicts import judge_mean, judge_share, on_time_share, summarize
 from mrdsl.spec.schema import PERCENTILES
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def observed_of(
     jobs = sum(map(len, runs))
     if not jobs:
         return None
-    kept = None if deadline is None else kept_within(runs, deadline)
+    kept = None if deadline is None else on_time_share(runs, deadline)
     verdict = None if promise is None else promise.judged(runs)
     ended = [[time for time in run if isfinite(time)] for run in runs]
     failed = jobs - sum(map(len, ended))
@@ -106,7 +106,9 @@ def observed_of(
     return Observed(jobs, failed, *times, kept, utilisation, verdict)
 
 
-def told_of(verdict: Verdict | None, whose: str, place: Span | None, words: Words = JOBS_TAKE) -> Iterator[Diagnostic]:
+def verdict_warnings(
+    verdict: Verdict | None, whose: str, place: Span | None, words: Words = JOBS_TAKE
+) -> Iterator[Diagnostic]:
     """Yield a warning if a promise is broken or undecided; ``place`` is the place of the promise."""
     if verdict is None or verdict.outcome is Outcome.KEPT:
         return

@@ -60,11 +60,11 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
     )
 
 
-def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
+def on_time_share(runs: Sequence[Sequence[float]], limit: float) -> Kept:
     """Return the share of times of at most ``limit`` (with a slack of 1e-9 of it), and its interval.
 
-    The interval is :func:`share_bounds` for the number of jobs that :func:`alike_in` leaves; it has a width even if all
-    jobs are on time. Raises ValueError without observations.
+    The interval is :func:`share_bounds` for the number of jobs that :func:`dependence_of_jobs` leaves; it has a width
+    even if all jobs are on time. Raises ValueError without observations.
     """
     share, independent = within(runs, limit, TAIL)
     return Kept(share, *share_bounds(share, independent, TAIL))
@@ -74,7 +74,7 @@ def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[
     """Return the share of times within a limit, and the number of independent jobs that the observed ones count as.
 
     The larger correlation is used, of times or of being on time: if hardly any job is late, the times show more. See
-    :func:`alike_in`. Raises ValueError without observations.
+    :func:`dependence_of_jobs`. Raises ValueError without observations.
     """
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
@@ -82,11 +82,11 @@ def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[
     good = [(run <= limit * (1.0 + ROUNDING)).astype(np.float64) for run in seen]
     count = sum(len(run) for run in seen)
     ended = [run[np.isfinite(run)] for run in seen]
-    alike = max(alike_in([run for run in ended if len(run)], tail), alike_in(good, tail))
+    alike = max(dependence_of_jobs([run for run in ended if len(run)], tail), dependence_of_jobs(good, tail))
     return float(np.concatenate(good).mean()), count / alike
 
 
-def alike_in(runs: Sequence[NDArray[np.float64]], tail: float) -> float:
+def dependence_of_jobs(runs: Sequence[NDArray[np.float64]], tail: float) -> float:
     """Return the number of correlated jobs that count as one independent job; at least 1.
 
     It is the factor by which the variance of the mean exceeds that of as many independent values, from the means of
@@ -262,7 +262,7 @@ def _of_share(
     return Verdict(outcome, "share", level, share, low, high, confidence, runs, jobs, enough)
 
 
-def doubt_about(verdict: Verdict) -> str:
+def verdict_doubt(verdict: Verdict) -> str:
     """Return the reason why a saved verdict cannot follow from its numbers, or ""."""
     if not 0.5 < verdict.confidence < 1.0 or not 0 < verdict.runs <= verdict.jobs or verdict.what not in UNITS:
         return "rests on numbers that no runs give"

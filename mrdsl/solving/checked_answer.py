@@ -41,7 +41,7 @@ from mrdsl.solving.programs import (
     in_worker,
     of_one_solve,
     options_of,
-    refuse_what_it_cannot,
+    refuse_unsupported,
     refused_point,
     solve_program,
     through_pyomo,
@@ -214,7 +214,7 @@ def solve_model(
     program = linear_program(model)
     kind = program[0].kind if program else None
     nonlinear = None if program else nonlinear_model(model)
-    refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
+    refuse_unsupported(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
     require(declared, span)
     declared = declared.careful(version(declared), kind or (nonlinear.kind if nonlinear else ""))
     if program:

@@ -71,7 +71,7 @@ def _answer(worker: Worker) -> Any:
     return content
 
 
-def seen_of(scenarios: Sequence[Scenario], settings: Settings, apart: bool = False) -> list[list[Seen]]:
+def run_scenarios(scenarios: Sequence[Scenario], settings: Settings, apart: bool = False) -> list[list[Seen]]:
     """Return the outcome of every run of every scenario, which does not depend on the number of processes.
 
     Scenarios have the same jobs in the same run, unless they are ``apart``.

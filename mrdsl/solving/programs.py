@@ -265,7 +265,7 @@ def solve_arrays(
     nothing worse. Raises MrdslError for a solver that cannot solve the program (exit code 2) or a missing one (exit
     code 3).
     """
-    refuse_what_it_cannot(solver, Needs(program.kind), span)
+    refuse_unsupported(solver, Needs(program.kind), span)
     require(solver, span)
     careful = solver.careful(version(solver), program.kind)
     limits = of_one_solve(limits)
@@ -309,7 +309,7 @@ def refused_point(solver: str, solver_version: str | None, worst: float, row: st
     return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver, solver_version, message)
 
 
-def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
+def refuse_unsupported(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
     """Raise MrdslError ``unable-solver`` if the needs exceed the features in the solver's file."""
     lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
     if needs.duals and "duals" not in solver.offers:

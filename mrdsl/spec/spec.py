@@ -169,12 +169,12 @@ class Spec:
         return was.diagnostics if (was.seed, was.goal) == (self.seed, self.goal) else None
 
 
-def asked_of(spec: Spec) -> Iterator[PlanQuantity]:
+def requested_quantities(spec: Spec) -> Iterator[PlanQuantity]:
     """Yield every quantity of the plan in comparisons, in ``let``, and in a user-defined objective."""
-    return (quantity for _, _, quantity in asked_where(spec))
+    return (quantity for _, _, quantity in requested_places(spec))
 
 
-def asked_where(spec: Spec) -> Iterator[tuple[str, Span | None, PlanQuantity]]:
+def requested_places(spec: Spec) -> Iterator[tuple[str, Span | None, PlanQuantity]]:
     """Yield the same quantities with the path (``lets[0]``) and place of each mention."""
     for index, constraint in enumerate(spec.constraints):
         for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):

@@ -27,7 +27,7 @@ FAMILIES = (*SHIPPED, "shop")
 SMALLER = {"schedule": "small.mrspec", "hybrid": "bursts.mrspec"}
 ONCE = {"makespan", "deadline", "energy"}
 """Families whose plans are run once in every run: they refuse `jobs`."""
-SIMULATED = contract.what_its_simulation_saw_is_saved_and_read_back
+SIMULATED = contract.check_saved_simulation
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def test_what_a_simulation_saw_is_saved_and_read_back(name: str) -> None:
 
 
 BROKEN: dict[str, tuple[contract.Declares, dict[str, Any], str]] = {
-    "no summary": (contract.it_says_what_it_is, {"summary": ""}, "`summary` and `paper`"),
+    "no summary": (contract.check_declaration, {"summary": ""}, "`summary` and `paper`"),
     "a unit that is none": (
         contract.its_goals_have_a_unit,
         {"goals": (GoalKind("minimize", "cost", "florins", "what it costs"),)},
@@ -84,16 +84,16 @@ BROKEN: dict[str, tuple[contract.Declares, dict[str, Any], str]] = {
     "no way to be solved": (contract.it_lacks_nothing, {"formulations": ()}, "neither a formulation nor a method"),
     "targets of no clusters": (contract.it_lacks_nothing, {"targets": lambda: ()}, "`targets`, but no `deployments`"),
     "a promise of nothing": (
-        contract.its_promises_are_numbers_of_the_facts,
+        contract.check_promised_numbers,
         {"promises": (Promise("server.speed", 1),)},
         "server.speed is not a quantity of the facts",
     ),
     "a hook of another form": (
-        contract.its_hooks_take_what_they_are_called_with,
+        contract.check_hook_signatures,
         {"measure": lambda spec: 0.0},
         "`measure` does not take 2 values",
     ),
-    "a method that is not there": (contract.a_method_of_its_own_serves_it, {"method": "greedy"}, "not a heuristic for"),
+    "a method that is not there": (contract.check_own_method, {"method": "greedy"}, "not a heuristic for"),
 }
 
 

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "bad"
 SPECS = sorted(FOLDER.glob("*.mrspec"))
 
 
-def said_of(path: Path) -> str:
+def verdict_word(path: Path) -> str:
     """What the checker says, with file names relative to the folder."""
     words = shlex.split(first_line(path).removeprefix("# options:"))
     defines = dict(word.split("=", 1) for word in words if word != "-D")
@@ -44,7 +44,7 @@ def first_line(path: Path) -> str:
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_what_is_said(path: Path) -> None:
     expected = path.with_suffix(".txt").read_text(encoding="utf-8")
-    assert said_of(path) == expected
+    assert verdict_word(path) == expected
     assert "_NEWLINE" not in expected
     assert "RBRACE" not in expected
 
@@ -55,4 +55,4 @@ def test_there_are_enough() -> None:
 
 if __name__ == "__main__":
     for spec in SPECS:
-        spec.with_suffix(".txt").write_text(said_of(spec), encoding="utf-8")
+        spec.with_suffix(".txt").write_text(verdict_word(spec), encoding="utf-8")

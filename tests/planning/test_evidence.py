@@ -14,7 +14,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Outcome
 from mrdsl.simulation.observed import Verdict
-from mrdsl.simulation.verdicts import doubt_about, judge_counts, judge_mean, judge_share
+from mrdsl.simulation.verdicts import judge_counts, judge_mean, judge_share, verdict_doubt
 from tests.command_lines import run_here
 from tests.prepared_pages import _run_of_another_seed
 
@@ -124,18 +124,18 @@ SOUND = [
 
 @pytest.mark.parametrize("verdict", SOUND, ids=str)
 def test_no_doubt_about_what_runs_say(verdict: Verdict) -> None:
-    assert doubt_about(verdict) == ""
+    assert verdict_doubt(verdict) == ""
     other = Outcome.KEPT if verdict.outcome is not Outcome.KEPT else Outcome.BROKEN
-    assert doubt_about(replace(verdict, outcome=other))
+    assert verdict_doubt(replace(verdict, outcome=other))
 
 
 def test_one_run_may_leave_open_what_its_bounds_would_say() -> None:
-    assert doubt_about(judge_counts([100], [100], 0.5)) == ""
+    assert verdict_doubt(judge_counts([100], [100], 0.5)) == ""
 
 
 def test_bounds_closer_than_so_many_jobs_allow_are_doubted() -> None:
     sound = judge_share([[1.0] * 100] * 12, 2.0, 0.95)
-    assert "closer" in doubt_about(replace(sound, low=0.999))
-    assert "one side" in doubt_about(replace(sound, seen=0.5))
-    assert "shares" in doubt_about(replace(sound, seen=5.0, low=4.0, high=6.0))
-    assert "no runs" in doubt_about(replace(sound, jobs=3))
+    assert "closer" in verdict_doubt(replace(sound, low=0.999))
+    assert "one side" in verdict_doubt(replace(sound, seen=0.5))
+    assert "shares" in verdict_doubt(replace(sound, seen=5.0, low=4.0, high=6.0))
+    assert "no runs" in verdict_doubt(replace(sound, jobs=3))

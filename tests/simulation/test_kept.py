@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrdsl.simulation.verdicts import kept_within, summarize
+from mrdsl.simulation.verdicts import on_time_share, summarize
 
 
 def test_the_interval_is_that_of_printed_tables() -> None:
     # 20 runs of one job are independent: Clopper's and Pearson's table for 20 cases, 95 %.
     for hits, low, high in ((20, 0.8316, 1.0), (18, 0.6830, 0.9877), (10, 0.2720, 0.7280), (0, 0.0, 0.1684)):
         runs = [[1.0]] * hits + [[3.0]] * (20 - hits)
-        kept = kept_within(runs, 2.0)
+        kept = on_time_share(runs, 2.0)
         assert kept.share == hits / 20
         # Student's quantile for 20 batches in the place of the normal one widens it where anything varies.
         assert kept.low <= low + 5e-5
@@ -22,10 +22,10 @@ def test_the_interval_is_that_of_printed_tables() -> None:
 
 
 def test_what_rounding_adds_to_the_limit_is_in_time() -> None:
-    assert kept_within([[900.0000001] * 3], 900.0).share == 1.0
-    assert kept_within([[900.00001] * 3], 900.0).share == 0.0
+    assert on_time_share([[900.0000001] * 3], 900.0).share == 1.0
+    assert on_time_share([[900.00001] * 3], 900.0).share == 0.0
     with pytest.raises(ValueError, match="nothing"):
-        kept_within([[]], 1.0)
+        on_time_share([[]], 1.0)
 
 
 @pytest.mark.parametrize(("runs", "jobs", "memory"), [(1, 1500, 0.0), (1, 3000, 0.8), (10, 300, 0.8), (10, 300, 0.0)])
@@ -39,7 +39,7 @@ def test_it_covers_the_share_as_often_as_it_says(runs: int, jobs: int, memory: f
         values[:, 0] = random.standard_normal(runs)
         for at in range(1, jobs):
             values[:, at] = memory * values[:, at - 1] + noise[:, at]
-        kept = kept_within(values, 1.2815515655446004)
+        kept = on_time_share(values, 1.2815515655446004)
         covered += kept.low <= 0.9 <= kept.high
     assert covered >= 0.93 * trials
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, told_of_soft_deadlines
+from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, soft_deadline_warnings
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.bounds.checks import find_impossible
 from mrdsl.families.bounds.methods.formulas import plan_of
@@ -29,7 +29,7 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
 def warnings_of(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
     """Warn of classes without ``guarantee`` whose upper estimate misses the deadline that slots were sized for."""
     if plan.sizes:
-        yield from told_of_soft_deadlines(spec, plan.completion["upper"], partial(_price, spec, plan))
+        yield from soft_deadline_warnings(spec, plan.completion["upper"], partial(_price, spec, plan))
 
 
 def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:

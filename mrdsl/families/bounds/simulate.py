@@ -19,10 +19,10 @@ from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, simulated_as
-from mrdsl.simulation.planned import asked_for, check_burst, check_load, check_repeats
-from mrdsl.simulation.promises import observed_classes, promised, told_of
+from mrdsl.simulation.planned import check_burst, check_load, check_repeats, override_notes
+from mrdsl.simulation.promises import observed_classes, promised, verdict_warnings
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.parallel import seen_of
+from mrdsl.solving.parallel import run_scenarios
 from mrdsl.spec.columns import column
 from mrdsl.spec.simulated import Run
 from mrdsl.spec.spec import Spec, tightest
@@ -47,9 +47,11 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     replay = _Replay(scenario, settings.seed, plan)
     places = {node.name: place for node, (_, place) in zip(facts.classes, _limits(spec), strict=True)}
     told = [
-        warned for name, seen in observed.items() for warned in told_of(seen.verdict, f"class {name}", places[name])
+        warned
+        for name, seen in observed.items()
+        for warned in verdict_warnings(seen.verdict, f"class {name}", places[name])
     ]
-    return replace(plan, observed=observed, simulated=simulated, replay=replay), (*told, *asked_for(settings))
+    return replace(plan, observed=observed, simulated=simulated, replay=replay), (*told, *override_notes(settings))
 
 
 def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
@@ -73,7 +75,7 @@ def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settin
     sized = minimizes_slots(spec)
     limits = [limit if sized else None for limit, _ in _limits(spec)]
     promises = [promised(limit, node.guarantee) for limit, node in zip(limits, spec.facts.classes, strict=True)]
-    (runs,) = seen_of([scenario], settings)
+    (runs,) = run_scenarios([scenario], settings)
     for name, observed in zip(plan.names, observed_classes(scenario, runs, deadlines, promises), strict=True):
         if observed is not None:
             yield name, observed

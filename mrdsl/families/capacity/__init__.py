@@ -87,6 +87,6 @@ FAMILY = Family(
         verify="plan_warnings",
         quantity="verify",
         simulate_plan="simulate",
-        shown_again="simulate",
+        repeat_runs="simulate",
     ),
 )

@@ -9,9 +9,9 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.hosting import told_of_sharing
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced, told_of_soft_deadlines
-from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
+from mrdsl.contracts.hosting import sharing_warnings
+from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced, soft_deadline_warnings
+from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, warning
 from mrdsl.core.lazy import kept
 from mrdsl.core.result import SolutionStatus
@@ -88,7 +88,7 @@ def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[fl
     return found.value, "" if found.solution is SolutionStatus.OPTIMAL else "at most "
 
 
-def told_of_idle(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+def idle_vm_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     """Yield a warning if at least one whole paid VM is idle, at the first comparison of a share.
 
     A comparison such as ``vms >= 40`` asks for VMs, but a plan can reach a share by renting VMs that no job needs.
@@ -174,19 +174,19 @@ def warnings_of(spec: Spec, plan: CapacityPlan, relax: bool, right: bool) -> Ite
     if plan.mix is None and not relax and plan.wholeness == NO:
         runs = class_runs_of(spec.facts)
         yield from _hosting(spec, plan, runs, f"{whole_ones}, which plans for whole ones")
-    yield from told_of_idle(spec, plan)
+    yield from idle_vm_warnings(spec, plan)
     yield from beyond_period_warnings(spec, plan)
     by_runs = [promise.index for promise in promises_of(spec) if not promise.beside]
     upper = plan.completion_upper.copy()
     upper[by_runs] = np.nan
-    yield from told_of_soft_deadlines(spec, upper, partial(price, spec, plan, relax))
+    yield from soft_deadline_warnings(spec, upper, partial(price, spec, plan, relax))
 
 
 def _fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """Explain why the plan has fractions if the spec does not decide that, and suggest a setting."""
     if plan.wholeness != NO or plan.packing is not None:
         return
-    why, hint = RELAXED if relax else OF_A_MODEL, where_fractions_are_meant("P2 and direct")
+    why, hint = RELAXED if relax else OF_A_MODEL, fractional_slots_hint("P2 and direct")
     if not relax and (plan.calibration is not None or is_about_runs(spec)):
         why = "where runs decide, classes have whole slots, which their jobs share"
         hint = "write whole = no, and it is meant"
@@ -224,4 +224,4 @@ def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns, instead: str) -> I
     held = plan.map_slots, plan.reduce_slots
     fewest = all(np.allclose(each * plan.admitted, slots) for each, slots in zip(per_job, held, strict=True))
     most = hosting(*(each * instance.expected for each in per_job)) if fewest else None
-    yield from told_of_sharing(needed, rented, most, spec.facts.vms[0].span, instead)
+    yield from sharing_warnings(needed, rented, most, spec.facts.vms[0].span, instead)

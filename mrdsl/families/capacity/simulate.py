@@ -28,7 +28,7 @@ from mrdsl.simulation.planned import (
 from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.verdicts import judge_share
-from mrdsl.solving.parallel import seen_of
+from mrdsl.solving.parallel import run_scenarios
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec, tightest
@@ -82,7 +82,7 @@ class _Ran:
             for group, scenario in zip(self.groups, self.scenarios, strict=True)
             for problem in check_scenario(scenario, group[0].node, facts.simulation, settings.what_if)
         )
-        self.seen = seen_of(self.scenarios, settings)
+        self.seen = run_scenarios(self.scenarios, settings)
 
 
 def _refuse(problems: Iterable[Diagnostic]) -> None:
@@ -184,7 +184,7 @@ def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
     return described_on(node, there) if there.described else node, there.speed
 
 
-def shown_again(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
+def repeat_runs(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
     """Return the plan with evidence from new runs; None if it has none.
 
     Raises MrdslError if the plan's file has runs that cannot be made.

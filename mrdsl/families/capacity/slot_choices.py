@@ -125,7 +125,7 @@ class SlotsByVector:
     """Pairs after the first: the ``maps``, ``reduces`` and resources that each takes in addition to the first.
 
     ``taken`` is (resources, entries); ``complete`` means that a bound needs no others. The ``first`` pair of each lane
-    and class takes ``first_taken``, (resources, lanes, classes).
+    and class takes ``first_used``, (resources, lanes, classes).
     """
 
     of_class: NDArray[np.int64]
@@ -133,7 +133,7 @@ class SlotsByVector:
     maps: Floats
     reduces: Floats
     taken: Floats
-    first_taken: Floats
+    first_used: Floats
     complete: bool
 
     def __len__(self) -> int:

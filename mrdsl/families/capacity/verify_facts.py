@@ -207,7 +207,7 @@ def phases(rows: Rows, map_slots: Floats, reduce_slots: Floats) -> tuple[Floats,
     return maps + np.where(last, 0.0, rest), reduces + np.where(last, rest, 0.0)
 
 
-def pairs_on_fewest_vms(rows: Rows, place: int, limit: float, whole: bool) -> Iterator[Pair]:
+def fewest_vm_pairs(rows: Rows, place: int, limit: float, whole: bool) -> Iterator[Pair]:
     """Yield the pairs of slots of one job that meet ``limit`` on the fewest VMs without losses."""
     work = rows.promised
     maps, reduces = (

@@ -18,7 +18,7 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence
-from mrdsl.families.capacity.verify_facts import MOST, Losses, Rows, losses_of, pairs_on_fewest_vms, phases
+from mrdsl.families.capacity.verify_facts import MOST, Losses, Rows, fewest_vm_pairs, losses_of, phases
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.schema import PERCENTILES
@@ -162,7 +162,7 @@ def _late(spec: Spec, shares: Shares, whole: bool) -> Flags:
     doubtful = np.flatnonzero(found & shares.spot).tolist()
     limits = _limits(spec)[rows.of_class] if doubtful else deadline
     for place in doubtful:
-        for pair in pairs_on_fewest_vms(rows, place, float(limits[place]), whole):
+        for pair in fewest_vm_pairs(rows, place, float(limits[place]), whole):
             times = phases(rows, *(np.full(len(found), each) for each in pair))
             if not late(shares.losses.lost(*times))[place]:
                 found[place] = False

@@ -13,7 +13,7 @@ from mrdsl.families.deadline.network import Floats, network_of
 from mrdsl.families.deadline.plan import DeadlinePlan
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.simulation.drawn import Factors, drawing
-from mrdsl.simulation.promises import IT_TAKES, told_of
+from mrdsl.simulation.promises import IT_TAKES, verdict_warnings
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
 
@@ -49,7 +49,9 @@ def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[D
 
 def _told(spec: Spec, plan: DeadlinePlan) -> Iterator[Diagnostic]:
     for dag in spec.facts.dags:
-        yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag.span_of("allowable_delay"), IT_TAKES)
+        yield from verdict_warnings(
+            plan.observed[dag.name].verdict, f"dag {dag.name}", dag.span_of("allowable_delay"), IT_TAKES
+        )
 
 
 class _Lengths:

@@ -12,7 +12,7 @@ from mrdsl.core.lazy import kept
 from mrdsl.exchange.text import FormatError
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task, imported
 from mrdsl.spec.columns import Columns, column, parts_of
-from mrdsl.spec.spec import Spec, asked_of
+from mrdsl.spec.spec import Spec, requested_quantities
 
 
 @dataclass
@@ -56,7 +56,7 @@ def read_tasks(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
 def _read(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
     facts: DeadlineFacts = spec.facts
     tasks, problems = Tasks(), []
-    singled = {quantity.argument for quantity in asked_of(spec)}
+    singled = {quantity.argument for quantity in requested_quantities(spec)}
     for number, dag in enumerate(facts.dags):
         tasks.delays.append(dag.allowable_delay)
         tasks.dag_names.append(dag.name)

@@ -13,7 +13,7 @@ from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.families.energy.plan import Bill, EnergyPlan, VmUse
 from mrdsl.simulation.drawn import Drawing, Factors, drawing
 from mrdsl.simulation.observed import Observed
-from mrdsl.simulation.promises import IT_TAKES, Words, told_of
+from mrdsl.simulation.promises import IT_TAKES, Words, verdict_warnings
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
 
@@ -139,5 +139,7 @@ def _of(on: Sequence[object], item: str) -> Floats:
 def _told(spec: Spec, plan: EnergyPlan) -> Iterator[Diagnostic]:
     costs = Words("its VMs cost", "of the runs are paid by the budget", "run", "money", spec.currency)
     for job in spec.facts.jobs:
-        yield from told_of(plan.observed[job.name].verdict, f"job {job.name}", job.span_of("deadline"), IT_TAKES)
-        yield from told_of(plan.bills[job.name].verdict, f"job {job.name}", job.span_of("budget"), costs)
+        yield from verdict_warnings(
+            plan.observed[job.name].verdict, f"job {job.name}", job.span_of("deadline"), IT_TAKES
+        )
+        yield from verdict_warnings(plan.bills[job.name].verdict, f"job {job.name}", job.span_of("budget"), costs)

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
-from mrdsl.contracts.soft_deadlines import UNPRICED, firm, priced, told_of_soft_deadlines
-from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
+from mrdsl.contracts.hosting import hosting_vms, hosting_warnings
+from mrdsl.contracts.soft_deadlines import UNPRICED, firm, priced, soft_deadline_warnings
+from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.facts import NO, WHOLENESS, as_planned
@@ -65,7 +65,7 @@ def verify(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
 def warnings_of(spec: Spec, plan: JointPlan, relax: bool, right: bool) -> Iterator[Diagnostic]:
     """Warn of what a plan implies; of one that is not ``right`` only of what follows from the spec."""
     facts = spec.facts
-    why, hint = RELAXED if relax else OF_A_MODEL, where_fractions_are_meant("P2 and greedy")
+    why, hint = RELAXED if relax else OF_A_MODEL, fractional_slots_hint("P2 and greedy")
     yield from WHOLENESS.implied(facts, plan.whole, facts.cluster.span, why, hint)
     if not right:
         return
@@ -73,5 +73,5 @@ def warnings_of(spec: Spec, plan: JointPlan, relax: bool, right: bool) -> Iterat
     if not relax and plan.whole == NO:
         got = plan.classes
         needed = hosting_vms(got.map_slots, got.reduce_slots, *slots_per_vm(facts.classes))
-        yield from told_of_hosting(names_of(facts.classes), needed, got.vms, facts.cluster.span)
-    yield from told_of_soft_deadlines(spec, upper_times(spec, plan), partial(price, spec, plan, relax))
+        yield from hosting_warnings(names_of(facts.classes), needed, got.vms, facts.cluster.span)
+    yield from soft_deadline_warnings(spec, upper_times(spec, plan), partial(price, spec, plan, relax))

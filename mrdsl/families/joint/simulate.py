@@ -21,7 +21,7 @@ from mrdsl.simulation.planned import (
     told,
 )
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.parallel import seen_of
+from mrdsl.solving.parallel import run_scenarios
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.spec import Spec
 
@@ -46,7 +46,7 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
     if problems:
         raise MrdslError(problems)
     groups, scenarios = [group for _, group, _ in parts], [scenario for _, _, scenario in parts]
-    seen = seen_of(scenarios, settings, apart=True)
+    seen = run_scenarios(scenarios, settings, apart=True)
     every = observed_of_classes(groups, scenarios, seen)
     hourly: list[dict[str, Observed]] = [{} for _ in plan.vms]
     for (t, group, scenario), runs in zip(parts, seen, strict=True):

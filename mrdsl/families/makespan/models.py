@@ -235,7 +235,7 @@ def _horizon(spec: Spec, batch: Batch) -> float:
     waits = (
         _largest(c.left) + _largest(c.right)
         for c in spec.constraints
-        if not _is_kept_by_haste(c) and not isinstance(c, Aim)
+        if not _meets_by_speed(c) and not isinstance(c, Aim)
     )
     return float(lists) + max(waits, default=0.0) / batch.tick
 
@@ -250,7 +250,7 @@ def _refuse_waiting(spec: Spec) -> None:
     raise MrdslError([error("unable-solver", message, aim.span, "minimize sums of times, each with a positive factor")])
 
 
-def _is_kept_by_haste(comparison: Constraint) -> bool:
+def _meets_by_speed(comparison: Constraint) -> bool:
     """Return True if a comparison only bounds finishing from above, so that no plan has to wait for it."""
     low, high = comparison.left, comparison.right
     if comparison.comparison == ">=":

@@ -13,7 +13,7 @@ from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import Batch, Floats, PoolOrder, batch_of, simulate
 from mrdsl.simulation.drawn import Factors, drawing
-from mrdsl.simulation.promises import Words, told_of
+from mrdsl.simulation.promises import Words, verdict_warnings
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec, tightest
 
@@ -61,7 +61,7 @@ def _told(spec: Spec, plan: MakespanPlan) -> Iterator[Diagnostic]:
     for (name, job), bound in tightest(spec).items():
         seen = plan.whole if name == "makespan" else plan.observed.get(job)
         verdict = seen.verdict if seen is not None else None
-        yield from told_of(verdict, f"job {job}" if job else "the batch", bound.span, ENDS)
+        yield from verdict_warnings(verdict, f"job {job}" if job else "the batch", bound.span, ENDS)
 
 
 class _Sequence:

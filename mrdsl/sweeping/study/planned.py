@@ -37,7 +37,9 @@ def axes_of(designs: Sequence[Design]) -> dict[str, Axis]:
     return {name: Axis(name, tuple(listed)) for name, listed in values.items()}
 
 
-def asked_mistakes(parts: Sequence[Pivot | Profile], designs: Sequence[Design], text: TomlText) -> list[Diagnostic]:
+def unknown_column_mistakes(
+    parts: Sequence[Pivot | Profile], designs: Sequence[Design], text: TomlText
+) -> list[Diagnostic]:
     """Return columns and methods that no run of a part will have. The columns of plans are known only after
     some runs.
     """

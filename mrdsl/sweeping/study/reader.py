@@ -30,7 +30,7 @@ from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 from mrdsl.sweeping.cells import Axis, axis_of, seeds_of
 from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study, names_of
-from mrdsl.sweeping.study.planned import asked_mistakes
+from mrdsl.sweeping.study.planned import unknown_column_mistakes
 from mrdsl.sweeping.study.tables import GOAL
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class _Reader:
         parts = (*found.get("tables", ()), *found.get("profiles", ()))
         for part in parts:
             self._known_runs(part, [design.name for design in designs if design.name])
-        self.mistakes += asked_mistakes(parts, designs, self.toml) if designs and self.runs_are_sound else ()
+        self.mistakes += unknown_column_mistakes(parts, designs, self.toml) if designs and self.runs_are_sound else ()
         self._one_meaning(designs)
         if self.mistakes:
             raise MrdslError(in_order(self.mistakes))

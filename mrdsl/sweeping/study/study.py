@@ -30,7 +30,7 @@ from mrdsl.sweeping.study.tables import (
     Rows,
     columns,
     contradictions,
-    is_above_nobody,
+    is_lowest,
     methods_table,
     pivoted,
     profiled,
@@ -207,7 +207,7 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
     has.
     """
     _refuse(plan_mistakes((*(study.tables or ()), *(study.profiles or ())), rows, study.text))
-    without = [pivot for pivot in study.tables or () if is_above_nobody(pivot, rows)]
+    without = [pivot for pivot in study.tables or () if is_lowest(pivot, rows)]
     tables, charts = [kept.keep(methods_table(rows), search=False)], []
     for table, chart in _parts(study, rows):
         name = kept.next_name(table.title)
@@ -234,7 +234,7 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
 
 def _parts(study: Study, rows: Rows) -> Iterator[tuple[Table, Chart | None]]:
     for pivot in study.tables or ():
-        if is_above_nobody(pivot, rows):
+        if is_lowest(pivot, rows):
             continue
         table, chart = pivoted(pivot, rows)
         yield table, chart if pivot.chart else None

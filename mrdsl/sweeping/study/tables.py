@@ -116,7 +116,7 @@ def methods_table(rows: Rows) -> Table:
     return Table("Methods", heads, cells)
 
 
-def is_above_nobody(pivot: Pivot, rows: Rows) -> bool:
+def is_lowest(pivot: Pivot, rows: Rows) -> bool:
     """Return True if a table is above a method that has no run: one that is not installed."""
     words = ("", BEST, BOUND)
     return pivot.above not in words and all(row["method"] != pivot.above for row in selected(pivot.runs, rows))

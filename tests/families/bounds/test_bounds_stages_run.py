@@ -25,28 +25,28 @@ estimate completion
 """
 
 
-def seen_of(slots: int = 3, more: str = "", items: str = "", others: str = "", **given: int) -> mrdsl.Result:
+def run_scenarios(slots: int = 3, more: str = "", items: str = "", others: str = "", **given: int) -> mrdsl.Result:
     text = TEXT.format(slots=slots, more=more, items=items, others=others)
     return mrdsl.simulate(mrdsl.loads(text), **{"runs": 1, "jobs": 4, "seed": 1, **given})
 
 
 def test_a_lone_job_of_stages_takes_what_its_schedule_says() -> None:
     # Three slots: three tasks of scan to 6 s; its fourth to 12 s, and lookup from 6 to 26 s; join to 31 s.
-    assert seen_of().plan.observed["a"].mean == pytest.approx(31.0)
+    assert run_scenarios().plan.observed["a"].mean == pytest.approx(31.0)
     # One slot: all one after the other.
-    assert seen_of(slots=1).plan.observed["a"].mean == pytest.approx(4 * 6 + 20 + 2 * 5)
+    assert run_scenarios(slots=1).plan.observed["a"].mean == pytest.approx(4 * 6 + 20 + 2 * 5)
 
 
 def test_map_and_reduce_run_beside_stages_in_one_pool() -> None:
     other = "class b { map { tasks = 3, avg = 9 s, max = 9 s } think = 0 s }"
-    plan = seen_of(items="think = 0 s", others=other).plan
+    plan = run_scenarios(items="think = 0 s", others=other).plan
     assert plan.observed["a"].mean > 31.0
     assert plan.observed["b"].mean > 9.0
 
 
 @pytest.mark.parametrize("scheduler", ["fair", "capacity", "fifo"])
 def test_every_scheduler_serves_jobs_of_stages(scheduler: str) -> None:
-    plan = seen_of(more=f"scheduler = {scheduler}", items="jobs = 3").plan
+    plan = run_scenarios(more=f"scheduler = {scheduler}", items="jobs = 3").plan
     assert plan.observed["a"].jobs >= 10
     # Three users on three slots: no job is faster than its longest path.
     assert plan.observed["a"].mean > 25.0
@@ -54,21 +54,21 @@ def test_every_scheduler_serves_jobs_of_stages(scheduler: str) -> None:
 
 def test_slots_that_are_not_lent_keep_jobs_apart() -> None:
     # Two users with three slots each: as if each were alone.
-    plan = seen_of(slots=6, more="work_conserving = no", items="jobs = 2").plan
+    plan = run_scenarios(slots=6, more="work_conserving = no", items="jobs = 2").plan
     assert plan.observed["a"].mean == pytest.approx(31.0)
     assert plan.completion["lower"][0] <= 31.0 <= plan.completion["upper"][0]
 
 
 def test_masters_hold_a_slot_beside_the_stages() -> None:
     # Two of three slots are left: scan in two waves to 12 s, lookup to 32 s, join to 37 s.
-    assert seen_of(more="masters = yes").plan.observed["a"].mean == pytest.approx(37.0)
+    assert run_scenarios(more="masters = yes").plan.observed["a"].mean == pytest.approx(37.0)
 
 
 def test_data_that_grow_make_the_same_phases_as_the_formulas() -> None:
     grown = """class b { map { tasks = 4, avg = 9 s, max = 9 s } shuffle { first_max = 2 s, avg = 3 s, max = 3 s }
       reduce { tasks = 2, avg = 5 s, max = 5 s } profiled_on = 1 GB, data = 2 GB, think = 0 s }"""
     # Alone on 100 slots: one wave of 8 maps, then 2 x (2 + 5) s.
-    seen = seen_of(slots=100, others=grown).plan.observed["b"]
+    seen = run_scenarios(slots=100, others=grown).plan.observed["b"]
     assert (seen.mean, seen.p95) == pytest.approx((23.0, 23.0))
 
 

@@ -217,7 +217,7 @@ class Pairs:
         return self.first + len(self.of_class)
 
     @property
-    def first_taken(self) -> int:
+    def first_used(self) -> int:
         """The column of the first choice of a type."""
         return self.first_spare + len(self.spare)
 
@@ -308,7 +308,7 @@ def _taken(pairs: Pairs) -> NDArray[np.int64]:
 
 
 def _together(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
-    mix, after = pairs.mix, pairs.first_taken
+    mix, after = pairs.mix, pairs.first_used
     vm_of = mix.market.vm_of_lane[pairs.of_lane]
     for number, (index, vm) in enumerate(taken.tolist()):
         mine = np.flatnonzero((pairs.of_class == index) & (vm_of == vm))
@@ -318,7 +318,7 @@ def _together(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row
 
 
 def _one_type(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
-    after = pairs.first_taken
+    after = pairs.first_used
     for index in np.unique(taken[:, 0]).tolist():
         columns = after + np.flatnonzero(taken[:, 0] == index)
         yield f"one_type[{pairs.mix.names[index]}]", (columns, np.ones(len(columns)), -np.inf, 1.0)
@@ -326,7 +326,7 @@ def _one_type(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row
 
 def _decoded(pairs: Pairs, relax: bool, point: Array) -> CapacityPlan:
     mix = pairs.mix
-    ends = [pairs.first, pairs.first_spare, pairs.first_taken]
+    ends = [pairs.first, pairs.first_spare, pairs.first_used]
     bought, jobs, more, _ = np.split(np.maximum(point, 0.0), ends)
     placed = np.zeros_like(mix.gamma)
     placed[pairs.of_lane, pairs.of_class] = jobs

@@ -151,7 +151,7 @@ def add_resources(
 
     def enough(_: object, vm: str, way: str, resource: str) -> object:
         lane, number = lanes[vm, way], RESOURCES.index(resource)
-        first = entries.first_taken[number, lane]
+        first = entries.first_used[number, lane]
         terms = [(float(first[jobs.of_class[n]]), jobs.variables[n]) for n in rows[lane]]
         mine = np.flatnonzero(spare.entries.of_lane == lane).tolist()
         terms += [(float(parts[n, number]), spare.variables[n]) for n in mine]

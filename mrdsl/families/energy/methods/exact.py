@@ -126,7 +126,7 @@ def _bounds(machines: Machines, search: SetSearch, sets: Ints) -> Floats:
     )
 
 
-def exact_where_none(draft: Draft, seconds: float = 60.0) -> Draft:
+def exact_fallback(draft: Draft, seconds: float = 60.0) -> Draft:
     """Where the search found no plan: the exact counted form, within what is left of the time, else ``seconds``.
 
     It finds a plan, or proves that there is none, or neither in time; a note says that it was asked.
