@@ -77,6 +77,11 @@ class Outcome(StrEnum):
     BROKEN = "broken"
     UNDECIDED = "undecided"
 
+    @property
+    def shown(self) -> str:
+        """The word for people: met, missed or inconclusive."""
+        return {"kept": "met", "broken": "missed", "undecided": "inconclusive"}[self]
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -136,7 +136,7 @@ def verdict_word(plan: Any) -> str:
     """Return the verdict of the runs on all constraints in a word, or "" without runs."""
     outcomes = set(plan.outcomes().values())
     worst = next((one for one in (Outcome.BROKEN, Outcome.UNDECIDED, Outcome.KEPT) if one in outcomes), None)
-    return "" if worst is None else str(worst)
+    return "" if worst is None else worst.shown
 
 
 def repeated_runs(result: Result[Any], processes: int = 1) -> Result[Any]:

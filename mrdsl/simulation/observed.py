@@ -125,7 +125,7 @@ def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> T
             *(o.mean, o.half_width, o.p50, o.p95, o.p99),
             *((o.kept.share, o.kept.low, o.kept.high) if o.kept is not None else (None, None, None)),
             o.utilisation,
-            None if o.verdict is None else str(o.verdict.outcome),
+            None if o.verdict is None else o.verdict.outcome.shown,
         )
         for name, o in observed
     ]

@@ -118,9 +118,9 @@ def verdict_warnings(
     if verdict.outcome is Outcome.BROKEN:
         yield warning(
             "promise-broken",
-            f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: that is broken, {how}",
+            f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: missed, {how}",
             place,
-            "promise less, or leave more room: a safer guarantee, more slots or VMs, more delay",
+            "relax the constraint, or leave more room: a safer guarantee, more slots or VMs, more delay",
         )
         return
     hint = "the observed value is too close to the limit to predict the number of runs; try ten times as many"
@@ -128,7 +128,7 @@ def verdict_warnings(
         hint = f"write --runs {verdict.enough}, which is enough if they show the same"
     yield warning(
         "promise-undecided",
-        f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: whether that is kept is open, {how}",
+        f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: inconclusive, {how}",
         place,
         hint,
     )
@@ -147,8 +147,8 @@ def _seen(verdict: Verdict, words: Words) -> str:
 
 def _wanted(verdict: Verdict, words: Words) -> str:
     if verdict.what == "mean":
-        return f"{words.shown(verdict.wanted)} on average are promised"
-    return f"{_share(verdict.wanted)} are promised"
+        return f"{words.shown(verdict.wanted)} on average are required"
+    return f"{_share(verdict.wanted)} are required"
 
 
 def _many(count: int, what: str) -> str:

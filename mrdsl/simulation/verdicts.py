@@ -282,7 +282,7 @@ def verdict_doubt(verdict: Verdict) -> str:
             return "has bounds closer than so many jobs allow"
         follows = _outcome_of_share(verdict.wanted, verdict.seen, verdict.low, high)
     one_run = verdict.runs == 1 and verdict.outcome is Outcome.UNDECIDED
-    return "" if follows is verdict.outcome or one_run else f"is `{verdict.outcome}`, but its bounds say `{follows}`"
+    return "" if follows is verdict.outcome or one_run else f"is `{verdict.outcome}`, but its bounds give `{follows}`"
 
 
 def _outcome_of_share(level: float, share: float, low: float, high: float) -> Outcome:

@@ -180,7 +180,7 @@ class EnergyPlan(Plan):
             return
         yield table_of(list(self.observed.items()), "job")
         rows = [
-            (name, bill.energy, bill.cost, bill.cost_p95, None if bill.verdict is None else str(bill.verdict.outcome))
+            (name, bill.energy, bill.cost, bill.cost_p95, None if bill.verdict is None else bill.verdict.outcome.shown)
             for name, bill in self.bills.items()
         ]
         head = ("job", "mean energy [J]", f"mean cost {MONEY}", f"p95 of cost {MONEY}", "budget")
