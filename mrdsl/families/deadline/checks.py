@@ -34,11 +34,11 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Condition (4) of paper 004 for any DAG: the longest path of durations is at most the allowable delay.
+    """Check condition (4) of paper 004 for any DAG: the longest path fits into the allowable delay.
 
-    The paper's (4) takes pairs of one map and one reduce task; here every path counts, and a task without
-    dependencies by itself. The goal ``slack`` needs time to spare: where a path takes the whole delay, the product is
-    0 however the delay is divided. Lengths within a billionth of the delay count as equal to it: 0.1 s and 0.2 s fit
+    The paper's (4) takes pairs of one map and one reduce task. Here every path counts, and so does a single task
+    without dependencies. The objective ``slack`` needs time to spare: if a path takes the whole delay, the product is 0
+    for every partition of the delay. Lengths within a billionth of the delay count as equal to it: 0.1 s and 0.2 s fit
     into 0.3 s.
     """
     from mrdsl.families.deadline.network import critical_path, network_of
@@ -84,7 +84,7 @@ def _cycles(tasks: Tasks) -> Iterator[Diagnostic]:
 
 
 def find_cycle(tasks: Tasks) -> list[int]:
-    """Return the numbers of the tasks of one cycle, each running before the next; empty where there is none."""
+    """Return the numbers of the tasks of one cycle, each running before the next; empty if there is no cycle."""
     if _ordered(tasks):
         return []
     import networkx as nx

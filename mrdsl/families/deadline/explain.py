@@ -12,7 +12,7 @@ from mrdsl.spec.spec import Spec
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """How much every task may slip; durations and slacks side by side."""
+    """Report how much every task may slip: a table of durations and slacks."""
     plan = result.plan
     assert isinstance(plan, DeadlinePlan)
     least = int(plan.slack.argmin())

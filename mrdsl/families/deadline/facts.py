@@ -1,6 +1,6 @@
-"""What a deadline spec states: DAGs of tasks with durations, each with the delay that it is allowed as a whole.
+"""Input data of a deadline spec: DAGs of tasks with durations, and the allowable delay of each DAG.
 
-Tasks are written in the spec or read from a file. The names that a spec can use are found without numbering the tasks.
+The spec contains the tasks or names a file with them. Names are found without numbering the tasks.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _NOTHING = Workflow((), (), ())
 
 
 def imported(source: Source | None) -> Workflow:
-    """Return the tasks of the file that a DAG names; none where it names no file. Raises FormatError."""
+    """Return the tasks of the file that a DAG names; none if it names no file. Raises FormatError."""
     if source is None:
         return _NOTHING
     try:

@@ -21,11 +21,11 @@ from mrdsl.spec.spec import Spec
 
 
 def build(spec: Spec, relax: bool = False, in_seconds: bool = False) -> pyo.ConcreteModel:
-    """Return the exact model of the spec's goal: concave and nonlinear for ``slack``, else a linear program.
+    """Return the exact model of the spec's objective: concave and nonlinear for ``slack``, otherwise a linear program.
 
-    Paper 004, II.B: maximize prod (D_i - T_i), as the sum of w_i ln(D_i - T_i), where D_i = finish_i - start_i,
-    finish_j <= start_k wherever k waits for j, and every time lies between 0 and D'. Nothing is whole: ``relax``
-    changes nothing. ``in_seconds``: as :func:`skeleton` has it.
+    Paper 004, II.B: maximize prod (D_i - T_i), as the sum of w_i ln(D_i - T_i), with D_i = finish_i - start_i, finish_j
+    <= start_k whenever k waits for j, and every time between 0 and D'. The model has no integer variables: ``relax``
+    changes nothing. For ``in_seconds``, see :func:`skeleton`.
     """
     tasks = tasks_of(spec)
     network = network_of(tasks)
@@ -129,12 +129,12 @@ def _unit(network: Network) -> float:
 
 
 def slack_bounds(network: Network, goal: str, constrained: bool) -> tuple[Floats, Floats]:
-    """What no optimal partition gives less, and no partition at all more, of slack to each task, in seconds.
+    """Return the least slack of each task in any optimal partition, and the most in any partition [s].
 
     Above: the deadline less the longest path of durations through the task. Below, for the product of the slacks: the
-    price of a task's time is w_i / x_i, no more than the price F of its DAG's whole delay, and F (D' - critical path)
-    is at most W, the sum of all weights, because F D' = W + sum w_i T_i / x_i; so x_i >= w_i (D' - critical path) / W.
-    Other constraints void that argument and leave a billionth of the upper bound; the other goals have 0.
+    price of a task's time is w_i / x_i, at most the price F of its DAG's whole delay. F (D' - critical path) is at most
+    W, the sum of all weights, because F D' = W + sum w_i T_i / x_i. So x_i >= w_i (D' - critical path) / W. Other
+    constraints void that argument and leave a billionth of the upper bound. The other objectives have 0.
     """
     high = (
         network.latest(network.duration)[network.head]
@@ -219,7 +219,7 @@ class _Cuts:
         return self._outcome(Termination.COMPLETED)
 
     def _note(self, answer: Answer) -> Floats:
-        """Take a round's bound, where the solver proved one, and its partition where they are better."""
+        """Store a round's bound, if the solver proved one, and its partition, if they are better."""
         slack = slacks_in(self.model)
         if answer.bound is not None:
             self.bound = min(self.bound, answer.bound)

@@ -1,11 +1,11 @@
 """Tasks as arcs between events, the activity-on-arc form: one time per event instead of one constraint per path.
 
-A DAG has exponentially many paths; "the delays along every path add up to at most D'" holds exactly where every event
-can be given a time so that each task's delay lies between its start and its finish event.
+A DAG has exponentially many paths. "The delays along every path add up to at most D'" holds if and only if every event
+can have a time so that each task's delay fits between its start and its finish event.
 
-Sums along the order of events: wide networks go a whole level at a time, in arrays; in deep ones, whose levels have
-few arcs, a plain loop over the arcs is many times faster than arrays of a few elements. Both give the same numbers to
-the last digit. The goals of a deadline spec are functions of the tasks' slacks.
+Sums follow the order of events. Wide networks process a whole level at a time, in arrays. Deep networks have few arcs
+per level: a plain loop over the arcs is many times faster there. Both give the same numbers to the last digit. The
+objectives of a deadline spec are functions of the tasks' slacks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NARROW = 60
 class Levels:
     """Arcs sorted by the level of their ends: the longest way, in arcs, from an event without predecessors.
 
-    Lengths of arcs are at least 0. Raises ValueError where the arcs form a cycle.
+    Lengths of arcs are at least 0. Raises ValueError if the arcs form a cycle.
     """
 
     def __init__(self, events: int, tails: Ints, heads: Ints) -> None:
@@ -92,10 +92,10 @@ class Levels:
         return time
 
     def pushed(self, shares: Floats, entering: Floats) -> tuple[Floats, Floats]:
-        """Return a flow from the first events to the last: what enters an event leaves it in the given shares.
+        """Return a flow from the first events to the last: the inflow of an event leaves it in the given shares.
 
-        ``shares`` of the arcs out of an event add up to 1; ``entering`` starts at each event. Gives the flow of each
-        arc and what passes each event.
+        ``shares`` of the arcs out of an event add up to 1; ``entering`` starts at each event. The result is the flow of
+        each arc and the flow through each event.
         """
         flow = np.zeros(len(self.tails))
         if self.narrow:
@@ -135,8 +135,10 @@ class Levels:
         return order, self.tails[order].tolist(), self.heads[order].tolist()
 
     def _grouped(self, ends: Ints) -> list[tuple[Ints, Ints, Ints, Ints]]:
-        """Per level, from the first: the arcs that end there (by ``ends``), the events, where each one's begin, and
-        the place of each arc's event among them."""
+        """Return the arcs that end in each level (by ``ends``), from the first.
+
+        Each level has its arcs, its events, the start of each event's arcs, and the index of each arc's event.
+        """
         order = np.lexsort((ends, self.level[ends]))
         sorted_ends = ends[order]
         changes = np.diff(sorted_ends, prepend=-1) != 0
@@ -205,7 +207,7 @@ class Network:
 
     @property
     def fixed(self) -> int:
-        """How many events, the first ones, have a given time."""
+        """Number of events, the first ones, that have a given time."""
         return 1 + len(self.deadlines)
 
     @cached_property
@@ -224,15 +226,15 @@ class Network:
         return Levels(self.events, *self.arcs)
 
     def order_lengths(self, lengths: Floats) -> Floats:
-        """Return the lengths of all arcs where the tasks have the given ones: the others have none."""
+        """Return the lengths of all arcs, given those of the tasks: the others have length 0."""
         return np.concatenate([lengths, np.zeros(len(self.before))])
 
     def earliest(self, lengths: Floats) -> Floats:
-        """Return the longest path from the submission to each event where task i takes ``lengths[i]``."""
+        """Return the longest path from the submission to each event if task i takes ``lengths[i]``."""
         return self.levels.longest(self.order_lengths(lengths))
 
     def longest_with(self, lengths: Floats, carried: Floats) -> tuple[Floats, Floats]:
-        """Per DAG the length of a longest path, and what its tasks carry in all."""
+        """Return the length of a longest path of each DAG, and the sum of ``carried`` over its tasks."""
         time, sums = self.levels.longest_with(self.order_lengths(lengths), self.order_lengths(carried))
         return time[1 : self.fixed], sums[1 : self.fixed]
 
@@ -304,7 +306,7 @@ PRODUCT, RATIO, LEAST = "slack", "slack_ratio", "min_slack"
 
 
 def goal_of(spec: Spec) -> str:
-    """Return the quantity that the spec maximizes; the product of slacks where it names none."""
+    """Return the quantity that the spec maximizes; by default the product of slacks."""
     return PRODUCT if spec.goal is None else spec.goal.quantity
 
 
@@ -328,9 +330,9 @@ def value_of(goal: str, tasks: Tasks, network: Network, slack: Floats) -> float:
 
 
 def scale_of(value: float, weight: float) -> float:
-    """What a gap of the sum of logarithms is relative to: its value, or a hundredth of the weights where it is near 0.
+    """Return the reference of a relative gap: the sum of logarithms, at least a hundredth of the weights.
 
-    The sum is 0 where the slacks are 1 s: a number without meaning. A gap of so much of the weights is a factor on the
+    The sum is 0 if the slacks are 1 s: a number without meaning. A gap relative to the weights is a factor on the
     slacks' mean.
     """
     return max(abs(value), 0.01 * weight)

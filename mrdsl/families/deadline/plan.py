@@ -26,14 +26,14 @@ DRAWN = 400
 
 @dataclass(frozen=True, eq=False)
 class DeadlinePlan(Plan):
-    """How long after its predecessors' delays each task may finish; arrays have one element per task or group.
+    """Allowable delay of each task after its predecessors' delays; arrays have one element per task or group.
 
-    ``delay`` is the time from when a task may start to when it must have finished, ``slack`` what of it the duration
-    leaves. ``latest_finish`` is the time after the submission at which it has ended where every task before it takes
-    its whole delay, and it too; ``latest_start`` is its duration earlier. All in seconds. ``follows`` holds the numbers
-    of two tasks of which the second waits for the first, ``members`` the number behind each name that a spec may
-    mention. Where the plan was run, ``observed`` is what was seen of how long each DAG takes, and ``in_time`` in which
-    share of the runs each task took no longer than its delay.
+    ``delay`` is the time from when a task may start to when it must have finished; ``slack`` is ``delay`` less the
+    duration. ``latest_finish`` is the time after the submission at which the task ends if it and every task before it
+    takes the whole delay. ``latest_start`` is its duration earlier. All are in seconds. ``follows`` holds the numbers
+    of two tasks of which the second waits for the first, ``members`` the number of each name that a spec may mention.
+    If the plan was simulated, ``observed`` has the observed completion time of each DAG. ``in_time`` has the share of
+    the runs in which each task took no longer than its delay.
     """
 
     names: Sequence[str]
@@ -50,7 +50,7 @@ class DeadlinePlan(Plan):
     simulated: Simulated | None = None
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of the allowable delays."""
+        """Return the verdicts of the runs on the allowable delays."""
         return outcomes_of(self.observed, self.observed)
 
     def document(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class DeadlinePlan(Plan):
         return (tasks, *self._seen()) if self.observed else (tasks,)
 
     def _seen(self) -> Iterator[Table]:
-        """What was seen of the DAGs, and of the first 40 tasks that did not always keep their delays."""
+        """Yield the observations of the DAGs, and of the first 40 tasks that exceeded their delays in some run."""
         yield table_of(list(self.observed.items()), "dag")
         assert self.in_time is not None
         late = np.flatnonzero(self.in_time < 1.0)[:SHOWN].tolist()
@@ -169,13 +169,12 @@ KEPT_ROUNDS = 8
 
 
 def kept(network: Network, slack: Floats) -> Floats:
-    """Return the slack, lowered on the paths of delays that exceed their deadline by a solver's tolerance or a
-    rounding.
+    """Lower the slack on paths of delays that exceed their deadline by a solver's tolerance or a rounding error.
 
-    A task on such a path, and no other, gives up as much as its longest path is over, or, where that takes more, the
-    share that would suffice if all did. Either is enough: along a path that is over, one task that gives up the whole
-    excess suffices, and where none does, all scale. That share is safe because the longest path is a convex function of
-    the factor, at most the deadline where it is 0.
+    Only tasks on such a path lose slack: each loses the excess of its longest path, or the share that suffices if all
+    lose it, whichever is less. Either is enough. Along such a path, one task that loses the whole excess suffices; if
+    none does, all scale. That share is safe because the longest path is a convex function of the factor, at most the
+    deadline if it is 0.
     """
     slack = np.maximum(slack, 0.0)
     allowed = np.maximum(network.deadlines, network.earliest(network.duration)[1 : network.fixed])
@@ -197,9 +196,7 @@ def kept(network: Network, slack: Floats) -> Floats:
 
 
 def plan_from(spec: Spec, slack: Floats) -> DeadlinePlan:
-    """Return the plan of a spec in which each task has the given slack, lowered where that breaks a deadline by a
-    rounding.
-    """
+    """Return the plan of a spec with the given slacks, lowered if a rounding error exceeds a deadline."""
     tasks = tasks_of(spec)
     network = network_of(tasks)
     return plan_of(tasks, network, kept(network, slack))

@@ -19,11 +19,11 @@ from mrdsl.spec.spec import Spec
 
 
 def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[DeadlinePlan, tuple[Diagnostic, ...]]:
-    """Return the plan with what independent runs showed: how long each DAG takes, and which tasks keep their delays.
+    """Simulate a plan in independent runs: the completion time of each DAG, and the tasks that meet their delays.
 
-    A task starts when all before it have ended and a machine is there for it; a group of alike tasks takes as long as
-    the longest of them. The allowable delay of a DAG is a promise. Without a spread every DAG takes its critical path.
-    Raises MrdslError for options that mean nothing here.
+    A task starts when all tasks before it have ended and a machine is free for it. A group of alike tasks takes as long
+    as the longest of them. The allowable delay of a DAG is a service level. Without a spread every DAG takes its
+    critical path. Raises MrdslError for options without a meaning here.
     """
     tasks = tasks_of(spec)
     runs = drawing(
@@ -55,10 +55,10 @@ def _told(spec: Spec, plan: DeadlinePlan) -> Iterator[Diagnostic]:
 
 
 class _Lengths:
-    """How long each task takes, of a group the longest of its members.
+    """Durations of the tasks, of a group the longest of its members.
 
-    Factors are drawn for each DAG by itself, and go by the places of its members: so they stay what they are whatever
-    stands beside it, and whichever members of a group are tasks by themselves.
+    Factors are drawn for each DAG separately, by the places of its members. So they do not depend on other DAGs, or on
+    which members of a group are separate tasks.
     """
 
     def __init__(self, tasks: Tasks, duration: Floats, factors: Factors) -> None:

@@ -27,11 +27,11 @@ Ints = NDArray[np.int64]
 
 @dataclass
 class Written:
-    """Every task of every DAG: its name, the group that it was generated in ("" for none), numbers and place.
+    """Every task of every DAG: its name, the group that generated it ("" for none), numbers and location.
 
-    ``runs`` are ranges of neighbouring tasks that wait for the same ones; ``waits_for`` has the number of that list in
-    ``lists``, whose entries are ranges of tasks, too. ``order`` lists the runs so that each comes after what it waits
-    for. Durations in seconds.
+    ``runs`` are ranges of neighbouring tasks that wait for the same ones. ``waits_for`` has the number of that list in
+    ``lists``, whose entries are ranges of tasks, too. ``order`` lists the runs so that each comes after the runs that
+    it waits for. Durations are in seconds.
     """
 
     names: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Written:
 
 
 def written_in(spec: Spec) -> Written:
-    """Read the tasks of a checked spec; they are kept on the spec, and nobody writes to them."""
+    """Read the tasks of a checked spec; the spec caches them, and they are read-only."""
     return kept(spec, "_deadline_tasks_as_written", lambda: _read(spec.facts))
 
 
@@ -75,7 +75,7 @@ def ends_of(tasks: Written, delay: Sequence[float]) -> list[float]:
 
 
 def rows_of(tasks: Written, names: Sequence[str]) -> Ints:
-    """Find each task's row in a plan: that of its own name, or that of its group; -1 without either."""
+    """Find each task's row in a plan: that of its name, or that of its group; -1 without either."""
     row = {name: number for number, name in enumerate(names)}
     found = [
         row.get(name, row.get(group, -1) if group else -1)
@@ -112,7 +112,7 @@ def _read(facts: DeadlineFacts) -> Written:
 def _read_dag(
     tasks: Written, dag: Dag, called: dict[str, range], prefix: str
 ) -> Iterator[tuple[range, tuple[str, ...]]]:
-    """Add the tasks of one DAG; yield runs of tasks and what they wait for."""
+    """Add the tasks of one DAG; yield runs of tasks and their predecessors."""
     if dag.source is not None:
         reader = named(WORKFLOWS, dag.source.reader)
         assert reader is not None, dag.source.reader
@@ -160,7 +160,7 @@ def _add(
 
 
 def _ordered(tasks: Written) -> list[int]:
-    """Put runs of tasks in an order in which none comes before what it waits for."""
+    """Sort runs of tasks so that each comes after its predecessors."""
     run_of = np.repeat(np.arange(len(tasks.runs)), [len(run) for run in tasks.runs])
     graph: dict[Hashable, Sequence[Hashable]] = {run: (~waits,) for run, waits in enumerate(tasks.waits_for)}
     for number, waits in enumerate(tasks.lists):

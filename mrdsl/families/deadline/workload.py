@@ -17,14 +17,14 @@ from mrdsl.spec.spec import Spec, requested_quantities
 
 @dataclass
 class Tasks:
-    """The tasks of a spec, or of one DAG, by number; a counted group of alike tasks is one of them.
+    """Tasks of a spec, or of one DAG, by number; a counted group of alike tasks is one of them.
 
     ``weight`` is that of a single task. ``after`` holds numbers of tasks, and ``~g`` for the group ``groups[g]``, a
-    tuple of the numbers of tasks that differ from each other. ``dag`` numbers the DAG of each task; ``members`` says
-    which number stands for a name that the spec may mention, ``delays`` what each DAG is allowed.
+    tuple of the numbers of tasks that differ from each other. ``dag`` numbers the DAG of each task. ``members`` has the
+    number of each name that the spec may mention, ``delays`` the allowable delay of each DAG.
 
-    Every member of a group has a place in its DAG, counted from 0 in the order of the spec: ``places`` has that of each
-    task, of a group its first member's; ``apart`` has, of a group, those of its members that are tasks by themselves.
+    Every member of a group has a place in its DAG, counted from 0 in the order of the spec. ``places`` has that of each
+    task, of a group its first member's. ``apart`` has, of a group, those of its members that are separate tasks.
     """
 
     names: list[str] = field(default_factory=list)
@@ -46,9 +46,9 @@ class Tasks:
 
 
 def read_tasks(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
-    """Return all tasks of a spec and what is wrong with them; task names bear their DAG's name where there are several.
+    """Return all tasks of a spec and their errors; task names include the DAG's name if there are several DAGs.
 
-    They are read once and kept on the spec, which is frozen: nobody writes to them.
+    They are read once. The frozen spec caches them, and they are read-only.
     """
     return kept(spec, "_deadline_tasks", lambda: _read(spec))
 
@@ -152,7 +152,7 @@ class _Builder:
         return True
 
     def _add_group(self, part: Columns[Task]) -> None:
-        """A generated group: one counted task where its members are alike, but for those that something names."""
+        """Add a generated group: one counted task if its members are alike, except those that something names."""
         durations, weights = column(part, "duration"), column(part, "weight")
         first, place = len(self.tasks), self.placed
         self.placed += len(part)
@@ -207,7 +207,7 @@ class _Builder:
 
 
 def _references(part: Sequence[Task]) -> Iterator[Sequence[str]]:
-    """What each task of a part runs after."""
+    """Yield the predecessors of each task of a part."""
     if not isinstance(part, Columns):
         yield from (task.after for task in part)
         return

@@ -39,9 +39,11 @@ def contracted(network: Network) -> Network:
 
 
 def freed(network: Network, tasks: Ints) -> Network:
-    """Return the network in which the given tasks end at an event of their own, so that their slacks may be less than
-    their
-    time leaves. To be done last: contraction would undo it."""
+    """Return the network in which each of the given tasks ends at a separate event.
+
+    The slacks of these tasks may then be less than the time between their events. Call it last: contraction would undo
+    it.
+    """
     own = network.events + np.arange(len(tasks))
     head = network.head.copy()
     head[tasks] = own
@@ -55,10 +57,10 @@ def freed(network: Network, tasks: Ints) -> Network:
 
 
 def without_twins(network: Network, limits: SlackLimits | None = None) -> tuple[Network, Ints]:
-    """Return tasks of one duration between the same two events as one, of all their weight; and the one each belongs
-    to.
+    """Merge tasks of one duration between the same two events, and return the merged task of each task.
 
-    Their windows are the same, and so are their slacks, where their limits are. Tasks in sums have no twins.
+    The merged task has the sum of their weights. Their windows are the same, and so are their slacks if their limits
+    are. Tasks in sums have no twins.
     """
     keys = np.stack([network.tail.astype(np.float64), network.head.astype(np.float64), network.duration])
     if limits is not None:
@@ -81,9 +83,9 @@ def without_twins(network: Network, limits: SlackLimits | None = None) -> tuple[
 
 
 def of_each_dag(network: Network, limits: SlackLimits | None = None) -> list[tuple[Network, Ints]]:
-    """Return one network per DAG, and the numbers of its tasks: they share nothing but the submission.
+    """Return one network per DAG and the numbers of its tasks: DAGs share only the submission.
 
-    All in one where a sum is over tasks of several DAGs.
+    If a sum covers tasks of several DAGs, return a single network.
     """
     joined = any(len(np.unique(network.dag[each.tasks])) > 1 for each in (limits.sums if limits else ()))
     if len(network.deadlines) == 1 or joined:

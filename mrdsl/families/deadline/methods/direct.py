@@ -34,12 +34,12 @@ class Even:
 
 
 def most_even(network: Network, share: Floats, rounds: int, limits: SlackLimits | None = None) -> Even:
-    """Return slacks of which the least per ``share`` is as great as any can be; beyond that, the next least, and so on.
+    """Return the max-min slacks: the least slack per ``share`` is maximal, then the next least, and so on.
 
-    Where ``level`` is given to all, the longest path of T + level * share meets its deadline at the greatest level that
-    any partition keeps: that path itself proves it. The tasks on such paths are settled; the others go on rising
-    (progressive filling) for at most ``rounds`` rounds. Tasks of share 0 get none. A task with a lower limit has it
-    until the level is above, one with an upper limit holds the level there, and is settled.
+    If every task has slack ``level * share``, the longest path of T + level * share meets its deadline at the greatest
+    level of any partition: that path itself proves it. The tasks on such paths are settled. The levels of the others
+    rise on (progressive filling), for at most ``rounds`` rounds. Tasks of share 0 get no slack. A task with a lower
+    limit has that slack until the level is above. A task with an upper limit holds the level there, and is settled.
     """
     kept = limits or no_limits(len(share))
     settled = share <= 0.0
@@ -61,9 +61,9 @@ def most_even(network: Network, share: Floats, rounds: int, limits: SlackLimits 
 
 
 def _level(network: Network, settled: Floats, lower: Floats, share: Floats, upper: Floats) -> Floats:
-    """Per DAG the greatest level, by Newton's method from above on the longest path, which is convex in the level.
+    """Compute the greatest level per DAG: Newton's method from above on the longest path, which is convex in the level.
 
-    Tasks of share 0 have their ``settled`` slack. Infinite where no share is left.
+    Tasks of share 0 have their ``settled`` slack. The level is infinite if no share is left.
     """
     level = np.full(len(network.deadlines), np.inf)
     some = share > 0
@@ -91,8 +91,11 @@ until the slacks are kept, one for the plan, one for its checks; a walk backward
 
 @dataclass(frozen=True)
 class SlackSearch:
-    """The tasks, their plain network, the contracted one with the same tasks, what `subject to` asks of their slacks,
-    and these once they are found; ``walk`` is how many seconds one walk along all arcs of the network takes."""
+    """State of the search for slacks.
+
+    It holds the tasks, their plain and their contracted network, the limits from `subject to`, and the slacks once
+    found. ``walk`` is the time of one walk along all arcs of the network [s].
+    """
 
     tasks: Tasks
     network: Network
@@ -103,8 +106,10 @@ class SlackSearch:
 
 
 def prepare(draft: Draft) -> Draft:
-    """Numbers the tasks, contracts their network, and reads `subject to`; INFEASIBLE where the least slacks that it
-    asks for do not fit."""
+    """Number the tasks, contract their network, and read `subject to`.
+
+    The draft is INFEASIBLE if the least slacks that `subject to` requires do not fit.
+    """
     tasks = tasks_of(draft.spec)
     network = network_of(tasks)
     try:
@@ -120,7 +125,7 @@ def prepare(draft: Draft) -> Draft:
 
 
 def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
-    """Return the goal ``slack`` by an interior point method, to ``gap`` unless the limits say otherwise."""
+    """Maximize ``slack`` by an interior point method, to the relative ``gap`` unless the limits set another."""
     if goal_of(draft.spec) != PRODUCT:
         return draft
     search: SlackSearch = draft.state
@@ -148,14 +153,14 @@ def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
 
 
 def _ends(draft: Draft, search: SlackSearch) -> float | None:
-    """When the search has to end: what comes then, the bound, the plan and its checks, are a few walks more."""
+    """Return when the search has to end: the bound, the plan and its checks then take a few more walks."""
     if draft.limits.time is None:
         return None
     return draft.started + max(draft.limits.time - WALKS * search.walk, draft.limits.time / 2)
 
 
 def _until(draft: Draft, ends: float | None, share: float) -> float | None:
-    """When the search on one of the DAGs has to end, which has this share of the tasks that are left."""
+    """Return when the search on one DAG has to end; ``share`` is its share of the remaining tasks."""
     if ends is None:
         return None
     now = draft.clock()
@@ -163,7 +168,7 @@ def _until(draft: Draft, ends: float | None, share: float) -> float | None:
 
 
 def _with_room(network: Network, limits: SlackLimits) -> SlackLimits:
-    """Return the limits, lower by a hair where they leave no room at all, which an interior point needs."""
+    """Return the limits, slightly lowered if they leave no room at all: an interior point needs some."""
     least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
     if not (least > network.deadlines * (1 - HAIR)).any():
         return limits
@@ -196,7 +201,7 @@ def recover(draft: Draft) -> Draft:
 
 
 def _drawn_back(draft: Draft, value: float) -> float | None:
-    """Return the bound; that of a max-min goal at least the value, where they differ by what counts as no room."""
+    """Return the bound; of a max-min objective at least the value if they differ by less than the tolerance."""
     goal, search = goal_of(draft.spec), draft.state
     if goal == PRODUCT or draft.bound is None:
         return draft.bound
@@ -218,7 +223,7 @@ LIMITS = Limits(time=60.0, threads=1)
 
 
 def impossible(search: SlackSearch) -> bool:
-    """Return True if it is proven that no slacks keep all limits and the network; False where that is not known."""
+    """Return True if it is proven that no slacks meet all limits and the network; False if that is unknown."""
     from mrdsl.solving.programs import UnsolvedError, optimum
 
     network, limits = search.small, search.limits

@@ -20,7 +20,7 @@ SHIFTS = (1e-14, 1e-11, 1e-8)
 
 
 class Solved(NamedTuple):
-    """A system's solution, the iterations that it took, and what it leaves of the right side."""
+    """Solution of a system, the number of iterations, and the residual."""
 
     solution: Floats
     iterations: int
@@ -40,7 +40,7 @@ class Direct:
                 continue
 
     def solve(self, right: Floats, tolerance: float = 0.0, energy: float = 0.0) -> Solved:
-        """Return the solution, no iterations, and nothing left."""
+        """Return the solution, with 0 iterations and no residual."""
         return Solved(self._solve(right), 0, np.zeros_like(right))
 
 
@@ -65,12 +65,11 @@ LEAST = 0.01
 
 
 def work_of_factor(size: int, rows: Ints, columns: Ints) -> float:
-    """Return multiplications of a factorization, from above: the squares of what a band of the graph's vertices is
-    wide.
+    """Bound the multiplications of a factorization from above: the sum of squared bandwidths of the vertices.
 
-    The graph has ``size`` vertices and the given edges. Vertices with two neighbours or fewer cost nothing to
-    eliminate first; the others are ordered by Cuthill and McKee. Elimination by least degree usually takes less, on
-    meshes by far.
+    The graph has ``size`` vertices and the given edges. Vertices with at most two neighbours are eliminated first at no
+    cost. Cuthill and McKee's method orders the others. Minimum degree elimination usually takes less work, on meshes
+    far less.
     """
     if size <= SMALL:
         return size**3 / 3.0
@@ -98,9 +97,9 @@ def _edges(size: int, rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
 
 
 def _without_paths(size: int, low: Ints, high: Ints) -> tuple[NDArray[np.bool_], Ints, Ints]:
-    """Which vertices are left where those of at most two neighbours are eliminated, and the edges between them.
+    """Eliminate vertices of at most two neighbours; return which vertices are left, and the edges between them.
 
-    Those beside each other go as one: what is left of a path of them is an edge between its two ends.
+    Adjacent ones are eliminated together: a path of them becomes an edge between its two ends.
     """
     from scipy.sparse.csgraph import connected_components
 

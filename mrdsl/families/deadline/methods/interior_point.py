@@ -1,16 +1,16 @@
-"""The product of slacks on a network of events: a primal-dual interior point method with a proven bound.
+"""Product of slacks on a network of events: a primal-dual interior point method with a proven bound.
 
-Primal: times t of the events, maximize sum w_i ln(t_head - t_tail - T_i), t_before <= t_later on the arcs that only
-keep order. Dual: prices p >= 0 of all arcs that form a flow from the submission to the deadlines; for such a flow,
-scaled so that F D' - sum p_i T_i = W (F what arrives, W = sum w), the bound is sum w_i ln(w_i / p_i). Where the spare
-time is so small that the roundings of a path's sum are a share r of it, the bound is raised by W ln(1 + r).
+Primal: times t of the events, maximize sum w_i ln(t_head - t_tail - T_i), t_before <= t_later on pure order arcs. Dual:
+prices p >= 0 of all arcs that form a flow from the submission to the deadlines. For such a flow, scaled so that F D' -
+sum p_i T_i = W (F the flow that arrives, W = sum w), the bound is sum w_i ln(w_i / p_i). If the spare time is so small
+that the rounding errors of a path's sum are a share r of it, the bound rises by W ln(1 + r).
 
-Every arc has a price p and a gap g, with p g = w on tasks and p g = mu -> 0 on the others; Newton's step is one system
+Every arc has a price p and a gap g, with p g = w on tasks and p g = mu -> 0 on the others. Newton's step is one system
 of the Laplacian with conductances p / g (`newton.py`). Whatever the accuracy of that step, the times stay strictly
-feasible, and the bound comes from prices that are pushed into an exact flow first: both sides of the reported gap are
-proven. Limits on slacks are more gaps with prices; sums over several tasks may be kept only after some steps, and no
-value is claimed before. With limits l <= x <= u and sums A x <= b of prices q, the bound is F D' - sum p_i T_i + q b +
-sum max over l <= x <= u of w_i ln x - (p + A' q)_i x, for any flow p and any q >= 0.
+feasible, and the bound uses prices that are first corrected to an exact flow: both sides of the reported gap are
+proven. Limits on slacks are more gaps with prices. Sums over several tasks may be violated during the first steps,
+which claim no value. With limits l <= x <= u and sums A x <= b of prices q, the bound is F D' - sum p_i T_i + q b + sum
+max over l <= x <= u of w_i ln x - (p + A' q)_i x, for any flow p and any q >= 0.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ CLOSE = 2.0
 
 @dataclass(frozen=True)
 class Found:
-    """Slacks in seconds, their value and a proven bound on any value, whether the gap was reached, and whether it
-    was time that ended the search.
+    """Slacks [s], their value, a proven bound on any value, and why the search ended: gap reached, or out of time.
 
-    The value is minus infinity where no slacks were found that keep all limits.
+    The value is minus infinity if no slacks were found that meet all limits.
     """
 
     slack: Floats
@@ -56,11 +55,12 @@ def maximize_product(
     clock: Callable[[], float] = time.monotonic,
     limits: SlackLimits | None = None,
 ) -> Found:
-    """Slacks whose product is within the relative ``gap`` of the bound; stops early when the clock reaches ``ends``,
-    or would within a step as long as the last.
+    """Maximize the product of slacks to within the relative ``gap`` of the bound.
 
-    The network must leave every DAG some slack, beyond what the limits ask for; tasks whose slack is limited from
-    above, or is in a sum, must not be held by both their events (``contraction.freed``).
+    The search stops early if the clock reaches ``ends``, or would within a step as long as the last.
+
+    The network must leave every DAG some slack beyond the limits. If a task's slack has an upper limit or is in a sum,
+    its events must not force it (see ``contraction.freed``).
     """
 
     end = np.inf if ends is None else ends
@@ -78,7 +78,7 @@ def maximize_product(
 
 
 class _Point:
-    """A network in units that make a typical slack and a typical weight 1, and what is proven of it."""
+    """Network in units that make a typical slack and a typical weight 1, with its proven value and bound."""
 
     def __init__(self, network: Network, limits: SlackLimits, clock: Callable[[], float], ends: float) -> None:
         self.network = network
@@ -119,7 +119,7 @@ class _Point:
         return self._within(times) if self.limited else times
 
     def _within(self, times: Floats) -> Floats:
-        """Return the same, where tasks that may have less slack than time finish early enough for their limits."""
+        """Return the times; tasks that may have less slack than time finish early enough for their limits."""
         network, freed = self.network, self.limits.freed
         inner = network.head[freed]
         after = np.full(network.events, -1, dtype=np.int64)
@@ -146,11 +146,11 @@ class _Point:
         return True
 
     def _stretched(self, slack: Floats) -> Floats:
-        """Return the slacks, all longer by as much as surely fits.
+        """Return the slacks, all stretched by a common factor that surely fits.
 
-        The longest path is a convex function of the factor: the chord through the factors 0 and 1 overshoots, and the
-        chord through 0 and that point falls short again, which is where it stops. Bounds of single tasks cut it off;
-        where there are sums, nothing is stretched.
+        The longest path is a convex function of the factor. The chord through the factors 0 and 1 overshoots. The chord
+        through 0 and that point falls short again: its factor is used. Bounds of single tasks limit it. With sums, the
+        slacks stay as they are.
         """
         if self.limits.sums:
             return slack
@@ -167,9 +167,7 @@ class _Point:
         return np.minimum(slack * np.maximum(safe, 1.0)[network.dag], self.limits.upper)
 
     def _bound(self) -> float:
-        """Return the dual value of the prices, made an exact flow: what enters an event leaves it in their
-        proportion.
-        """
+        """Return the dual value of the prices after correction to an exact flow with proportional outflows."""
         network = self.network
         prices = np.maximum(self.newton.carried(), 0.0)
         leaving = np.bincount(self.newton.tails, prices, network.events)
@@ -194,9 +192,9 @@ class _Point:
         return float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag]))) + blurred
 
     def _limited_bound(self, flow: Floats, room: float) -> float:
-        """Return the bound of a flow where slacks are limited, at the best common factor on all prices.
+        """Return the bound of a flow with limited slacks, at the best common factor on all prices.
 
-        ``room`` is what all tasks get together at those prices. No slack is more than its network leaves.
+        ``room`` is the total of all tasks at those prices. No slack exceeds the time that its network leaves.
         """
         lower = self.limits.lower
         price = flow.copy()
@@ -238,7 +236,7 @@ class _Point:
         return self.bound - self.value <= gap * scale_of(self.value + shift, float(self.weight.sum()))
 
     def found(self, done: bool, steps: int) -> Found:
-        """What is known, in seconds and with the weights as given."""
+        """Return slacks, value and bound in seconds and with the original weights."""
         shift = float(self.network.weight.sum()) * float(np.log(self.unit))
         value, bound = self.heavy * self.value + shift, self.heavy * self.bound + shift
         return Found(self.best * self.unit, value, bound, done, steps, self.newton.stopped)

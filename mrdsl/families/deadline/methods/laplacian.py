@@ -25,7 +25,7 @@ for each entry of the matrix."""
 
 
 class Solves(Protocol):
-    """What solves systems of one Laplacian."""
+    """Solver of systems of one Laplacian."""
 
     def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> Solved:
         """Return the solution, to a residual relative to ``right`` or to ``energy``.
@@ -40,10 +40,10 @@ def _ages() -> float:
 
 
 class Pattern:
-    """Where the entries of the Laplacian of a graph stand: conductances become a matrix without any sorting.
+    """Positions of the entries in the Laplacian of a graph: conductances become a matrix without any sorting.
 
-    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns. ``once``: what the last solver
-    took to begin serves those to come.
+    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns. ``once`` stores the setup of
+    the last solver for the next ones.
     """
 
     def __init__(self, fixed: int, vertices: int, tails: Ints, heads: Ints) -> None:
@@ -67,11 +67,11 @@ class Pattern:
         self.once = False
 
     def solver(self, conductances: Floats, left: Callable[[], float] = _ages, patient: bool = False) -> Solves:
-        """What solves systems with these conductances: a factor where it is little work, else multigrid.
+        """Return a solver for these conductances: a factorization if it is little work, otherwise multigrid.
 
-        ``left`` says how many seconds are left: no factor is begun that may take more, and multigrid stops where it
-        stands when none is. It leaves a system as it is after ``MOST`` iterations, unless it is ``patient`` and a
-        factor is worth more of them.
+        ``left`` returns the remaining seconds: no factorization starts that may take more, and multigrid stops when
+        none remain. Multigrid stops after ``MOST`` iterations, unless it is ``patient`` and a factorization is worth
+        more of them.
         """
         matrix = self.matrix(conductances)
         in_time = self.work * SECONDS <= left()

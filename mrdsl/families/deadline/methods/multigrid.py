@@ -1,10 +1,10 @@
-"""Systems of one graph Laplacian solved by conjugate gradients, preconditioned by aggregation multigrid.
+"""Conjugate gradients for systems of one graph Laplacian, preconditioned by aggregation multigrid.
 
 K-cycles after Notay, An aggregation-based algebraic multigrid method, ETNA 37, 2010: each vertex is merged with its
 strongest neighbour, so that stiff parts of the graph become one unknown each. On graphs without a shape, such as random
-ones, a coarser grid has hardly fewer entries; a second visit to it would cost as much as the grid above, and is left
-out. What was merged serves the matrices of later steps too, as long as it serves them well: then a coarser matrix is
-one sum of entries.
+ones, a coarser grid has hardly fewer entries. A second visit to it would cost as much as the grid above, and is left
+out. The matrices of later steps reuse the merged vertices while these work well: then a coarser matrix is one sum of
+entries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True)
 class Merged:
-    """Vertices merged: the part of each, and where each entry of the matrix goes in that of the parts."""
+    """Merged vertices: the part of each vertex, and the position of each matrix entry in the matrix of the parts."""
 
     parts: Ints
     places: Ints
@@ -49,7 +49,7 @@ class Merged:
 
     @property
     def size(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
         return len(self.starts) - 1
 
     def coarse(self, entries: Floats) -> sparse.csr_matrix:
@@ -60,8 +60,7 @@ class Merged:
 
 @dataclass(frozen=True)
 class _Level:
-    """One grid: its matrix, the damped inverse of its diagonal, what is merged, and whether the next has far fewer
-    entries."""
+    """One grid: its matrix, the damped inverse diagonal, merged vertices, and if the next has far fewer entries."""
 
     matrix: sparse.csr_matrix
     smoother: Floats
@@ -70,10 +69,9 @@ class _Level:
 
 
 class Multigrid:
-    """Solves systems of one Laplacian by conjugate gradients with aggregation multigrid.
+    """Conjugate gradients with aggregation multigrid for systems of one Laplacian.
 
-    ``before``: what solved those of another matrix with the same entries. What it merged is taken over unless that was
-    worn.
+    ``before`` is the solver of another matrix with the same entries. Its merged vertices are reused unless it was worn.
     """
 
     def __init__(
@@ -90,7 +88,7 @@ class Multigrid:
 
     @property
     def _worn(self) -> bool:
-        """Return True if what was merged served so badly that merging anew is worth its while."""
+        """True if the merged vertices worked so badly that merging anew is worthwhile."""
         if self._pace is None or self._at_first is None:
             return False
         return self._pace > WORN * self._at_first + 1.0
@@ -118,11 +116,11 @@ class Multigrid:
         return True
 
     def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = MOST) -> Solved:
-        """Return the solution, after ``most`` iterations at most.
+        """Return the solution, after at most ``most`` iterations.
 
-        The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
-        ``tolerance`` times that of ``right``, or times the root of ``energy`` where that is more. What was taken over
-        is given up where it is of no use for this matrix.
+        The residual is measured in the norm of the preconditioner, which is near that of the error's energy. It ends
+        below ``tolerance`` times that of ``right``, or times the root of ``energy`` if that is more. The solver drops
+        reused vertices if they do not help for this matrix.
         """
         if not self._levels:
             return self._last.solve(right)
@@ -195,7 +193,7 @@ class Multigrid:
 
 
 def _merged_twice(matrix: sparse.csr_matrix) -> Merged:
-    """Vertices merged with their strongest neighbours, and what comes out once more."""
+    """Merge vertices with their strongest neighbours, and the resulting parts once more."""
     first = _merged(matrix)
     second = _merged(first.coarse(matrix.data))
     return Merged(second.parts[first.parts], second.places[first.places], second.columns, second.starts)
@@ -211,7 +209,7 @@ def _merged(matrix: sparse.csr_matrix) -> Merged:
 
 
 def _pairs(matrix: sparse.csr_matrix) -> Ints:
-    """Return the part of each vertex: pairs that are each other's strongest neighbour, and those left over beside them.
+    """Return the part of each vertex: pairs that are each other's strongest neighbour, and adjacent leftovers.
 
     A small fixed perturbation breaks ties, so that equal weights do not leave long rows without a pair.
     """
@@ -241,7 +239,7 @@ def _pairs(matrix: sparse.csr_matrix) -> Ints:
 
 
 def _strongest(size: int, rows: Ints, columns: Ints, weights: Floats) -> Ints:
-    """Per row the column of its greatest weight, -1 where it has none; rows are sorted."""
+    """Return the column of the greatest weight of each row, -1 if it has none; rows are sorted."""
     strongest = np.full(size, -1)
     if len(rows):
         firsts = np.flatnonzero(np.diff(rows, prepend=-1))

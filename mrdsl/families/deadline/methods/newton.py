@@ -1,10 +1,10 @@
 """Newton steps of the interior point method on a network: Mehrotra's predictor and corrector, Gondzio's corrections.
 
-Gaps g and prices p stand in one order: the tasks, the arcs that only keep order, bounds on single slacks, and sums of
-slacks that are inequalities; sums that are equations have prices alone. A bound on a slack adds to the conductance of
-its task's arc; the k sums are a system of k more unknowns on top of the Laplacian's. Gondzio (Multiple centrality
-corrections, Computational Optimization and Applications 6, 1996) draws products p g that a longer step would take far
-from their targets back to these; each correction solves for what it changes alone.
+Gaps g and prices p have one order: the tasks, the pure order arcs, bounds on single slacks, and inequalities over sums
+of slacks. Equations over sums have prices alone. A bound on a slack adds to the conductance of its task's arc. The k
+sums are a system of k more unknowns on top of the Laplacian's. Gondzio (Multiple centrality corrections, Computational
+Optimization and Applications 6, 1996) corrects the products p g that a longer step would move far from their targets.
+Each correction solves for its change alone.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ LONG_ENOUGH = 0.9
 
 @dataclass(frozen=True)
 class Direction:
-    """What a step of length 1 changes; with the system's right side and solution, the energy of the latter, and what
-    it leaves of the former."""
+    """Changes of a step of length 1, with the system's right side, solution, energy and residual."""
 
     gaps: Floats
     prices: Floats
@@ -90,15 +89,15 @@ class Newton:
         self._pattern: Pattern | None = None
 
     def left(self) -> float:
-        """Until the clock says that it is time to end."""
+        """Return the seconds until the search must end."""
         return self.ends - self.clock()
 
     def advance(self, left: float, unproven: bool = False) -> bool:
-        """Return one step; False where none is possible any more, or none as long as the last in the time that is left.
+        """Take one step; return False if none is possible, or none as long as the last in the remaining time.
 
-        ``left`` is the present gap per unit of weight, ``unproven`` whether it is as wanted, but prices that systems
-        left as they are have made are too far from a flow to prove it; such systems are none the better for short
-        steps either. Where nothing keeps the sums, their prices grow without end.
+        ``left`` is the present gap per unit of weight. ``unproven`` is True if the gap is small enough but the prices
+        cannot prove it: inexactly solved systems moved them too far from a flow. Short steps do not help such systems
+        either. If no point meets the sums, their prices grow without end.
         """
         if self._late():
             return False
@@ -142,7 +141,7 @@ class Newton:
         return not self._late() and self._step(direction, min(max(NEAR, 1.0 - now), 0.9999))
 
     def _corrected(self, solver: Solves, shifts: Floats, aim: Floats, direction: Direction) -> Direction:
-        """Gondzio's corrections, as long as they make the step longer."""
+        """Apply Gondzio's corrections while they lengthen the step."""
         along, priced = self._lengths(direction, 1.0)
         for _ in range(CORRECTIONS):
             if min(along, priced) > LONG_ENOUGH or self._late():
@@ -206,7 +205,7 @@ class Newton:
         return spread
 
     def _pull(self, flow: Floats) -> Floats:
-        """What flows of the arcs bring to every event that is not fixed, less what they take."""
+        """Return the inflow less the outflow of every event that is not fixed."""
         events = self.network.events
         pull = np.bincount(self.heads, flow, events) - np.bincount(self.tails, flow, events)
         return np.asarray(pull[self.network.fixed :])
@@ -226,13 +225,13 @@ class Newton:
         return conductances
 
     def _shifts(self, solver: Solves) -> Floats:
-        """How the times answer to a price of 1 on each sum."""
+        """Return the response of the times to a price of 1 on each sum."""
         return np.array([solver.solve(pull, self.tolerance).solution for pull in self.pulls]).reshape(
             len(self.sums), self.network.events - self.network.fixed
         )
 
     def _direction(self, solver: Solves, shifts: Floats, aim: Floats, known: Direction | None = None) -> Direction:
-        """Return the step to the products ``aim``; only what differs from a ``known`` one is solved for."""
+        """Return the step to the products ``aim``; solve only for the difference from a ``known`` one."""
         wanted = aim / self.gaps
         pull = self._pull(self._flow(wanted))
         if known is None:
@@ -259,7 +258,7 @@ class Newton:
         return Direction(gaps, prices, times, equations, pull, solution, float(solution @ pull), left_over)
 
     def _prices_of_sums(self, shifts: Floats, solution: Floats, aim: Floats, missing: Floats) -> Floats:
-        """Return the prices at which the step keeps every sum, up to what the gaps of inequalities give."""
+        """Return the prices at which the step meets every sum, up to the gaps of inequalities."""
         first = len(self.prices) - self.unequal
         prices, gaps = self.prices[first:], self.gaps[first:]
         give = np.zeros(len(self.sums))
@@ -270,11 +269,11 @@ class Newton:
         return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0])
 
     def _lengths(self, direction: Direction, near: float) -> tuple[float, float]:
-        """How far times and prices may go."""
+        """Return the greatest step lengths of times and prices."""
         return longest(self.gaps, direction.gaps, near), longest(self.prices, direction.prices, near)
 
 
 def longest(values: Floats, steps: Floats, near: float) -> float:
-    """How far to go, at most 1, so that no value loses more than the share ``near`` of itself."""
+    """Return the greatest step length, at most 1, at which no value loses more than its share ``near``."""
     worst = float((-steps / values).max(initial=0.0))
     return min(1.0, near / worst) if worst > 0 else 1.0

@@ -17,12 +17,12 @@ HAIR = 1e-7
 
 
 class NoPlanError(Exception):
-    """No plan keeps a comparison, whatever the network says."""
+    """Error for a comparison that no plan meets, for any network."""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """``factors @ slack[tasks] <= most``, or ``=`` where ``equal``; in seconds."""
+    """Inequality ``factors @ slack[tasks] <= most`` [s], or an equation if ``equal``."""
 
     tasks: Ints
     factors: Floats
@@ -32,7 +32,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class SlackLimits:
-    """``lower <= slack <= upper`` of each task (0 and infinity where nothing is said), and ``sums``; in seconds."""
+    """Limits ``lower <= slack <= upper`` of each task (default: 0 and infinity), and ``sums``; in seconds."""
 
     lower: Floats
     upper: Floats
@@ -40,7 +40,7 @@ class SlackLimits:
 
     @property
     def none(self) -> bool:
-        """Return True if nothing is limited."""
+        """True if there are no limits."""
         return not (self.sums or self.lower.any() or np.isfinite(self.upper).any())
 
     def of(self, numbers: Ints) -> SlackLimits:
@@ -57,14 +57,14 @@ class SlackLimits:
         return SlackLimits(self.lower[numbers], self.upper[numbers], sums)
 
     def merged(self, belongs: Ints, count: int) -> SlackLimits:
-        """Return the limits of ``count`` tasks of which each stands for alike ones; ``belongs`` says for which."""
+        """Return the limits of ``count`` merged tasks; ``belongs`` has the merged task of each task."""
         lower, upper = np.zeros(count), np.full(count, np.inf)
         lower[belongs], upper[belongs] = self.lower, self.upper
         sums = tuple(Sum(belongs[each.tasks], each.factors, each.most, each.equal) for each in self.sums)
         return SlackLimits(lower, upper, sums)
 
     def scaled(self, unit: float) -> SlackLimits:
-        """Return the same limits where slacks are counted in ``unit`` seconds."""
+        """Return the same limits with slacks in units of ``unit`` seconds."""
         sums = tuple(Sum(each.tasks, each.factors, each.most / unit, each.equal) for each in self.sums)
         return SlackLimits(self.lower / unit, self.upper / unit, sums)
 
@@ -78,14 +78,15 @@ class SlackLimits:
 
 
 def no_limits(tasks: int) -> SlackLimits:
-    """Return limits that say nothing."""
+    """Return limits without effect."""
     return SlackLimits(np.zeros(tasks), np.full(tasks, np.inf))
 
 
 def limits_of(spec: Spec, tasks: Tasks) -> SlackLimits:
-    """Return the comparisons of a spec. Raises NoPlanError where two of them exclude each other, ValueError where one
-    is not
-    linear."""
+    """Return the comparisons of a spec.
+
+    Raises NoPlanError if two of them conflict, ValueError if one is not linear.
+    """
     lower, upper = np.zeros(len(tasks)), np.full(len(tasks), np.inf)
     sums: list[Sum] = []
     slacks = _slacks(tasks)
@@ -105,7 +106,7 @@ def limits_of(spec: Spec, tasks: Tasks) -> SlackLimits:
 
 
 def sums_in(spec: Spec) -> int:
-    """How many comparisons are over several tasks. Raises ValueError where one is not linear."""
+    """Count the comparisons over several tasks. Raises ValueError if one is not linear."""
 
     def quantity(name: str, argument: str) -> Linear:
         return Linear({argument: 1.0}, 0.0)
@@ -154,7 +155,9 @@ MOST_SUMS = 50
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """Our own method, which proves its gap; a linear solver where ``direct`` does not serve, or for a formulation."""
+    """Return `direct`, which proves its gap, or a linear solver if `direct` does not support the request or
+    formulation.
+    """
     if formulation == "potentials" and (spec.goal is None or spec.goal.quantity == "slack"):
         return "scip"
     return "direct" if formulation is None and _direct(spec) else "highs"
