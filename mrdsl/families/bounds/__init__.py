@@ -14,7 +14,7 @@ def _nonlinear(_: Spec, relax: bool) -> Needs:
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """Return the formulas; SCIP where a formulation is asked for, or constraints go beyond one deadline per class."""
+    """Return the formulas, or SCIP for a formulation or for constraints beyond one deadline per class."""
     if formulation is not None or (spec.constraints and minimizes_slots(spec)):
         return "scip"
     return "formulas"

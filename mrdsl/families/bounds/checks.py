@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def kinds_of_slots(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:
-    """What tasks lack in slots: `task` where they are of stages, else `task` or both `map` and `reduce`."""
+    """Yield the kinds that `slots` lacks: `task` for tasks of stages, otherwise `task` or both `map` and `reduce`."""
     assert facts.cluster is not None
     if slots.task is not None:
         for kind in ("map", "reduce"):
@@ -80,7 +80,7 @@ def of_phases_alone(facts: BoundsFacts) -> Iterator[Diagnostic]:
 
 
 def promised_without_bound(facts: BoundsFacts) -> Iterator[Diagnostic]:
-    """For `minimize slots`: upper estimates of stages that are promised and are no bound."""
+    """Yield classes of `minimize slots` that are guaranteed an upper estimate of stages that is not a bound."""
     if not any_stages(facts.classes) or has_own_slots(facts):
         return
     alone = len(facts.classes) == 1 and facts.classes[0].jobs == 1
@@ -309,7 +309,7 @@ def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
 
 
 def _promises(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield an estimate promises nothing: constraints and deadlines play no role for it."""
+    """Yield constraints and deadlines of an estimate: they have no effect on it."""
     import numpy as np
 
     for constraint in spec.constraints[:1]:

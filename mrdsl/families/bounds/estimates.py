@@ -1,4 +1,4 @@
-"""What the formulas say of all classes of a bounds spec at once."""
+"""Estimates of the completion times of all classes of a bounds spec."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mrdsl.spec.columns import Columns, column, parts_of, words
 class Estimates:
     """Profiles and estimates of every class; ``by_name`` holds A, B and C per estimate, waves in smooth form.
 
-    Only ``lower`` and ``upper`` bound anything, and only where the propositions hold; ``average`` lies midway.
+    Only ``lower`` and ``upper`` are bounds, and only if the propositions hold; ``average`` lies midway.
     """
 
     profile: Profile
@@ -36,9 +36,9 @@ class Estimates:
 def estimates_of(facts: BoundsFacts) -> Estimates:
     """Return the estimates of every class; those of a dedicated cluster under ``fifo``.
 
-    On a dedicated cluster a job has all slots from its start, and the upper estimate loses one longest task per phase
-    instead of two (Proposition 2.1 in the place of 2.5), of stages one critical path (Graham 1969). Where every job
-    keeps slots of its own that would do too, for jobs of exactly the average work; (2) leaves room for those of more.
+    On a dedicated cluster a job has all slots from its start. The upper estimate then loses one longest task per phase
+    instead of two (Proposition 2.1 in place of 2.5), of stages one critical path (Graham 1969). If every job has
+    reserved slots, that would suffice too for jobs of exactly the average work; (2) leaves room for larger jobs.
     """
     classes, growth = facts.classes, growth_of(facts)
     profile = mapreduce.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
@@ -81,7 +81,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
 
 
 def growth_of(facts: BoundsFacts) -> Floats:
-    """How many times larger each class's data is than what its profile was measured on."""
+    """Return the ratio of each class's data size to that of its measured profile."""
     data, measured = column(facts.classes, "data"), column(facts.classes, "profiled_on")
     return np.where(np.isnan(data) | np.isnan(measured), 1.0, data / measured)
 
@@ -90,11 +90,11 @@ def dedicated_upper(profile: Profile) -> Coefficients:
     """Return the upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
 
     A = N_M M_avg - M_max, B = N_R (Sh_avg + R_avg) - (Sh_max + R_max), C = Sh1_max + M_max + Sh_max + R_max. The whole
-    constant of a typical shuffle stays in C, as in (2), although the first wave replaces one of them; where first
-    shuffles may last longer than typical ones, theirs stays.
+    constant of a typical shuffle remains in C, as in (2), although the first wave replaces one of them. If first
+    shuffles may last longer than typical ones, theirs remains.
 
-    Correction: where ``N avg < max``, avg is no average of one job's N tasks, one of which may last max alone. The work
-    is bounded by the longest tasks then: A = (N_M - 1) M_max, and B alike. For stages A = W - P and C = P.
+    Correction: if ``N avg < max``, avg cannot be the average of one job's N tasks, one of which may last max alone. The
+    longest tasks then bound the work: A = (N_M - 1) M_max, and B alike. For stages A = W - P and C = P.
     """
     p, reducing = profile, ~profile.map_only
     longest = np.maximum(p.shuffle_max, p.shuffle_first_max) + p.reduce_max
@@ -107,7 +107,7 @@ def dedicated_upper(profile: Profile) -> Coefficients:
 
 
 def _beside_longest(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
-    """Return the work beside one longest task, ``N avg - max``; ``(N - 1) max`` where that is negative."""
+    """Return the work in addition to one longest task, ``N avg - max``; ``(N - 1) max`` if that is negative."""
     work = tasks * avg - longest
     return np.where(work >= 0.0, work, (tasks - 1.0) * longest)
 
@@ -149,14 +149,21 @@ def slots_that_run(facts: BoundsFacts, sized: bool, map_slots: Floats, reduce_sl
 def upper_is_bound(
     facts: BoundsFacts, profile: Profile, map_slots: Floats, reduce_slots: Floats, sizes: tuple[float, float]
 ) -> NDArray[np.bool_]:
-    """For which classes the spec keeps the premises of the upper estimate, as far as it tells.
+    """Return for each class if the spec meets the premises of the upper estimate, as far as the spec shows.
 
-    ``map_slots`` and ``reduce_slots``: those of one job in the formula. ``sizes``: the slots of the cluster that jobs
-    run on. Each job has whole slots, no fewer than the formula's: its own, all of them as the only job, or lent ones.
-    Where slots are lent, no class has two phases in one pool, the tasks of other classes in a pool are no longer than
-    the class's own longest, jobs are as many as ``jobs`` says at most, and a job has at least two slots of each kind;
-    with less it has none at times. Jobs that fill their shares are a premise of the run. No upper estimate is a bound
-    where masters hold slots, tasks are killed for others, or jobs come at moments of their own.
+    ``map_slots`` and ``reduce_slots`` are those of one job in the formula; ``sizes`` are the slots of the cluster that
+    jobs run on. Each job has whole slots, at least as many as the formula: reserved ones, all of them as the only job,
+    or lent ones.
+
+    If the cluster lends slots, these premises apply too:
+
+    - No class has two phases in one pool.
+    - The tasks of other classes in a pool are no longer than the class's longest task.
+    - The number of jobs is at most ``jobs``.
+    - A job has at least two slots of each kind; with less it has none at times.
+
+    The run must fill the shares of its jobs. No upper estimate is a bound if masters hold slots, if tasks are killed
+    for others, or if jobs arrive independently.
     """
     classes, p, cluster = facts.classes, profile, facts.cluster or Cluster()
     if cluster.masters == "yes" or _come_by_themselves(classes):
@@ -193,9 +200,9 @@ def _come_by_themselves(classes: Sequence[Any]) -> bool:
 
 
 def _has_own(facts: BoundsFacts, slots: Floats, size: float, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which classes' jobs keep as many whole slots of a kind as the formula has, or need none of it.
+    """Return for each class if its jobs have as many whole slots of a kind as the formula, or need none of it.
 
-    Each class has at least one slot: where that is more than its share, it is another's.
+    Each class has at least one slot: if that is more than its share, it belongs to another class.
     """
     of_class = shares_of(facts) * size
     own = floor(floor(of_class) / column(facts.classes, "jobs"))
@@ -214,8 +221,10 @@ def longest_tasks(classes: Sequence[Any]) -> Floats:
 
 
 def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
-    """Completion times by every estimate of one job on so many slots; waves are whole in ``waves``, (3.14), and in its
-    bounds ``waves_lower``, (3.11), and ``waves_upper``, (3.12)."""
+    """Return the completion times of one job on the given slots by every estimate.
+
+    Waves are whole in ``waves``, (3.14), and in its bounds ``waves_lower``, (3.11), and ``waves_upper``, (3.12).
+    """
     one = np.ones_like(map_slots)
     times = {
         name: mapreduce.completion(work, one, map_slots, reduce_slots)

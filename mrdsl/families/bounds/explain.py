@@ -16,7 +16,7 @@ NAMED = 3
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """How long jobs take, or how many slots keep the deadlines; estimates beside deadlines and what was seen."""
+    """Report completion times, or the slots that meet the deadlines, with the deadlines and the observations."""
     plan = result.plan
     assert isinstance(plan, BoundsPlan)
     return Shown(_decision(plan), tuple(_charts(plan)), _assumptions(plan))

@@ -109,7 +109,7 @@ class BoundsFacts(Node):
 
 
 def sizes_of(slots: Slots) -> tuple[int, int]:
-    """How many map and how many reduce tasks run side by side; where tasks have one pool, its size for both."""
+    """Return the numbers of concurrent map and reduce tasks; the size of the pool for both if tasks have one pool."""
     if slots.task is not None:
         return slots.task, slots.task
     assert slots.map is not None

@@ -1,4 +1,4 @@
-"""`minimize slots` as a Pyomo model: what the closed form is checked against, and what takes other constraints."""
+"""`minimize slots` as a Pyomo model: a check of the closed form, and the method for other constraints."""
 
 from __future__ import annotations
 

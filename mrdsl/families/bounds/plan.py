@@ -1,6 +1,6 @@
-"""Completion times and slots of a plan for each class, and what a simulation observed.
+"""Completion times and slots of a plan for each class, and the observations of a simulation.
 
-Of two jobs of one phase that start together on a work-conserving cluster: Propositions 2.2 and 2.3 of paper 000.
+Propositions 2.2 and 2.3 of paper 000 bound two jobs of one phase that start together on a work-conserving cluster.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TwoJobs:
-    """Bounds in seconds: of the job that ends first, of the one that ends last (2.2), and of each by name (2.3).
+    """Bounds [s] on the job that ends first and the one that ends last (2.2), and on each by name (2.3).
 
-    ``first_lower`` is None where a job has fewer tasks than its share of the slots, which 2.2 takes for granted.
+    ``first_lower`` is None if a job has fewer tasks than its share of the slots, contrary to a premise of 2.2.
     """
 
     first_lower: float | None = field(metadata=lacking("a job has fewer tasks than its share of the slots"))
@@ -49,10 +49,11 @@ class TwoJobs:
 
 
 def two_jobs_of(facts: BoundsFacts, profile: Profile, slots: Floats) -> TwoJobs | None:
-    """What the propositions say of a spec with two classes of one map-only job each; None of any other spec.
+    """Return the bounds for a spec with two classes of one map-only job each; None for other specs.
 
-    ``slots`` are those of one job of each class, its share of all of them. Reduce phases, stages, several jobs of a
-    class and clusters that do not lend idle slots, or serve one job after the other, are out of their range.
+    ``slots`` are those of one job of each class, its share of all of them. The propositions cover neither reduce
+    phases, stages, nor several jobs of a class. They do not cover clusters that lend no idle slots or serve one job
+    after the other.
     """
     classes, cluster = facts.classes, facts.cluster or Cluster()
     plain = len(classes) == 2 and bool((column(classes, "jobs") == 1.0).all()) and bool(profile.map_only.all())
@@ -93,13 +94,14 @@ class TaskRun:
 
 @dataclass(frozen=True, eq=False)
 class BoundsPlan(Plan):
-    """Arrays have one element per class; slots are those of one job, unrounded, times in seconds.
+    """Plan of a bounds spec: arrays have one element per class.
 
-    ``jobs`` run side by side in each class. ``stages`` counts those of each class, 0 where it is described otherwise;
-    ``map_slots`` are then those of their tasks, ``dags`` has the stages by class. ``upper_is_bound``: whether the spec
-    keeps the premises of the upper estimate. ``deadline`` is NaN where the class has none. ``observed`` is empty unless
-    the plan was simulated; ``replay`` then gives every task run of the first run again. ``two_jobs``: what Propositions
-    2.2 and 2.3 say, of the specs that they speak of.
+    Slots are those of one job, unrounded; times are in seconds. ``jobs`` of each class are concurrent. ``stages``
+    counts the stages of each class, 0 if its profile is not made of stages; ``map_slots`` are then those of their
+    tasks. ``dags`` has the stages by class. ``upper_is_bound`` is true if the spec meets the premises of the upper
+    estimate. ``deadline`` is NaN if the class has none. ``observed`` is empty unless the plan was simulated; ``replay``
+    then repeats every task run of the first run. ``two_jobs`` has the bounds of Propositions 2.2 and 2.3 for the specs
+    that they cover.
     """
 
     names: Sequence[str]
@@ -131,11 +133,11 @@ class BoundsPlan(Plan):
         return {"classes": classes, **slots, **two, **how}
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of the deadlines that slots were sized for."""
+        """Return the verdicts of the runs on the deadlines that slots were sized for."""
         return outcomes_of(self.observed, (name for name, seen in self.observed.items() if seen.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
-        """Return estimates and slots per class, and what was observed beside them."""
+        """Return the estimates and slots per class, with the observations."""
         kinds = kinds_of(self.stages)
         told = not self.upper_is_bound.all()
         head: tuple[str, ...] = (
@@ -195,7 +197,7 @@ class BoundsPlan(Plan):
         return stage_graph(self.dags, title)
 
     def bars(self) -> tuple[Bar, ...]:
-        """Return the first tasks to end, slot by slot, where the plan was simulated."""
+        """Return the first tasks to end, slot by slot, if the plan was simulated."""
         from mrdsl.core.charts import Bar
 
         runs = self.replay() if self.replay is not None else iter(())

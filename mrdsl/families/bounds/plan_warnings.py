@@ -1,4 +1,4 @@
-"""Warnings beside a bounds plan: deadlines met on average alone."""
+"""Warnings of a bounds plan: deadlines met on average alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_PRICED = 2000
 
 
 def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Yield what a plan breaks, as verification finds it; of a plan that is right, warnings of what it implies."""
+    """Yield the errors of a plan that verification finds; for a correct plan, its warnings."""
     found = tuple(broken(spec, plan, relax))
     yield from found or warnings_of(spec, plan)
 
@@ -33,7 +33,7 @@ def warnings_of(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
 
 
 def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:
-    """Return the slots that keep the upper estimates of some classes beside those of the plan, in words."""
+    """Compare, in words, the slots that meet the upper estimates of some classes with those of the plan."""
     if spec.constraints or len(soft) > MOST_PRICED:
         return UNPRICED
     firmer = firm(spec, soft)

@@ -1,4 +1,4 @@
-"""A bounds spec as a simulation: what its formulas estimate, observed."""
+"""Simulation of a bounds spec: observations of the times that its formulas estimate."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from mrdsl.spec.spec import Spec, tightest
 
 
 def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[BoundsPlan, tuple[Diagnostic, ...]]:
-    """Return the plan with what independent runs showed, each until every class has completed its jobs.
+    """Simulate a plan in independent runs, each until every class has completed its jobs.
 
-    `minimize slots` is simulated on the slots that the plan gives, rounded up. Raises MrdslError where jobs arrive
-    faster than the slots work, and where the command wants machines to go: a cluster of slots has none.
+    `minimize slots` is simulated on the plan's slots, rounded up. Raises MrdslError if jobs arrive faster than the
+    slots work, and if the command removes machines: a cluster of slots has none.
     """
     if settings.what_if.lose is not None:
         message = "machines cannot fail here: a bounds spec has slots, not machines"
@@ -70,7 +70,7 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
 
 
 def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settings) -> Iterator[tuple[str, Observed]]:
-    """Yield an estimate promises nothing: only where slots were sized for deadlines is there a verdict on them."""
+    """Yield the observations of each class; they have a verdict on deadlines only if slots were sized for them."""
     deadlines = [None if isnan(deadline) else deadline for deadline in plan.deadline.tolist()]
     sized = minimizes_slots(spec)
     limits = [limit if sized else None for limit, _ in _limits(spec)]
@@ -82,8 +82,10 @@ def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settin
 
 
 def _limits(spec: Spec) -> Iterator[tuple[float | None, Span | None]]:
-    """By when jobs of each class are to end, and where that is said: the deadline, or what ``subject to`` holds their
-    completion below where that is tighter."""
+    """Yield the limit on the completion time of each class and its location in the spec.
+
+    The limit is the deadline, or the bound in ``subject to`` if that is tighter.
+    """
     bounds = tightest(spec)
     for node in spec.facts.classes:
         bound = bounds.get(("completion", node.name))
@@ -94,7 +96,7 @@ def _limits(spec: Spec) -> Iterator[tuple[float | None, Span | None]]:
 
 
 def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
-    """What the spec says of cluster and classes, for a plan's estimates and slots."""
+    """Return the scenario of the spec's cluster and classes, for a plan's estimates and slots."""
     facts: BoundsFacts = spec.facts
     cluster, rules = facts.cluster or Cluster(), asked(facts.simulation or Run(), settings.what_if)
     there = slots_that_run(facts, minimizes_slots(spec), plan.map_slots, plan.reduce_slots)
@@ -166,7 +168,7 @@ class _Replay:
 
 
 def _rules(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[QueueRule]:
-    """Return one queue for all where jobs are alike; otherwise one per class, weighed by its share."""
+    """Return one queue for all jobs if they are alike; otherwise one per class, weighted by its share."""
     kept = cluster.work_conserving == "no"
     if is_fifo(facts) or not (by_class(facts) or kept):
         return [QueueRule(not is_fifo(facts))]
@@ -190,7 +192,7 @@ def by_class(facts: BoundsFacts) -> bool:
 
 
 def _limits_per_job(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> Sequence[tuple[float, float]]:
-    """How many tasks of each stage one job may run at once: its own slots where none are lent, else any number."""
+    """Return the most concurrent tasks per stage of one job: its reserved slots, or any number if slots are lent."""
     if cluster.work_conserving == "yes" or cluster.scheduler != "fair":
         return [(inf, inf)] * len(facts.classes)
     of_class = [np.maximum(1.0, floor(shares_of(facts) * slots)) for slots in sizes]

@@ -1,6 +1,6 @@
-"""Verification of a bounds plan from the facts alone: slots, every estimate, and where the upper one is a bound.
+"""Verification of a bounds plan from the input data alone: slots, estimates, and the premises of the upper one.
 
-Source of the last: Malekimajd et al. 2015, Propositions 2.1 and 2.5, whose premises are read one by one.
+Source of the premises: Malekimajd et al. 2015, Propositions 2.1 and 2.5; every premise is checked.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ LEAST = 2.0
 
 
 def upper_is_bound(facts: BoundsFacts, jobs: Jobs, slots: tuple[Floats, Floats], there: tuple[float, float]) -> Floats:
-    """Judge each class.
+    """Judge for each class if its upper estimate is a bound.
 
     Args:
-        facts: The facts of the spec.
+        facts: The input data of the spec.
         jobs: Its jobs.
         slots: Map and reduce slots of one job in the formula.
         there: Map and reduce slots that the jobs of all classes run on.
@@ -60,7 +60,7 @@ def upper_is_bound(facts: BoundsFacts, jobs: Jobs, slots: tuple[Floats, Floats],
 
 
 def _arrive(facts: BoundsFacts) -> bool:
-    """Return True if jobs of some class come at moments of their own."""
+    """Return True if jobs of some class arrive independently."""
     if (column(facts.classes, "arrivals") >= 0.0).any():
         return True
     for part in parts_of(facts.classes):
@@ -123,7 +123,7 @@ KNOWN = ("lower", "average", "upper", "waves")
 
 
 def verify(spec: Spec, plan: BoundsPlan, relax: bool = False) -> Iterator[Diagnostic]:
-    """Check classes, slots, estimates, deadlines and what the plan says of its upper estimate."""
+    """Check the classes, slots, estimates and deadlines of a plan, and its claim about the upper estimates."""
     facts: BoundsFacts = spec.facts
     names = list(names_of(facts.classes))
     if list(plan.names) != names or plan.sizes != _sizes(spec):
@@ -169,7 +169,7 @@ def _slots(spec: Spec, plan: BoundsPlan) -> float:
 
 
 def _same(spec: Spec, plan: BoundsPlan, pairs: Mapping[str, tuple[Floats, Floats]]) -> Iterator[Diagnostic]:
-    """Report the first class for which a column of the plan is not what the facts give."""
+    """Report the first class for which a column of the plan differs from the value recomputed from the input data."""
     for what, (said, counted) in pairs.items():
         near = np.abs(said - counted) <= ROUNDING * np.maximum(1.0, np.abs(counted))
         wrong = ~(near | (said == counted) | (np.isnan(said) & np.isnan(counted)))
@@ -199,7 +199,7 @@ def _times(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
 
 
 def _sized(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
-    """Report deadlines that the guaranteed estimate misses, and slots beyond what a job can use or below one."""
+    """Report deadlines that the guaranteed estimate misses, and slots beyond the use of a job or below one."""
     classes = spec.facts.classes
     deadline, (map_tasks, reduce_tasks) = column(classes, "deadline"), jobs.tasks
     times = promised(spec.facts, jobs, plan.map_slots, plan.reduce_slots)
@@ -230,7 +230,7 @@ def _there(spec: Spec, plan: BoundsPlan) -> tuple[float, float]:
 
 
 def _two_jobs(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
-    """Check what the plan says by Propositions 2.2 and 2.3 of two map-only jobs that start together."""
+    """Check the plan's bounds by Propositions 2.2 and 2.3 on two map-only jobs that start together."""
     facts, said = spec.facts, plan.two_jobs
     cluster = facts.cluster or Cluster()
     lends = cluster.work_conserving == "yes" and not jobs.fifo

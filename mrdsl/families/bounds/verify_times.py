@@ -17,7 +17,7 @@ from mrdsl.spec.columns import column, words
 
 @dataclass(frozen=True)
 class Jobs:
-    """What the spec says of one job of each class, on the data that is to come; one element per class."""
+    """Data of one job of each class, scaled to the size of its future data; one element per class."""
 
     described: Described
     shortest: dict[str, Floats]
@@ -129,9 +129,7 @@ def slots_of_a_job(facts: BoundsFacts, jobs: Jobs) -> tuple[Floats, Floats]:
 
 
 def _alone(facts: BoundsFacts, jobs: Jobs) -> Work:
-    """Return one longest task beside the rest of each phase, Proposition 2.1; of stages the longest path beside the
-    work.
-    """
+    """Return one longest task or path, and the rest of the work, of each phase (Proposition 2.1) or of stages."""
     d = jobs.described
     maps = _beside(d["map.tasks"], d["map.avg"], d["map.max"])
     map_max = d["map.max"]
@@ -151,7 +149,10 @@ def _beside(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
 
 
 def _beside_path(stages: Sequence[Stage]) -> float:
-    """Sum up the work beside the longest path of longest tasks; averages that no job can have count as longest ones."""
+    """Sum up the work outside the longest path of longest tasks.
+
+    Averages that no job can have count as longest tasks.
+    """
     named = {stage.name: stage for stage in stages}
     ends: dict[str, tuple[float, tuple[str, ...]]] = {}
 

@@ -1,4 +1,4 @@
-"""Least energy under a deadline and a budget: which machines to take, and where each task runs."""
+"""Least energy under a deadline and a budget: the choice of machines and the assignment of tasks."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""From tasks per VM to everything that follows from them: phases, uptime, energy, cost, and the plan.
+"""Phases, uptime, energy, cost, and the plan that follow from the numbers of tasks per VM.
 
-Tasks of one kind are alike and so are the slots of one VM, so the number of tasks on each VM says all: its slots share
+Tasks of one kind are alike and so are the slots of one VM, so the number of tasks on each VM suffices. Its slots share
 them as evenly as whole tasks allow, which is the shortest way (``ceil(tasks / slots)`` waves).
 
-The steps of the energy pipelines hand on attempts: jobs with the VMs dealt to them, and ways of placing their tasks.
+The steps of the heuristics pass on attempts: jobs with their VMs, and ways of placing their tasks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mrdsl.spec.spec import Spec
 
 @dataclass(frozen=True)
 class Part:
-    """What a relaxed model says of one job, where VMs are taken in part: phases, cost, and how many VMs are taken."""
+    """Values of one job in a relaxed model with fractional VMs: phases, cost, and number of VMs."""
 
     clock: Phases
     cost: float
@@ -62,7 +62,7 @@ class Share:
         return self.part is not None
 
     def used(self) -> Share:
-        """Without the VMs that run nothing."""
+        """Return the share without the VMs that run no task."""
         keep = (self.maps > 0) | (self.reduces > 0)
         placed = tuple(each for each, kept in zip(self.placed, keep, strict=True) if kept) if self.placed else ()
         return Share(self.types[keep], self.maps[keep], self.reduces[keep], self.part, placed)
@@ -110,7 +110,7 @@ def phase_times(machines: Machines, job: JobData, share: Share) -> tuple[Floats,
 
 
 def _busy(rounds: Floats, time: Floats) -> Floats:
-    """Round times their length, 0 where there are none (also where the task cannot run)."""
+    """Multiply rounds by their length; 0 without rounds, also if the task cannot run."""
     return np.where(rounds > 0, rounds * np.where(rounds > 0, time, 0.0), 0.0)
 
 
@@ -162,7 +162,7 @@ def job_use(machines: Machines, job: JobData, share: Share) -> JobUse:
 def plan_of(spec: Spec, shares: Sequence[Share], last_end: float | None = None) -> EnergyPlan:
     """Return the plan in which job ``j`` takes ``shares[j]``; VMs are numbered within their type, job by job.
 
-    ``last_end`` is the uptime of a relaxed plan where that is not the longest of its jobs'.
+    ``last_end`` is the uptime of a relaxed plan if that is not the longest of its jobs'.
     """
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     taken = [0] * len(machines)

@@ -1,4 +1,4 @@
-"""Mistakes in an energy spec beyond what the schema says, and promises that no plan can keep."""
+"""Checks of an energy spec beyond the schema, and constraints that no plan can meet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _table(facts: EnergyFacts, job: Job) -> tuple[Diagnostic, ...]:
-    """What is wrong with the table of a job's single tasks."""
+    """Return the errors in the table of a job's single tasks."""
     if job.task_times is None:
         return ()
     from mrdsl.exchange.task_times import read_task_times

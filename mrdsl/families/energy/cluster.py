@@ -47,12 +47,12 @@ class Single:
 
 @dataclass(frozen=True)
 class JobData:
-    """One job over the VM types. Times are infinite and energies too where a kind of task cannot run.
+    """One job over the VM types. Times and energies are infinite if a kind of task cannot run.
 
-    ``place`` and ``send`` are the seconds that one map task's block and output keep a VM's port busy, ``fetch`` those
-    of one reduce task's input. ``deadline`` and ``budget`` are infinite where the spec gives none. ``transfer_energy``
-    holds the energies of placement and shuffle: summed over the VMs they do not depend on the assignment, since every
-    byte passes some port for the same time. ``single``: the tasks differ, and times and energies of a kind are then
+    ``place`` and ``send`` are the seconds that one map task's block and output occupy a VM's port, ``fetch`` those of
+    one reduce task's input. ``deadline`` and ``budget`` are infinite if the spec has none. ``transfer_energy`` holds
+    the energies of placement and shuffle. Summed over the VMs they do not depend on the assignment, since every byte
+    passes some port for the same time. ``single`` is true if the tasks differ; times and energies of a kind are then
     those of its longest and of its dearest task.
     """
 
@@ -226,7 +226,7 @@ def limits_of(machines: Machines, job: JobData) -> JobLimits:
 
 
 def loose_limits_of(machines: Machines, job: JobData) -> JobLimits:
-    """What (4) and (9) say by themselves: the deadline, or the time for which the budget pays the cheapest VM."""
+    """Return the limits of (4) and (9) alone: the deadline, or the time for which the budget pays the cheapest VM."""
     able = np.isfinite(job.map_time) | np.isfinite(job.reduce_time)
     serial = _serial(job, np.isfinite(job.map_time), np.isfinite(job.reduce_time))
     cheapest = float(machines.price[able].min(initial=inf))

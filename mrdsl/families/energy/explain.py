@@ -23,7 +23,7 @@ from mrdsl.spec.spec import Goal, Spec
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """Which machines are taken; the energy's parts, uptimes beside deadlines, costs beside budgets."""
+    """Report the machines, the parts of the energy, uptimes with deadlines, and costs with budgets."""
     plan = result.plan
     assert isinstance(plan, EnergyPlan)
     return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _ASSUMPTIONS)
@@ -99,7 +99,7 @@ def alone(spec: Spec, job: Job, *, deadline: bool, budget: bool, goal: str) -> S
 
 
 def extreme(spec: Spec, solve: Solve) -> Extreme | None:
-    """Return the proven optimum of a spec, None where none was proven in time."""
+    """Return the proven optimum of a spec; None if the solver does not prove one in time."""
     from mrdsl.families.energy.models import counted, per_task
 
     if shared_time() == 0.0:
@@ -114,10 +114,10 @@ def extreme(spec: Spec, solve: Solve) -> Extreme | None:
 
 
 def exclusions(spec: Spec, solve: Solve) -> Iterator[Diagnostic]:
-    """Yield the jobs whose deadline, budget, or both together no plan can keep even with the whole stock to themselves.
+    """Yield the jobs whose deadline, budget, or both no plan can meet, even with the whole stock.
 
-    ``solve(model, limits)`` gives an :class:`~mrdsl.core.answer.Answer`. Nothing where each job could be planned by
-    itself: then the jobs want more VMs than there are, or ``subject to`` asks for too much.
+    ``solve(model, limits)`` gives an :class:`~mrdsl.core.answer.Answer`. The result is empty if each job alone has a
+    plan: then the jobs need more VMs than the stock has, or ``subject to`` requires too much.
     """
     for job in spec.facts.jobs:
         excluded = tuple(_too_early(spec, job, solve)) + tuple(_too_cheap(spec, job, solve))
@@ -186,7 +186,7 @@ def money(amount: float, spec: Spec) -> str:
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """For every job the range of its promises; with a plan also what they cost, and how the machines compare."""
+    """Return the feasible range of every job's constraints; with a plan also their cost and the machines compared."""
     facts: EnergyFacts = spec.facts
     out: list[Table | str] = [_range(spec)]
     if isinstance(result.plan, EnergyPlan):
@@ -253,7 +253,7 @@ def _price_of_promises(spec: Spec, plan: EnergyPlan) -> Table:
 
 
 def _machines(facts: EnergyFacts, job: Job, plan: EnergyPlan) -> Table:
-    """VM types by the energy of a map task, with what a task's slot time costs."""
+    """Compare VM types by the energy of a map task, with the cost of a task's slot time."""
     profiles = {profile.name: profile for profile in job.on}
     taken: dict[str, int] = {}
     for use in plan.vms:

@@ -11,7 +11,7 @@ from mrdsl.spec.spec import Spec
 
 
 def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:
-    """Return a cluster per job. Raises TargetError where the plan has parts of machines."""
+    """Return a cluster per job. Raises TargetError if the plan has parts of machines."""
     if plan.relaxed:
         raise TargetError("the plan has fractions of machines, which cannot be rented", "solve it without --relax")
     facts: EnergyFacts = spec.facts
@@ -37,5 +37,5 @@ def _held(plan: EnergyPlan, job: str, vm: str) -> int:
 
 
 def targets() -> tuple[Target, ...]:
-    """Return what plans are exported to."""
+    """Return the export targets of plans."""
     return EMR, DATAPROC

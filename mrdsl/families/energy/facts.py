@@ -1,4 +1,4 @@
-"""What a spec of the energy family states: machines, the network, and jobs with their tasks' times and energies."""
+"""Input data of the energy family: machines, the network, and jobs with their tasks' times and energies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrdsl.spec.simulated import Spread, spread_block
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
-    """A VM type. Its slots run side by side: so many map tasks in the map phase, so many reduce tasks later."""
+    """A VM type. Its slots run map tasks in the map phase, and reduce tasks later."""
 
     slots: MapReduceSlots = block(MapReduceSlots, "tasks that one VM of this type runs side by side", required=True)
     on_demand: OnDemand = block(OnDemand, "what one VM of this type costs", required=True)
@@ -52,7 +52,7 @@ class ReduceTasks(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TaskProfile(Node):
-    """What one task needs on one slot of a VM."""
+    """Time and energy of one task on one slot of a VM."""
 
     time: float = quantity("time", "duration of one task", above=0.0, symbol="T_ij")
     energy: float = quantity("energy", "energy of one task above the slot's idle energy", at_least=0.0, symbol="E_ij")
@@ -68,7 +68,7 @@ class OnVm(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Job(Node):
-    """A MapReduce job with VMs of its own: data placement, map, shuffle and reduce phase, one after another."""
+    """A MapReduce job with separate VMs: data placement, map, shuffle and reduce phase, one after another."""
 
     map: MapTasks = block(MapTasks, "the map tasks", required=True)
     reduce: ReduceTasks | None = block(ReduceTasks, "the reduce tasks; none where left out")

@@ -28,9 +28,9 @@ class SlotUse:
 
 @dataclass(frozen=True)
 class VmUse:
-    """One VM that is taken: its type, its number within the type (from 1), the job it belongs to, and its tasks.
+    """One VM that is taken: its type, its number within the type (from 1), its job, and its tasks.
 
-    ``map_time`` and ``reduce_time`` say how long its busiest slot runs them, s.
+    ``map_time`` and ``reduce_time`` are the times of its busiest slot, s.
     """
 
     type: str
@@ -85,7 +85,7 @@ class JobUse:
 
 @dataclass(frozen=True)
 class Bill:
-    """What runs saw of a job's energy above idle, J, and of what its VMs cost; ``verdict`` is on its budget."""
+    """Observed energy of a job above idle, J, and observed cost of its VMs; ``verdict`` is on its budget."""
 
     energy: float
     cost: float
@@ -95,13 +95,13 @@ class Bill:
 
 @dataclass(frozen=True)
 class EnergyPlan(Plan):
-    """Who takes which VM, and what it costs.
+    """Assignment of VMs to jobs, and its energy, times and cost.
 
-    Each job has VMs of its own; the jobs start together. ``energy`` and ``cost`` are sums over the jobs; ``phases``
-    and ``uptime`` are those of the job that ends last; ``machines`` is the number of VMs. In a relaxed plan tasks and
-    VMs are taken in part: phases, uptime, cost and machines are then those of the relaxation, not what the VMs listed
-    would take and cost. Where the plan was run, ``observed`` is what was seen of each job's uptime, ``bills`` of its
-    energy and cost.
+    Each job has separate VMs; the jobs start together. ``energy`` and ``cost`` are sums over the jobs; ``phases`` and
+    ``uptime`` are those of the job that ends last; ``machines`` is the number of VMs. In a relaxed plan tasks and VMs
+    are fractional. Phases, uptime, cost and machines are then those of the relaxation, not those of the VMs listed. If
+    the plan was simulated, ``observed`` has the observations of each job's uptime, ``bills`` those of its energy and
+    cost.
     """
 
     vms: tuple[VmUse, ...]
@@ -130,7 +130,7 @@ class EnergyPlan(Plan):
         return document
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of promises, as ``deadline(JOB)`` and ``budget(JOB)``."""
+        """Return the verdicts of the runs on constraints, as ``deadline(JOB)`` and ``budget(JOB)``."""
         late = {f"deadline({name})": seen.verdict for name, seen in self.observed.items()}
         dear = {f"budget({name})": bill.verdict for name, bill in self.bills.items()}
         return {name: verdict.outcome for name, verdict in (late | dear).items() if verdict is not None}

@@ -1,9 +1,9 @@
-"""The least energy of one job on a given set of machines: the inner problem of ``mrdsl-energy``.
+"""Least energy of one job on a given set of machines: the inner problem of ``mrdsl-energy``.
 
-Once the machines are chosen, the budget is a limit on the uptime (``budget / sum of prices``), and only the lengths of
+For a given set of machines, the budget is a limit on the uptime (``budget / sum of prices``), and only the lengths of
 the phases couple the VMs. The map and the reduce phase end when some type has run a whole number of waves, so few
-lengths matter; a limit on the tasks of one VM bounds its transfers. For lengths and limits given, tasks go to the types
-with the least energy until those are full, which is exact. All lengths are tried at once, as arrays.
+lengths matter; a limit on the tasks of one VM bounds its transfers. For given lengths and limits, tasks fill the types
+in the order of their energy, which is exact. The search tries all lengths together, as arrays.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ MORE = (0.25, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Placement:
-    """The best found for a set: VMs and tasks per type. ``lacking`` is 0 where a plan keeps its promises; elsewhere it
-    says by which share the shortest plan's uptime exceeds what deadline and budget leave, and there are no tasks."""
+    """Best placement found for a set: VMs and tasks per type.
+
+    ``lacking`` is 0 if a plan meets its constraints. Otherwise it is the share by which the shortest plan's uptime
+    exceeds the limit of deadline and budget, and there are no tasks.
+    """
 
     vms: Ints
     lacking: float
@@ -76,7 +79,7 @@ def _phase(tasks: int, slots: Ints, time: Floats, energy: Floats, limit: float) 
 
 @dataclass
 class SetSearch:
-    """Places one job on sets of machines and remembers what it found."""
+    """Search for placements of one job on sets of machines, with a cache of its results."""
 
     machines: Machines
     job: JobData
@@ -96,9 +99,10 @@ class SetSearch:
         return self.known[key]
 
     def share(self, placement: Placement) -> Share:
-        """Return the placement VM by VM. A type's VMs share its reduce tasks evenly, and its map tasks so that those
-        with a
-        reduce task more have fewer, where that shortens placement and shuffle and takes no further wave."""
+        """Return the placement VM by VM; a type's VMs share its reduce tasks evenly.
+
+        VMs with one reduce task more have fewer map tasks if that shortens placement and shuffle without another wave.
+        """
         assert placement.maps is not None
         assert placement.reduces is not None
         types = np.repeat(np.arange(len(self.machines)), placement.vms)
@@ -141,9 +145,11 @@ class SetSearch:
         return min(self.job.deadline, self.job.budget / price if price > 0 else 0.0)
 
     def _place(self, vms: Ints) -> Placement:
-        """Return the search adds the longest sending to the longest fetching, although rarely one VM does both: so it
-        is asked
-        again with as much more time as the placements found leave over, or some of a shuffle's where none is found."""
+        """Return the best placement on a set that really meets the limit.
+
+        The search adds the longest sending to the longest fetching, although rarely one VM does both. So it runs again
+        with the time that the placements found leave over, or some of a shuffle's time if it finds none.
+        """
         limit = self.limit(vms)
         best, allowed = Placement(vms, inf), limit
         for _ in range(3):
@@ -162,7 +168,7 @@ class SetSearch:
         return best if best.lacking == 0 else Placement(vms, self._lacking(vms, limit))
 
     def _checked(self, vms: Ints, allowed: float, limit: float) -> tuple[Placement | None, float]:
-        """What the search finds within ``allowed``, if it really keeps the limit, and the time it leaves."""
+        """Return the placement found within ``allowed``, if it really meets the limit, and its spare time."""
         placement = self._search(vms, allowed)
         if placement is None:
             return None, 0.0
@@ -226,10 +232,9 @@ class SetSearch:
         return float(self._lengths(vms)[0].min(initial=inf))
 
     def _lengths(self, vms: Ints) -> tuple[Floats, Ints, Ints, Ints, Ints]:
-        """Return an uptime for every pair of phase lengths, those lengths (rows), and the tasks on the fullest VM for
-        each.
+        """Return an uptime for every pair of phase lengths, those lengths (rows), and the tasks on each fullest VM.
 
-        The shuffle is as long as on a VM that sends and fetches most, or, where none does both, the longer of the two.
+        The shuffle is as long as on a VM that sends and fetches most, or, if none does both, the longer of the two.
         """
         job = self.job
         rows, most = _shortest(self._maps, vms)
@@ -250,7 +255,7 @@ class SetSearch:
         )
 
     def shortest(self, vms: Ints) -> Placement | None:
-        """Return a short placement on a set, whatever the limits; None where the set cannot run all tasks."""
+        """Return a short placement on a set, whatever the limits; None if the set cannot run all tasks."""
         uptimes, rows, most, reduce_rows, reduce_most = self._lengths(vms)
         if uptimes.size == 0:
             return None
@@ -267,7 +272,7 @@ class SetSearch:
 
 
 def _first_ends(phase: _Phase, sets: Ints) -> Floats:
-    """For every set the least length in which whole waves hold all tasks; infinite where no length does."""
+    """Return for every set the least length in which whole waves hold all tasks; infinite if no length does."""
     if phase.tasks == 0:
         return np.zeros(len(sets))
     if len(phase.ends) == 0:
@@ -297,7 +302,7 @@ def _shortest(phase: _Phase, vms: Ints) -> tuple[Ints, Ints]:
 
 
 def _fill(phase: _Phase, vms: Ints, caps: Floats | Ints) -> tuple[Floats, Floats]:
-    """Tasks per type and their energy where each VM holds ``caps[..., k]``; infinite where not all find a place."""
+    """Return the tasks per type and their energy if each VM holds ``caps[..., k]``; infinite if not all tasks fit."""
     order = np.argsort(phase.energy, kind="stable")
     order = order[np.isfinite(phase.energy[order]) & (vms[order] > 0)]
     filled = np.minimum(np.cumsum(caps[..., order] * vms[order], axis=-1), phase.tasks)
@@ -308,7 +313,7 @@ def _fill(phase: _Phase, vms: Ints, caps: Floats | Ints) -> tuple[Floats, Floats
 
 
 def _thinned(points: Ints, most: int) -> Ints:
-    """At most so many of the points, evenly, the first and the last among them."""
+    """Return at most ``most`` evenly chosen points, with the first and the last."""
     if len(points) <= most:
         return points
     return points[np.unique(np.linspace(0, len(points) - 1, most).round().astype(np.int64))]

@@ -28,12 +28,12 @@ class Ran:
 
 
 def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[EnergyPlan, tuple[Diagnostic, ...]]:
-    """Return the plan with what independent runs showed of each job: uptime, energy, and what its VMs cost.
+    """Simulate a plan in independent runs: uptime, energy, and cost of the VMs of each job.
 
     A slot runs its tasks one after another; a phase ends with its last slot, on whatever VM. Placement and shuffle take
-    what the plan says. A task that takes longer takes more energy in proportion. Deadlines and budgets are promises.
-    Without a spread every run is the plan. Raises MrdslError for a relaxed plan, and for options that mean nothing
-    here.
+    the times of the plan. A task that takes longer takes more energy in proportion. Deadlines and budgets are
+    constraints. Without a spread every run is the plan. Raises MrdslError for a relaxed plan, and for options without a
+    meaning here.
     """
     facts: EnergyFacts = spec.facts
     if plan.relaxed:
@@ -81,9 +81,10 @@ def _seen(
 
 @dataclass(frozen=True)
 class _Phase:
-    """A phase of a job as the plan has it: of each slot how many tasks it runs, and the time [s] and energy [J] of one.
+    """One phase of a job in the plan: the tasks of each slot, and the time [s] and energy [J] of one task.
 
-    ``ends`` says after how many of all tasks of the phase those of a slot end; ``place`` is whose factors it takes.
+    ``ends`` is the index, among all tasks of the phase, at which those of a slot end; ``place`` selects its random
+    factors.
     """
 
     place: tuple[str, str]

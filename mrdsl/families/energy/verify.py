@@ -1,6 +1,6 @@
-"""Checks a finished plan against the spec, from the facts and the plan's task counts alone.
+"""Verification of a finished plan against the spec, from the input data and the plan's task counts alone.
 
-Nothing here calls the code that built the plan: every number is worked out again, task by task and slot by slot.
+It shares no code with the construction of the plan: every number is recomputed, task by task and slot by slot.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from mrdsl.spec.spec import Spec
 
 @dataclass(frozen=True)
 class Measured:
-    """One job's figures, worked out from its VMs; ``cost`` is 0 where the plan is relaxed.
+    """One job's figures, recomputed from its VMs; ``cost`` is 0 if the plan is relaxed.
 
-    A relaxed plan's tasks say nothing about its cost: (9) as printed lets a VM taken in part go unpaid.
+    A relaxed plan's tasks do not determine its cost: (9) as printed lets a fractional VM remain unpaid.
     """
 
     placement: float
@@ -43,7 +43,7 @@ class Measured:
 
 
 def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnostic, ...]:
-    """What the plan breaks: deadlines, budgets, stock, counts, or its own arithmetic; empty where all is well."""
+    """Return the plan's errors: deadlines, budgets, stock, counts, or arithmetic; empty if all are correct."""
     facts: EnergyFacts = spec.facts
     broken = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
     for job in facts.jobs:
@@ -126,7 +126,7 @@ def single_tasks(facts: EnergyFacts, job: Job) -> Stated:
 
 
 def _single(stated: Stated, own: Sequence[VmUse], kind: str) -> tuple[list[float], float]:
-    """How long the busiest slot of each VM runs tasks that differ, and their energy."""
+    """Return the time of the busiest slot of each VM that runs tasks that differ, and their energy."""
     times, energy = [], 0.0
     for use in own:
         slots = [[stated[kind, task, use.type] for task in numbers] for numbers in _numbers(use, kind)]
@@ -224,7 +224,7 @@ def _job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Iterato
 
 
 def _arithmetic(job: Job, said: JobUse, measured: Measured, relax: bool) -> Iterator[Diagnostic]:
-    """What the plan states must follow from its tasks; a relaxed plan's phases and cost may be longer and higher."""
+    """Check that the plan's figures follow from its tasks; a relaxed plan's phases and cost may be greater."""
     exact = [("energy", said.energy.total, measured.energy), ("task energy", said.energy.tasks, measured.tasks_energy)]
     at_least = [
         ("placement", said.phases.placement, measured.placement),

@@ -31,7 +31,7 @@ from mrdsl.spec.spec import Spec
 
 
 def plan_of(spec: Spec) -> BoundsPlan:
-    """Return the plan that the formulas give; slots are infinite where a deadline cannot be kept."""
+    """Return the plan by the formulas; slots are infinite if no number of slots meets a deadline."""
     facts: BoundsFacts = spec.facts
     estimates = estimates_of(facts)
     slots = least_slots(facts, estimates) if minimizes_slots(spec) else slots_of_one_job(facts)
@@ -39,7 +39,7 @@ def plan_of(spec: Spec) -> BoundsPlan:
 
 
 def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> BoundsPlan:
-    """Return the plan in which every job of a class has so many slots."""
+    """Return the plan in which every job of a class has the given slots."""
     classes, sized = spec.facts.classes, minimizes_slots(spec)
     there = slots_that_run(spec.facts, sized, map_slots, reduce_slots)
     return BoundsPlan(
@@ -58,9 +58,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
 
 
 def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Floats]:
-    """Return the slots of one job of every class that meet its deadline by the guaranteed estimate, as
-    ``sizing`` says.
-    """
+    """Return the slots of one job of every class that meet its deadline by the guaranteed estimate and ``sizing``."""
     size = fixed_reduce_slots if facts.sizing == "fixed_reduce" else fewest_slots
     profile = estimates.profile
     deadline = column(facts.classes, "deadline")

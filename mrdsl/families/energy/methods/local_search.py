@@ -1,10 +1,10 @@
-"""``mrdsl-energy``: the counted LP, its rounding, repair and local search over the machines that each job takes.
+"""``mrdsl-energy``: the counted LP, its rounding, repair and local search over the machines of each job.
 
 The search is over numbers of VMs per *kind*: type and role (:mod:`mrdsl.families.energy.methods.moves`).
 
 The counted LP is over VM types instead of single VMs: a bound, and a first guess at the machines. Its value is that of
-the relaxed counted model: that model is convex and treats the VMs of a type alike, so the mean of any solution over
-the orders of a type's VMs is a solution of the same value in which they are all equal.
+the relaxed counted model. That model is convex and treats the VMs of a type alike. So the mean of any solution over the
+orders of a type's VMs is a solution of the same value in which they are all equal.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from mrdsl.solving.programs import Optimum, UnsolvedError, optima
 
 @dataclass(frozen=True)
 class Relaxed:
-    """``energy`` is a bound on every plan's; ``vms[j][k]`` says how many VMs of a type a job takes, fractional."""
+    """Relaxed optimum: a bound ``energy``, and ``vms[j][k]``, the fractional number of VMs of a type for a job."""
 
     energy: float
     vms: tuple[Floats, ...]
@@ -65,12 +65,12 @@ class Relaxed:
 def relaxations(
     machines: Machines, jobs: tuple[JobData, ...], shares: Sequence[float | None], seconds: float | None = None
 ) -> list[Relaxed | UnsolvedError | None]:
-    """Return the relaxed optimum for every share, None where it is proven that even the relaxation has no plan.
+    """Return the relaxed optimum for every share; None if it is proven that even the relaxation has no plan.
 
-    UnsolvedError where the solver proves neither, within ``seconds`` for all or at all.
+    UnsolvedError if the solver proves neither, within ``seconds`` for all or at all.
 
-    With a share every job's uptime is that share of the longest that its promises allow: then the VMs taken are not
-    blurred by (9)'s product of uptime and VMs, but the value is no bound.
+    With a share every job's uptime is that share of the longest uptime within its constraints. Then (9)'s product of
+    uptime and VMs does not blur the VMs taken, but the value is not a bound.
     """
     built = [_program(machines, jobs, share) for share in shares]
     solutions = optima([one.program for one in built], Limits(time=seconds, threads=1))
@@ -168,7 +168,7 @@ def _add_job(
 
 @dataclass(frozen=True)
 class Effort:
-    """When the search stops at the latest: ``time.monotonic()``, and the sets of machines looked at."""
+    """Limits of the search: the end by ``time.monotonic()``, and the sets of machines evaluated."""
 
     until: float = inf
     sets: int = 10_000
@@ -176,7 +176,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Search:
-    """What the steps hand on: the stock, a search per job, the relaxations, starts (best first), the best state."""
+    """State that the steps share: the stock, a search per job, relaxations, starts (best first), the best state."""
 
     available: Ints
     data: tuple[JobData, ...]
@@ -224,9 +224,9 @@ def _no_bound(draft: Draft, cause: UnsolvedError) -> Diagnostic:
 
 
 def round_machines(draft: Draft) -> Draft:
-    """Whole numbers of VMs near those of the relaxations, rounded up, to the nearest and down; and all there are.
+    """Round the numbers of VMs of the relaxations up, to the nearest and down, and add the whole stock.
 
-    Makes the starts of the local search, best first; those without a plan come by what they lack.
+    The results are the starts of the local search, best first; those without a plan are ordered by their shortfall.
     """
     search: Search = draft.state
     states = [
@@ -251,7 +251,7 @@ def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floa
 
 
 def _parted(search: Search, state: State) -> Iterator[State]:
-    """Yield a state's VMs as mappers and reducers, for one job after another where the shuffle takes time."""
+    """Yield a state's VMs as mappers and reducers, for one job after another whose shuffle takes time."""
     for j, (own, placement) in enumerate(zip(search.jobs, state, strict=True)):
         if own.shuffles:
             for vms in parted(search.data[j], by_type(placement.vms)):
@@ -275,12 +275,11 @@ def score(state: State) -> tuple[float, float]:
 
 
 def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 10_000) -> Draft:
-    """Local search from the best ``starts``: takes, returns and swaps VMs while that helps, first towards a plan
-    (repair), then to less energy; jobs exchange VMs too.
+    """Search locally from the best ``starts``: take, return and swap VMs while that helps; jobs exchange VMs too.
 
-    Where no start has a plan, from twice as many. From the best end point also changes of three VMs at once
-    (``wide = 2``). Stops at ``limits.time``, and after
-    ``most`` sets of machines have been looked at.
+    The search first looks for a plan (repair), then for less energy. If no start has a plan, it uses twice as many
+    starts. With ``wide = 2``, it also changes three VMs together at the best end point. It stops at ``limits.time``,
+    and after ``most`` sets of machines.
     """
     search: Search = draft.state
     until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
@@ -304,7 +303,7 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
 
 
 def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
-    """Steepest descent; a later kind of move is tried only where the earlier ones do not help."""
+    """Descend steepest; try a later kind of move only if the earlier ones do not help."""
     while True:
         for moves in kinds:
             better = _best_of(search, state, moves(search.available, state))

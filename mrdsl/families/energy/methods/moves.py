@@ -1,12 +1,12 @@
 """Moves of local search: the second stage of DSPS, and changes of the machines of a state in ``mrdsl-energy``.
 
-VMs of one type have three roles: both kinds of tasks, map tasks alone, reduce tasks alone. A VM that only maps
-receives nothing in the shuffle and one that only reduces sends nothing, so specialised VMs may end the shuffle
-earlier, (6). A search over numbers of VMs per type shares a type's tasks evenly; over numbers per type *and role* it
-may specialise. Kinds are numbered role by role: first all types for both, then for map, then for reduce tasks.
+VMs of one type have three roles: both kinds of tasks, map tasks alone, reduce tasks alone. A VM that only maps receives
+no data in the shuffle and one that only reduces sends none. So specialised VMs may end the shuffle earlier, (6). A
+search over numbers of VMs per type shares a type's tasks evenly. A search over numbers per type *and role* can
+specialise. Kinds are numbered role by role: first all types for both, then for map, then for reduce tasks.
 
 Moves take, return and swap VMs, hand them over, or change roles. Every function gives moves, each the changes of some
-jobs' numbers of VMs per kind (type and role); whether there are so many VMs is for the caller to see.
+jobs' numbers of VMs per kind (type and role). The caller checks that the stock has enough VMs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from mrdsl.families.energy.sets import Placement
 
 
 def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
-    """Lines 15-22 of Algorithm 1: while the budget is exceeded, late tasks move on to the next cheaper VM.
+    """Move late tasks to the next cheaper VM while the budget is exceeded (lines 15-22 of Algorithm 1).
 
-    VMs stand in falling order of (13). Late are the tasks that start in the last P percent of their VM's running time,
-    with P from 100 / ``steps`` to 100 percent, each tried by itself. (Line 18 as printed compares the start with ``P``
-    times the running time, which are the last 100 - P percent; and ``i`` counts along two queues, one per kind of task,
-    that are walked separately here.) A task moves only if the time left for map and reduce phase still suffices. A pass
-    in which no task moves ends the attempt: there is no plan on this way.
+    VMs are in falling order of (13). Late tasks start in the last P percent of their VM's running time, with P from 100
+    / ``steps`` to 100 percent, each tried separately. (Line 18 as printed compares the start with ``P`` times the
+    running time, which are the last 100 - P percent. ``i`` counts along two queues, one per kind of task, that are
+    processed separately here.) A task moves only if the time left for map and reduce phase still suffices. A pass
+    without a move ends the attempt: it has no plan.
     """
 
     def move(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
@@ -71,7 +71,7 @@ class _Side:
         return max(0, self.counts[vm] - first * self.slots[vm])
 
     def move_pass(self, step: int, steps: int, room: float) -> bool:
-        """Return one walk along the VMs; ``room`` is what the other phase leaves for this one."""
+        """Process the VMs in order; return True if a task moved. ``room`` is the time that the other phase leaves."""
         moved = False
         for here, there in zip(self.order, self.order[1:], strict=False):
             late = self.late(here, step, steps) if self.counts[here] else 0

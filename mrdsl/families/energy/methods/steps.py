@@ -1,11 +1,11 @@
-"""Steps that the energy pipelines share: split the deadline, order machines, fill their slots, keep the best, report.
+"""Shared steps of the energy heuristics: split the deadline, order machines, fill slots, choose the best, report.
 
-A pipeline works on *attempts*: each step turns every attempt into one or several others, and ``keep_best`` picks one.
-So the loops of the algorithms (over the share of the deadline that is kept for transfers, over the weight of energy
-against cost) are data, and each step exists once. Source: Nabavinejad et al., sections 5 and 6.
+A heuristic works on *attempts*: each step turns every attempt into one or several others, and ``keep_best`` picks one.
+The algorithms have loops over the share of the deadline for transfers, and over the weight of energy against cost. So
+these loops are data, and each step exists once. Source: Nabavinejad et al., sections 5 and 6.
 
-Tasks of one kind are alike, so an attempt holds numbers of tasks per VM. Where the spec has several jobs, the stock is
-dealt to them first (``deal_machines``) and each job is planned on its own part.
+Tasks of one kind are alike, so an attempt holds numbers of tasks per VM. If the spec has several jobs,
+``deal_machines`` divides the stock among them first, and each job is planned on its part.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mrdsl.spec.spec import Spec
 
 
 def only_energy(spec: Spec) -> None:
-    """Raise MrdslError ``unable-solver`` where the spec wants something else minimized than energy."""
+    """Raise MrdslError ``unable-solver`` if the spec minimizes anything other than energy."""
     goal = spec.goal
     if goal is not None and goal.quantity != "energy":
         message = f"the methods of the energy family minimize energy, not {goal.quantity}"
@@ -134,7 +134,7 @@ def _powers(job: JobData) -> tuple[Floats, Floats]:
 
 
 def machine_time(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
-    """How long one task takes."""
+    """Return the time of one map task and of one reduce task on each VM [s]."""
     return per_vm(own.job.map_time, own), per_vm(own.job.reduce_time, own)
 
 
@@ -187,7 +187,7 @@ def order_by_value(draft: Draft, steps: int = 100) -> Draft:
 
 
 def _weighed(alpha: float, energy: Floats, cost: Floats) -> Floats:
-    """Lines 5, 6 of Algorithm 2; infinite where a task cannot run."""
+    """Compute lines 5 and 6 of Algorithm 2; infinite if a task cannot run."""
     able = np.isfinite(energy)
     value = np.full(len(energy), inf)
     value[able] = alpha * scaled(energy)[able] + (1 - alpha) * scaled(cost)[able]
@@ -201,12 +201,12 @@ def scaled(values: Floats) -> Floats:
 
 
 def fill_slots(draft: Draft, deadline: bool = True) -> Draft:
-    """Lines 6-14 of Algorithm 1: each task goes to the first VM in order whose least busy slot still has room for it.
+    """Assign each task to the first VM in order whose least busy slot still has room (lines 6-14 of Algorithm 1).
 
-    Room is what the attempt leaves for both phases: the slot's time, the task's and the other phase's length so far
-    must not exceed it. A VM that has no room is left for good. The text does not say in which order map and reduce
-    tasks come; they come here in turn, in proportion to their numbers: map tasks first would fill all the time there
-    is and leave none for the reduce phase. ``deadline = false`` knows no limit (EM). Attempts that fail are dropped.
+    Room is the attempt's time for both phases: the slot's time, the task's and the other phase's length so far must not
+    exceed it. A VM without room is not tried again. The paper does not define the order of map and reduce tasks. Here
+    they alternate in proportion to their numbers: map tasks first would fill the whole time and leave none for the
+    reduce phase. ``deadline = false`` has no limit (EM). Attempts that fail are dropped.
     """
 
     dealt: Dealt = draft.state
@@ -231,7 +231,7 @@ class _Queue:
     at: int = 0
 
     def place(self, room: float) -> bool:
-        """Return one task on the first VM with room for it; False where there is none."""
+        """Place one task on the first VM with room for it; return False if there is none."""
         while self.at < len(self.order):
             vm = self.order[self.at]
             end = (self.counts[vm] // self.slots[vm] + 1) * self.time[vm]
@@ -370,9 +370,9 @@ def _pack_single(times: Floats, order: Ints, slots: Ints, room: float) -> list[S
 
 
 def keep_best(draft: Draft, least: str = "energy", deadline: bool = True, budget: bool = True) -> Draft:
-    """Lines 23-25: the placed attempt with the least ``energy`` or ``uptime`` among those that keep the promises named.
+    """Choose the attempt with the least ``energy`` or ``uptime`` that meets the constraints (lines 23-25).
 
-    ``deadline`` and ``budget`` say which promises the algorithm looks at.
+    ``deadline`` and ``budget`` select the constraints that the algorithm considers.
     """
 
     def keep(machines: Machines, own: DealtJob) -> DealtJob:
@@ -397,7 +397,7 @@ def keeps(job: JobData, use: JobUse, deadline: bool = True, budget: bool = True)
 
 
 def report(draft: Draft) -> Draft:
-    """Return the plan, if every job has one and it passes the same check as a solver's plan; else why there is none."""
+    """Return the plan if every job has one that passes the check; otherwise the reason why there is none."""
     dealt: Dealt = draft.state
     lost = [own.job.name for own in dealt.jobs if own.kept is None]
     if lost:

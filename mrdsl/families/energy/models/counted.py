@@ -6,17 +6,17 @@ Both have the same optimum:
 - All tasks of a kind take the same time and energy on a VM type, and all slots of a VM are alike. Swapping two tasks,
   or two slots of a VM, changes neither the objective nor any constraint: only the number of tasks per VM matters.
 - ``n`` tasks on ``s`` slots take at least ``ceil(n / s)`` task times on the fullest slot; even sharing takes no more.
-- The map phase lasts ``Max`` over all slots, so it lasts at least ``t_k w_k`` for every type ``k``, where ``w_k`` is
-  the largest number of waves on a VM of that type; and any VM of the type may use ``w_k`` waves without making the
+- The map phase lasts ``Max`` over all slots, so it lasts at least ``t_k w_k`` for every type ``k``. ``w_k`` is
+  the largest number of waves on a VM of that type; any VM of the type may use ``w_k`` waves without making the
   phase longer. Hence one whole number per type and phase, not per VM. The same holds for the reduce phase.
 - VMs of a type are interchangeable: they may be numbered with those taken first and with falling map tasks.
 - (9) multiplies ``UT`` by a 0/1. The seconds paid ``z_k`` are exactly that product: ``z_k >= UT - T (1 - on_k)``,
-  ``z_k <= UT``, ``z_k <= T on_k``, where ``T`` is a bound on ``UT``.
-- A VM's own port time, map and reduce work fit into the seconds it is paid. This follows from the rest for whole
-  numbers and is stated because it makes the relaxation far tighter.
+  ``z_k <= UT``, ``z_k <= T on_k``, with a bound ``T`` on ``UT``.
+- A VM's port time, map and reduce work fit into its paid seconds. This follows from the rest for whole
+  numbers. The model states it because it makes the relaxation far tighter.
 
-The energies of placement and shuffle are constants (:class:`~mrdsl.families.energy.cluster.JobData`). Jobs have VMs of
-their own, out of the same stock, and start together.
+The energies of placement and shuffle are constants (:class:`~mrdsl.families.energy.cluster.JobData`). Jobs have
+separate VMs, out of the same stock, and start together.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ def _add_capacity(model: Any, machines: Machines, jobs: tuple[JobData, ...], lim
 
 
 def _equal(expression: Any, value: int) -> Any:
-    """``expression == value``, also where the expression is a plain number because no VM will do."""
+    """Return ``expression == value``, also if the expression is a plain number because no VM will do."""
     if isinstance(expression, int | float):
         return pyo.Constraint.Feasible if expression == value else pyo.Constraint.Infeasible
     return expression == value
 
 
 def _add_phases(model: Any, machines: Machines, jobs: tuple[JobData, ...]) -> None:
-    """(4)-(6): each phase lasts as long as on the VM where it lasts longest."""
+    """Add (4)-(6): each phase lasts as long as on its slowest VM."""
     model.placement_end = pyo.Constraint(
         model.vms, rule=lambda m, j, k, i: m.placement[j] >= jobs[j].place * m.maps[j, k, i]
     )
@@ -161,7 +161,7 @@ def _add_goal(model: Any, spec: Spec, jobs: tuple[JobData, ...], machines: Machi
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
-    """Return the plan behind the values that a solver left in the model."""
+    """Return the plan of the values that a solver left in the model."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     shares = []
     for j in range(len(jobs)):

@@ -1,9 +1,9 @@
 """The printed model, (1)-(11) of Nabavinejad et al.: one 0/1 variable per task and slot.
 
-Kept to check :mod:`mrdsl.families.energy.models.counted` against: it takes nothing from that form's argument, no bounds
-on waves, no order of VMs, no tightening. Two things are not as printed. (9) multiplies ``UT`` by ``Min(1, ...)``; it is
-exact as ``paid_k >= UT - T (1 - on_k)`` with a 0/1 ``on_k`` that is 1 where VM ``k`` runs a task (``T``: a bound on
-``UT``). And a job without reduce tasks shuffles nothing, although (6) counts the sending.
+It checks :mod:`mrdsl.families.energy.models.counted`, and uses none of that form's arguments: no bounds on waves, no
+order of VMs, no tightening. Two details differ from the paper. (9) multiplies ``UT`` by ``Min(1, ...)``. It is exact as
+``paid_k >= UT - T (1 - on_k)`` with a 0/1 ``on_k`` that is 1 if VM ``k`` runs a task (``T``: a bound on ``UT``). A job
+without reduce tasks shuffles no data, although (6) counts the sending.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ def _task_energy(model: Any, each: list[Single]) -> Any:
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
-    """Return the plan behind the values that a solver left in the model.
+    """Return the plan of the values that a solver left in the model.
 
-    The tasks of a VM are shared evenly by its slots. Tasks that differ stay on the slots that the model gives them.
+    The slots of a VM share its tasks evenly. Tasks that differ remain on the slots that the model assigns.
     """
     machines, jobs, shares = machines_of(spec.facts), jobs_of(spec.facts), []
     for j in model.jobs:

@@ -1,16 +1,16 @@
-"""What both forms of the model share: the phases' clock, the bill, goals, and the quantities for ``subject to``.
+"""Parts that both forms of the model share: phases, cost, objectives, and quantities for ``subject to``.
 
-Cost, uptime and machines held to what the tasks make them, where ``subject to`` asks for more of one.
+If ``subject to`` requires more of a cost, uptime or number of machines, these equal the values that the tasks imply.
 
-Deadline, budget and every goal push these quantities down, so the models of (1)-(11) bound them from below alone: a
-machine may be ``on`` without a task, a phase may last longer than its tasks. Under ``machines >= 3`` or ``cost >= x``
-that would be a way out. Here a machine that is taken runs a task, and each phase ends when its last task does: the one
-VM ``ends`` that a phase chooses is one that runs as long as the phase,
+Deadline, budget and every objective push these quantities down, so the models of (1)-(11) bound them from below alone.
+A machine may be ``on`` without a task, and a phase may last longer than its tasks. Under ``machines >= 3`` or ``cost >=
+x`` that would be a way out. Here a machine that is taken runs a task, and each phase ends when its last task does. The
+one VM ``ends`` that a phase chooses runs as long as the phase,
 
     phase <= time of the chosen VM + horizon (1 - chosen),   sum chosen = 1,
 
-with a VM's whole waves ``w`` from ``slots w <= tasks + slots - 1``. So both forms of the model mean what the plan's
-check measures: a VM's slots share its tasks evenly, nobody waits.
+with a VM's whole waves ``w`` from ``slots w <= tasks + slots - 1``. So both forms of the model agree with the measure
+of the plan's check: a VM's slots share its tasks evenly, and no slot waits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def add_clock(model: Any, jobs: tuple[JobData, ...], limits: list[JobLimits]) ->
 
 
 def bill(model: Any, machines: Machines, jobs: tuple[JobData, ...], limits: list[JobLimits]) -> None:
-    """(9), exact: a VM is paid for the job's uptime where it is taken (``on``), and for nothing else.
+    """Add (9), exact: a VM that is taken (``on``) costs the job's uptime, any other costs 0.
 
     Prices are divided by the job's budget, so that a solver's absolute tolerance is a relative one.
     """
@@ -93,7 +93,7 @@ def add_goal(model: Any, spec: Spec, jobs: tuple[JobData, ...], machines: Machin
 
 
 def part_of(model: Any, machines: Machines, j: int) -> Part:
-    """What a relaxed model says of job ``j`` as the solver left it."""
+    """Return the relaxed model's values of job ``j`` after a solve."""
     own = [v for v in model.vms if v[0] == j]
     clock = Phases(
         *(
@@ -106,7 +106,7 @@ def part_of(model: Any, machines: Machines, j: int) -> Part:
 
 
 def last_end_of(model: Any, spec: Spec, relax: bool) -> float | None:
-    """Return the relaxed model's own end of the last job where a comparison asks for a late one, else None."""
+    """Return the relaxed model's end of the last job if a comparison requires a late one, otherwise None."""
     return float(pyo.value(model.longest)) if relax and "uptime" in pushed_up(spec) else None
 
 
@@ -136,7 +136,7 @@ def hold_quantities(
     reduces: Tasks,
     relax: bool,
 ) -> None:
-    """Add what the comparisons of ``spec`` need; ``maps(vm)`` and ``reduces(vm)`` are the tasks on a VM."""
+    """Add the quantities that the comparisons of ``spec`` need; ``maps(vm)`` and ``reduces(vm)`` count a VM's tasks."""
     wanted = pushed_up(spec)
     if wanted & {"machines", "cost"}:
         model.taken_runs = pyo.Constraint(model.vms, rule=lambda m, *v: m.on[v] <= maps(v) + reduces(v))
@@ -193,7 +193,7 @@ def _hold_phase(model: Any, side: _Side, horizon: list[float], binary: Any, whol
 
 
 def _hold(model: Any, name: str, phase: Any, length: Tasks, vms: list[Vm], horizon: list[float], binary: Any) -> None:
-    """``phase[j]`` is no longer than ``length`` of one of the job's VMs; 0 where none of them has any."""
+    """Limit ``phase[j]`` to ``length`` of one of the job's VMs; 0 if none of them has any."""
     ends = pyo.Var(vms, within=binary)
     model.add_component(f"{name}_ends", ends)
     model.add_component(
