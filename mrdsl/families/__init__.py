@@ -1,4 +1,4 @@
-"""The problem families, each a package of its own that is loaded only when a spec names it."""
+"""The problem families, each a separate package that is loaded only when a spec names it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ KITS = {
 
 @cache
 def family(name: str) -> Family | None:
-    """Return the family of that name, shipped or installed by a third party; None where there is none.
+    """Return the family of that name, shipped or installed by a third party; None if there is none.
 
-    Raises MrdslError ``broken-family`` where an installed package names one that it cannot give.
+    Raises MrdslError ``broken-family`` if an installed package names one that it cannot load.
     """
     if name in SHIPPED:
         shipped: Family = named(f"mrdsl.families.{name}", "FAMILY")
@@ -45,7 +45,7 @@ def family_names() -> tuple[str, ...]:
 
 
 def summary(name: str) -> str:
-    """What a family is for, in one line; of one that cannot be loaded, why not."""
+    """Return the purpose of a family in one line; if it cannot be loaded, the reason."""
     try:
         shipped = family(name)
     except MrdslError as broken:
@@ -54,7 +54,7 @@ def summary(name: str) -> str:
 
 
 def reference_text(name: str) -> str | None:
-    """Return the commented spec that ``mrdsl new`` starts from; None where there is no such family, or it has none."""
+    """Return the commented spec that ``mrdsl new`` starts from; None if the family does not exist or has none."""
     if name in SHIPPED:
         from mrdsl.core.resources import resource
 
@@ -84,7 +84,7 @@ def _loaded(point: EntryPoint) -> Family:
 
 
 def _missing(declared: Family) -> str:
-    """What a family lacks without which nothing can be asked of it, in words."""
+    """Return, in words, the required parts that a family lacks."""
     if declared.name in KITS:
         return f"bears a name that is a word of `mrdsl new`: {', '.join(KITS)}"
     return next(missing_in(declared), "")

@@ -1,4 +1,4 @@
-"""All that is to be said of a spec before it is solved, whether it was read from a text or built in Python."""
+"""All diagnostics of a spec before it is solved, for specs from a text or built in Python."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ COMPARISONS = ("<=", ">=", "=")
 
 
 def find_family(spec: Spec) -> Family:
-    """Return the family that the spec names, serving the spec's own goal where it has one.
+    """Return the family that the spec names, for the spec's objective if it has one.
 
-    Raises MrdslError: ``unknown-problem``; ``wrong-value`` for what is no spec, such as the path of one.
+    Raises MrdslError: ``unknown-problem``, or ``wrong-value`` for an argument that is not a spec, such as its path.
     """
     if not isinstance(spec, Spec):
         shown = repr(spec) if isinstance(spec, str | Path) else f"of type {type(spec).__name__}"
@@ -43,10 +43,10 @@ def find_family(spec: Spec) -> Family:
 
 
 def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
-    """Return every diagnostic of a spec: its schema, then its family's checks, then what no plan can keep.
+    """Return every diagnostic of a spec: its schema, then its family's checks, then infeasible constraints.
 
-    What was found when the spec was read is not looked for again while its facts are the same. Raises MrdslError for
-    an unknown problem kind.
+    Diagnostics found when the spec was read are reused while its facts are the same. Raises MrdslError for an unknown
+    problem kind.
     """
     family = find_family(spec)
     broken = schema_mistakes(spec, family)
@@ -60,7 +60,7 @@ def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
 
 
 def schema_mistakes(spec: Spec, family: Family) -> tuple[Diagnostic, ...]:
-    """What breaks the declarations: of the facts, and of what every spec has besides."""
+    """Return the violations of the declarations: of the input data, and of the parts that every spec has."""
     mistakes = (*_header_mistakes(spec, family), *validate(spec.facts, family.facts, spec.currency))
     return mistakes or tuple(_unknown_members(spec, family))
 
@@ -92,7 +92,7 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
 
 
 def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
-    """Yield the names in what is asked of a plan, ``admitted(sort)``, that no block of the facts bears."""
+    """Yield members of plan quantities, such as ``admitted(sort)``, that are not blocks of the input data."""
     over = {quantity.name: quantity for quantity in family.quantities if quantity.takes_argument}
     known: dict[str, frozenset[str]] = {}
     for path, span, quantity in requested_places(spec):

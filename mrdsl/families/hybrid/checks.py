@@ -1,4 +1,4 @@
-"""What can be wrong with a hybrid spec beyond its schema."""
+"""Checks of a hybrid spec beyond its schema."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from mrdsl.spec.spec import Spec
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """What a slot costs and what becomes of tasks; delays and acceptance beside what is promised."""
+    """Report the cost of a slot and the fate of tasks; delays and acceptance with their guarantees."""
     plan = result.plan
     assert isinstance(plan, HybridPlan)
     least = min(plan.queues, key=lambda name: plan.queues[name].acceptance)
@@ -87,10 +87,10 @@ def size(facts: HybridFacts) -> int:
 def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan, as_rejected: bool = True) -> float:
     """Return the least average cost per slot for the tasks of a run.
 
-    ``arrivals``: one row per slot, one column per queue. From ``plan`` comes only what a policy may leave undone: how
-    many tasks of a queue may wait at the horizon, how far its acceptance may fall short, K_max for the controller, and,
-    ``as_rejected``, as many rejections as there were, whatever acceptance that is: then no run costs less. Raises
-    UnsolvedError where no optimum is proven in ``LIMITS``.
+    ``arrivals``: one row per slot, one column per queue. ``plan`` only supplies the work that a policy may leave: the
+    tasks of a queue that may wait at the horizon, and the shortfall of its acceptance, K_max for the controller. With
+    ``as_rejected``, the run may have as many rejections as the plan, for any acceptance: then no run costs less. Raises
+    UnsolvedError if no optimum is proven in ``LIMITS``.
     """
     program = ProgramRows()
     busy: dict[tuple[str, int], dict[int, float]] = {}
@@ -137,7 +137,7 @@ def _queue(
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """What `mrdsl why` prints for a hybrid cloud."""
+    """Build the tables that `mrdsl why` prints for a hybrid cloud."""
     plan = result.plan
     if not isinstance(plan, HybridPlan):
         return ()
@@ -154,7 +154,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 
 def _foresight(spec: Spec, facts: HybridFacts, plan: HybridPlan) -> list[str]:
-    """What the run would have cost at least, had all arrivals been known."""
+    """Return the least cost of the run if all arrivals had been known."""
     told = []
     arrivals = arrivals_of(facts, spec.seed or 0)
     least = look_ahead(facts, arrivals, plan)
@@ -179,7 +179,7 @@ def _fell_short(run: QueueRun, asked: float) -> bool:
 
 
 def slack(plan: HybridPlan) -> Table:
-    """Return each guarantee of the policy, (12) to (15), what the run reached, and what is left to it."""
+    """Return each guarantee of the policy, (12) to (15), with the value of the run and the slack."""
     rows = [(name, *row) for name, run in plan.queues.items() for row in _guarantees(run)]
     return Table("Slack to the guarantees", ("queue", "guarantee", "reached", "bound", "slack"), rows)
 

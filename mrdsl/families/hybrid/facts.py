@@ -1,4 +1,4 @@
-"""What a hybrid spec states: a private cloud in time slots, queues of tasks, and the controller's weights."""
+"""Input data of a hybrid spec: a private cloud in time slots, queues of tasks, and the controller's weights."""
 
 from __future__ import annotations
 

@@ -11,8 +11,11 @@ from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 
 @dataclass(frozen=True)
 class Guarantee:
-    """One queue's constants: ``epsilon`` of (15), bounds on the virtual queue K (12), on the backlog Q in work units
-    (13), on the virtual queue Z (14), and the delay in slots (15)."""
+    """One queue's constants: ``epsilon`` of (15), and bounds.
+
+    The bounds are on the virtual queue K (12), on the backlog Q in work units (13), on the virtual queue Z (14), and on
+    the delay in slots (15).
+    """
 
     epsilon: float
     acceptance_debt: float
@@ -22,13 +25,13 @@ class Guarantee:
 
 
 def control_of(facts: HybridFacts) -> Control:
-    """Return the controller's weights as the spec has them, and worked out where it says ``auto`` or nothing.
+    """Return the controller's weights of the spec, and compute those that are ``auto`` or missing.
 
-    ``V`` is the least at which sending a task outside, ``V H``, weighs as much as the work of the largest arrivals of
-    one slot, ``(alpha + l) S_max``, in every queue. A smaller one sends tasks away as soon as a burst waits; a larger
-    one changes the cost of the shipped specs by 2 % at most, and makes K_max larger, by which (5) may be missed. A
-    given ``outsource_limit`` holds V down to what (15) allows. ``outsource_limit`` is the least at which (15) meets
-    every queue's delay.
+    ``V`` is the least at which sending a task to the public cloud, ``V H``, weighs as much as the work of the largest
+    arrivals of one slot, ``(alpha + l) S_max``, in every queue. A smaller one sends tasks away as soon as a burst
+    waits. A larger one changes the cost of the shipped specs by 2 % at most, and makes K_max larger, which may violate
+    (5). A given ``outsource_limit`` limits V to the values that (15) allows. ``outsource_limit`` is the least at which
+    (15) meets every queue's delay.
     """
     given = facts.control if facts.control is not None else Control()
     weighed = replace(given, V=_weight(facts, given)) if given.V is None else given
@@ -48,7 +51,7 @@ def _weight(facts: HybridFacts, given: Control) -> float:
 
 
 def _allowed(queue: Queue, acceptance: float, outsource_limit: int) -> float:
-    """Return the greatest V at which (15) meets the queue's delay; below 0 where none does."""
+    """Return the greatest V at which (15) meets the queue's delay; below 0 if none does."""
     fixed = (1 + queue.size) * (acceptance + queue.size) * queue.arrivals_max
     return ((queue.delay - 1) * outsource_limit - fixed) / ((2 + queue.size) * queue.outsourcing)
 
@@ -60,7 +63,7 @@ def work(queue: Queue, control: Control) -> float:
 
 
 def guarantee(queue: Queue, control: Control) -> Guarantee:
-    """Return the queue's constants. Only where ``epsilon <= outsource_limit`` do they hold: see :func:`shortfall`."""
+    """Return the queue's constants. They hold only if ``epsilon <= outsource_limit``: see :func:`shortfall`."""
     penalty = control.V * queue.outsourcing
     epsilon = work(queue, control) / (queue.delay - 1) if queue.delay > 1 else inf
     delay = int(begun(work(queue, control) / epsilon)) + 1 if epsilon < inf else 0
@@ -75,7 +78,7 @@ def guarantee(queue: Queue, control: Control) -> Guarantee:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """What would make (15) meet a queue's delay, one at a time; None where it alone cannot."""
+    """Changes that would make (15) meet a queue's delay, each alone; None if it alone cannot."""
 
     weight: float | None
     delay: int
@@ -83,7 +86,7 @@ class Shortfall:
 
 
 def shortfall(queue: Queue, control: Control) -> Shortfall | None:
-    """None where the controller can promise the queue's delay, else what would do."""
+    """Return None if the controller can guarantee the queue's delay, otherwise the changes that would."""
     bound = guarantee(queue, control)
     needed = bound.epsilon
     runs_short = (queue.size - 1) * needed > queue.size * bound.backlog

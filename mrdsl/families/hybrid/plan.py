@@ -1,4 +1,4 @@
-"""What a run of a hybrid cloud gives."""
+"""Results of a run of a hybrid cloud."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ class QueueRun:
     """One queue's run: tasks by their fate, delays in slots, backlog in work units.
 
     admitted + outsourced + rejected = submitted; ``outsourced_after`` are admitted ones that left later.
-    ``worst_delay`` is the longest that a task took from its arrival until it ended, left, or the horizon came: one that
-    leaves counts as served then. ``worst_delay_with_run_outside`` counts it until it has run outside as long as it
-    would have here. ``acceptance_floor`` is the least acceptance that the paper promises over so many tasks, by (5) and
-    (12).
-    ``finished`` and ``waiting`` are the admitted ones that ran to their end, or were still there at the horizon. Bounds
-    are None for policies that promise none.
+    ``worst_delay`` is the longest time from a task's arrival until it ended or left, or until the horizon: one that
+    leaves counts as served then. ``worst_delay_with_run_outside`` counts it until it has run in the public cloud as
+    long as it would have here. ``acceptance_floor`` is the least acceptance that the paper guarantees for this number
+    of tasks, by (5) and (12). ``finished`` and ``waiting`` are the admitted ones that ran to their end, or were still
+    there at the horizon. Bounds are None for policies without guarantees.
     """
 
     submitted: int
@@ -52,8 +51,10 @@ class QueueRun:
     persistence_bound: float | None = field(default=None, metadata={"document": False})
 
     def floor(self, asked: float) -> float | None:
-        """Return the least share of tasks that the policy promises to accept of those submitted, (5) over a finite run:
-        ``asked - K_max / submitted``; None where it promises none."""
+        """Return the least accepted share of submitted tasks that the policy guarantees.
+
+        It is (5) over a finite run, ``asked - K_max / submitted``; None without a guarantee.
+        """
         if self.debt_bound is None:
             return None
         return max(0.0, asked - self.debt_bound / self.submitted) if self.submitted else asked

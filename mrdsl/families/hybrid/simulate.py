@@ -50,10 +50,9 @@ class SimulatedHybrid(Plan):
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """Return all policies over the seeds ``seed``, ``seed + 1``, ...; each run ends once ``jobs`` tasks have come, if
-    given.
+    """Simulate all policies over the seeds ``seed``, ``seed + 1``, ...; each run ends after ``jobs`` tasks.
 
-    The value is the controller's mean cost. Raises MrdslError where the controller cannot promise a delay.
+    The value is the controller's mean cost. Raises MrdslError if the controller cannot guarantee a delay.
     """
     specs = [_shortened(replace(spec, seed=(seed or 0) + i), jobs) for i in range(runs)]
     policies = {

@@ -1,4 +1,4 @@
-"""A hybrid plan held against the facts: nothing lost, nothing promised and broken."""
+"""Verification of a hybrid plan against the input data: no task lost, no guarantee broken."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def measure(spec: Spec, plan: HybridPlan) -> float:
 
 
 def verify(spec: Spec, plan: HybridPlan, _: bool) -> Iterator[Diagnostic]:
-    """Conservation, VMs, delays, and the bounds (12) to (15) that the plan itself claims; (5), where it falls short."""
+    """Check conservation, VMs, delays, and the bounds (12) to (15) that the plan claims; also (5), if missed."""
     facts: HybridFacts = spec.facts
     asked = _written(facts).acceptance
     for queue in facts.queues:
@@ -60,10 +60,10 @@ def _written(facts: HybridFacts) -> Control:
 
 
 def _bounds(facts: HybridFacts, queue: Queue) -> tuple[float, ...] | None:
-    """Compute the bounds (12), (13) and (14) at the weights of the spec; None where V is to be worked out.
+    """Compute the bounds (12), (13) and (14) at the weights of the spec; None if V is not given.
 
-    K is at most ``V H + alpha S_max``, the backlog ``V H + (alpha + l) S_max``, and Z its own epsilon more than V H,
-    the least for which (15) meets the queue's delay.
+    K is at most ``V H + alpha S_max``, the backlog ``V H + (alpha + l) S_max``, and Z its epsilon more than V H, the
+    least for which (15) meets the queue's delay.
     """
     control = _written(facts)
     if control.V is None or queue.delay <= 1:
@@ -75,9 +75,7 @@ def _bounds(facts: HybridFacts, queue: Queue) -> tuple[float, ...] | None:
 
 
 def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
-    """Return the acceptance fell short of alpha: what the policy promises over so short a run, and how long one would
-    do.
-    """
+    """Report that the acceptance misses alpha, with the policy's guarantee for this run and a sufficient length."""
     facts: HybridFacts = spec.facts
     span = _written(facts).span_of("acceptance") or queue.span
     floor = run.floor(asked)

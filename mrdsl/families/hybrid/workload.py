@@ -44,16 +44,16 @@ def _drawn(queue: Queue, horizon: int, seed: int) -> Counts:
 
 
 def _whole(values: NDArray[np.float64]) -> Counts:
-    """Whole numbers whose sum up to every slot is that of the values, rounded down.
+    """Return whole numbers whose sum up to every slot is that of the values, rounded down.
 
-    None is above the values' bound where that is whole: what is carried over is less than one task.
+    None is above the values' bound if that is whole: the remainder is less than one task.
     """
     reached = floor(np.cumsum(values))
     return np.diff(reached, prepend=0.0).astype(np.int64)
 
 
 def _in_burst(bursts: Bursts, horizon: int, random: np.random.RandomState) -> NDArray[np.bool_]:
-    """Which slots lie in a burst: stretches of geometric length, first one between two bursts."""
+    """Return which slots are in a burst: stretches of geometric length, first one between two bursts."""
     state = np.zeros(horizon, dtype=bool)
     slot, on = 0, False
     while slot < horizon:

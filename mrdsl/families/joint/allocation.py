@@ -1,15 +1,15 @@
-"""Which VMs go to which class and service: the least, then the rest by falling worth. Pure functions on arrays.
+"""Allocation of VMs to classes and services: the least, then the rest by falling worth.
 
-Fractional VMs and fractional jobs at once need the least VMs and their worth. With whole jobs at once on whole VMs, a
-class's value is a staircase of its VMs, and its steps are the choice.
+Pure functions on arrays. Fractional VMs and fractional concurrent jobs need only the least VMs and their worth. With
+whole concurrent jobs on whole VMs, a class's value is a staircase of its VMs, and its steps are the choice.
 
-A class that runs n jobs at once takes ``ceil(gamma n)`` VMs and serves up to ``Xi n`` jobs in a period. One VM more may
-serve nothing more, the next one a whole round of jobs, so Theorem 3.4 does not hold. The least concave function above
-each staircase (its hull) makes filling by falling worth optimal again, as a bound on the cost: no whole plan is
-cheaper. Services stay as they are: every VM but the last one serves the same.
+A class that runs n jobs concurrently takes ``ceil(gamma n)`` VMs and serves up to ``Xi n`` jobs in a period. One more
+VM may serve no more jobs, the next one a whole round of jobs, so Theorem 3.4 does not hold. The least concave function
+above each staircase (its hull) makes filling by falling worth optimal again, as a bound on the cost: no whole plan is
+cheaper. Services do not change: every VM but the last one serves the same.
 
-*Choices* are the VMs that a unit may be given in one period and the penalty that they avoid; *rises* are the hull's
-pieces between them.
+*Choices* are the numbers of VMs for a unit in one period and the penalty that they avoid; *rises* are the hull's pieces
+between them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def least_vms(work: Workload, relax: bool) -> Floats:
 
 
 def further_vms(work: Workload, part: slice, base: Floats, left: Floats, relax: bool) -> Floats:
-    """VMs beyond ``base`` for the units of one part, where ``left`` (periods,) VMs are free."""
+    """Return the VMs beyond ``base`` for the units of one part, with ``left`` (periods,) free VMs."""
     worth, room = marginal_worth(work, part, base, relax)
     taken = fill(worth, room, left, work.vm_cost)
     units = base.shape[1]
@@ -42,10 +42,10 @@ def further_vms(work: Workload, part: slice, base: Floats, left: Floats, relax: 
 
 
 def marginal_worth(work: Workload, part: slice, base: Floats, relax: bool) -> tuple[Floats, Floats]:
-    """What VMs beyond ``base`` are worth, and how many there are to be had at that worth, per unit.
+    """Return the worth of VMs beyond ``base``, and the number of VMs with that worth, per unit.
 
-    With whole VMs every unit stands there twice: first its VMs that are used in full, then its last one, which is
-    worth the fraction that it has to serve. Shapes (units,) or (periods, 2 units), and (periods, units or 2 units).
+    With whole VMs every unit has two entries: first its VMs that are used in full, then its last one, which is worth
+    the fraction that it has to serve. Shapes (units,) or (periods, 2 units), and (periods, units or 2 units).
     """
     worth, high = work.worth[part], work.need_high[:, part]
     if relax:
@@ -58,10 +58,10 @@ def marginal_worth(work: Workload, part: slice, base: Floats, relax: bool) -> tu
 
 
 def fill(worth: Floats, room: Floats, left: Floats, vm_cost: float) -> Floats:
-    """How much of ``room`` (periods, units) to take so that the total worth is greatest within ``left`` (periods,).
+    """Return the part of ``room`` (periods, units) that maximizes the total worth within ``left`` (periods,) VMs.
 
-    ``worth`` is the value of a VM, the same for all periods (units,) or of the shape of ``room``. Units worth less
-    than ``vm_cost`` take nothing.
+    ``worth`` is the value of a VM, the same for all periods (units,) or of the shape of ``room``. Units worth less than
+    ``vm_cost`` take no VM.
     """
     if room.shape[1] <= SORTED_UP_TO:
         return _fill_sorted(worth, room * (worth >= vm_cost), left)
@@ -79,8 +79,7 @@ def _fill_sorted(worth: Floats, wanted: Floats, left: Floats) -> Floats:
 
 
 def _fill_by_threshold(worth: Floats, room: Floats, left: float, vm_cost: float) -> Floats:
-    """Return one period without sorting: bisects a sorted sample for the marginal worth, sorts only what lies around
-    it.
+    """Fill one period without a full sort: bisect a sorted sample for the marginal worth, sort only nearby values.
 
     Masks are multiplied rather than indexed: many times faster on long arrays.
     """
@@ -108,10 +107,11 @@ MOST_CHOICES = 4096
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of the units of one part in one period, ordered by unit and VMs; the first of each is the least.
+    """Choices of the units of one part in one period, ordered by unit and VMs; the first of each is the least.
 
-    ``unit`` (choices,) counts within the part, ``first`` (units,) is where its choices start. ``slack`` is the penalty
-    that choices left out may avoid beyond the hull. A service has those choices only between which all VMs serve alike.
+    ``unit`` (choices,) counts within the part, ``first`` (units,) is the index of its first choice. ``slack`` is the
+    penalty that omitted choices may avoid beyond the hull. A service has only the choices between which all VMs serve
+    alike.
     """
 
     unit: Ints
@@ -122,7 +122,7 @@ class Choices:
 
 
 def choices(work: Workload, part: slice, period: int, left: float) -> Choices:
-    """What every unit of ``part`` may be given in ``period``, where ``left`` VMs are free beyond the least of all."""
+    """Return the choices of every unit of ``part`` in ``period``, with ``left`` free VMs beyond the least of all."""
     units = np.arange(len(work.worth))[part]
     classes = units[units < work.classes]
     of_classes = _of_classes(work, classes, period, left)
@@ -138,7 +138,7 @@ def choices(work: Workload, part: slice, period: int, left: float) -> Choices:
 
 
 def _of_classes(work: Workload, classes: Ints, period: int, left: float) -> Choices:
-    """By jobs at once where one takes a VM or more, otherwise by VMs, which then serve the most jobs they can."""
+    """Return choices by concurrent jobs if one takes a VM or more, otherwise by VMs with the most jobs on them."""
     run, high, penalty = work.execution, work.high[period, classes], work.penalty[classes]
     gamma, rounds = run.vms_per_job[classes], run.reuse[classes]
     least, most = (ceiling(demand[period, classes] / rounds) for demand in (work.low, work.high))
@@ -197,7 +197,7 @@ def hull(options: Choices) -> Ints:
 
 @dataclass(frozen=True)
 class Rises:
-    """The hulls' pieces that pay, by falling worth per VM, ties in spec order; ``to`` is where each ends."""
+    """Pieces of the hulls that pay, by falling worth per VM, ties in spec order; ``to`` is the end of each."""
 
     vms: Floats
     worth: Floats

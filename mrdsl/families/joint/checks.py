@@ -1,4 +1,4 @@
-"""Mistakes in a joint spec beyond what its schema says, and promises that no plan can keep."""
+"""Checks of a joint spec beyond its schema, and constraints that no plan can meet."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
-    """Deadlines, response bounds and least demands that this cluster cannot meet, not even with fractional VMs.
+    """Yield deadlines, response bounds and least demands that this cluster cannot meet, even with fractional VMs.
 
-    Least demands that only whole VMs cannot meet are told by whoever looks for whole VMs. A class or service of which
-    nothing has to be served is rejected, with a warning.
+    The search for whole VMs reports least demands that only whole VMs cannot meet. A class or service without a least
+    demand is rejected, with a warning.
     """
     from mrdsl.families.joint.workload import workload
 
@@ -193,7 +193,7 @@ def _table(spec: Spec) -> Iterable[Diagnostic]:
 
 
 def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
-    """Yield a budget for what a plan holds: seconds and memory grow with periods times classes and services."""
+    """Yield an error if the plan would be too large: time and memory grow with periods times classes and services."""
     demand = facts.demand
     if demand is None:
         return
@@ -329,9 +329,9 @@ def _responses(spec: Spec) -> Iterator[tuple[int, Diagnostic]]:
 
 
 def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
-    """Yield the least demand of some period is more than the cluster, or than its part, holds: by how much, per period.
+    """Yield an error for each period whose least demand exceeds the cluster, or its part, with the missing VMs.
 
-    A plan with fractional VMs may exist where one with whole VMs does not: what it needs is told beside.
+    A plan with fractional VMs may exist without one with whole VMs: the message adds its need.
     """
     from mrdsl.families.joint.workload import parts
 

@@ -30,7 +30,7 @@ DRAWN = 30
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """How many VMs run, and what is turned away; cost, VMs by class and service, responses, periods."""
+    """Report the VMs and the rejected demand; cost, VMs by class and service, responses, periods."""
     plan = result.plan
     assert isinstance(plan, JointPlan)
     return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
@@ -128,11 +128,11 @@ RELAXED = "nothing: VMs and jobs in fractions"
 
 
 def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
-    """Return the costs of plans in fractions of everything, of whole VMs and jobs at once, and of whole slots on them.
+    """Return the costs of plans in fractions, in whole VMs and concurrent jobs, and with whole slots on them.
 
-    A class's VMs are its own in each, so that there is no cost of machines beside these. None where the costs are
-    many, where jobs at once are fractions by the spec, and where a model compares response times. The plan's own cost
-    is its own; others are the greedy's, within its bound, and HiGHS's to 1e-4 where there is a ``subject to``.
+    Each plan has separate VMs per class, so machines have no additional cost. None if the costs are many, if the spec
+    has fractional concurrent jobs, or if a model compares response times. The row of this plan has its cost. Other rows
+    are from the greedy, within its bound, or from HiGHS to 1e-4 if there is a ``subject to``.
     """
     one_by_one = spec.facts.cluster.concurrency == "fractional" or compares_responses(spec)
     if one_by_one or not is_quick(plan):
@@ -208,7 +208,7 @@ def smallest_without_rejections(work: Workload) -> int:
 
 
 def _wanted(work: Workload) -> Floats:
-    """VMs of every unit where the cluster is large: all demand, as far as the last VM pays; else the least."""
+    """Return the VMs of every unit on a large cluster: all demand, while the last VM pays; otherwise the least."""
     if work.whole:
         return np.stack([wanted(work, t) for t in range(work.periods)])
     whole, least = floor(work.need_high), ceiling(work.need_low)
@@ -242,7 +242,7 @@ def _sizes(spec: Spec, work: Workload) -> Table:
 
 
 def _one_more(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
-    """Per period and part: who is marginal, and by how much one VM more would lower the cost of an hour."""
+    """List the marginal unit per period and part, and the saving per hour of one more VM."""
     rows = []
     for part, held in parts(work):
         gains = _gains(work, part, held) / hour
@@ -263,7 +263,7 @@ def _one_more(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table
 
 
 def _gains(work: Workload, part: slice, held: float) -> Floats:
-    """What one VM more saves in every period; NaN where whole jobs at once make that too long a sum."""
+    """Return the saving of one more VM in every period; NaN if whole concurrent jobs make that sum too long."""
     try:
         return _gain(sweep(work, np.array([held, held + 1.0]), False, part))
     except ValueError:
@@ -310,7 +310,7 @@ def _marginal_jobs(work: Workload, part: slice, t: int, vms: Floats) -> str:
 
 
 def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
-    """Return every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
+    """List for every unit the penalty that a VM avoids, its cost, the periods in each state, and the reason."""
     served = np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
     full = (served >= work.high * (1 - FEASIBILITY)) & ~work.never

@@ -17,8 +17,9 @@ VM = "vm"
 
 
 def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
-    """Return one cluster per period: the classes with their weights (47). Raises ValueError where the spec has no
-    class.
+    """Return one cluster per period: the classes with their weights (47).
+
+    Raises ValueError if the spec has no class.
     """
     if not len(plan.class_names):
         raise ValueError("there is no class, and so no queue")
@@ -68,5 +69,5 @@ def _notes(plan: JointPlan, t: int) -> Iterator[str]:
 
 
 def targets() -> tuple[Target, ...]:
-    """Return what plans are exported to."""
+    """Return the export targets of plans."""
     return YARN, SPARK, KUBERNETES, SLS

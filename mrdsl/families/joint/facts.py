@@ -1,7 +1,7 @@
-"""What a joint spec states: one cluster, its MapReduce classes, its web services and their demand over time.
+"""Input data of a joint spec: one cluster, its MapReduce classes, its web services and their demand over time.
 
-``whole = slots | no`` says what of a plan is whole. A relaxation has fractions of everything, P0 and P1 have slots of
-their own, and ``concurrency = fractional`` has fractions of jobs: they take slots as fractions.
+``whole = slots | no`` sets which values of a plan are whole. A relaxation has fractions of everything, and P0 and P1
+have separate slots. ``concurrency = fractional`` has fractions of jobs: they take slots as fractions.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class JobClass(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Service(Node):
-    """Requests of one web service: an M/G/1 processor-sharing queue on every VM, behind a network delay."""
+    """Requests of one web service: an M/G/1 processor-sharing queue on every VM, with a network delay."""
 
     rate: Range | None = value_range(
         "rate", "requests per second: at least .. expected", default=None, at_least=0.0, symbol="Lambda"

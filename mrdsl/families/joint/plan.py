@@ -1,4 +1,4 @@
-"""The joint plan: for every period what is admitted, on how many VMs, at what cost."""
+"""The joint plan: admitted demand, VMs and cost of every period."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ClassPlan:
-    """What the MapReduce classes get; arrays of the shape (periods, classes).
+    """Allocation to the MapReduce classes; arrays of the shape (periods, classes).
 
-    ``admitted`` and ``rejected`` are the jobs of one period, ``at_once`` those that run at the same time; slots are
-    those held at once, Theorem 3.1's values, unrounded; ``weight`` is the queue's share of all slots (47). Those
-    of a class of stages stand in ``map_slots``.
+    ``admitted`` and ``rejected`` are the jobs of one period, ``at_once`` the concurrent ones. Slots are the concurrent
+    ones, Theorem 3.1's values, unrounded; ``weight`` is the queue's share of all slots (47). ``map_slots`` has those of
+    a class of stages.
     """
 
     admitted: Floats
@@ -43,7 +43,7 @@ class ClassPlan:
 
 @dataclass(frozen=True, eq=False)
 class ServicePlan:
-    """What the services get; arrays of the shape (periods, services): rates in 1/s, mean response in s (2)."""
+    """Allocation to the services; arrays of the shape (periods, services): rates in 1/s, mean response in s (2)."""
 
     rate: Floats
     rejected_rate: Floats
@@ -58,10 +58,10 @@ Columns = TypeVar("Columns", ClassPlan, ServicePlan)
 class JointPlan(Plan):
     """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,).
 
-    ``stages`` counts those of each class, 0 where it is described otherwise; ``dags`` has them by class. ``observed``
-    is what a simulation of the plan saw of every class over all periods, ``hourly`` the same period by period; both
-    are empty without one, and ``simulated`` None. ``whole`` is what of it is whole besides jobs at once and VMs; where
-    slots are, ``per_vm`` has the map and the reduce slots of each class that a VM hosts.
+    ``stages`` counts those of each class, 0 if its profile is not made of stages; ``dags`` has them by class.
+    ``observed`` has a simulation's observations of every class over all periods, ``hourly`` the same period by period.
+    Both are empty without one, and ``simulated`` is None. ``whole`` names the whole values other than concurrent jobs
+    and VMs. If slots are whole, ``per_vm`` has the map and the reduce slots of each class per VM.
     """
 
     class_names: Sequence[str]
@@ -87,11 +87,11 @@ class JointPlan(Plan):
         return float(self.operation.sum() + self.penalties.sum())
 
     def of_class(self, name: str) -> ClassPlan:
-        """What a class gets: arrays of the shape (periods,). Raises KeyError for an unknown one."""
+        """Return the allocation to a class: arrays of the shape (periods,). Raises KeyError for an unknown one."""
         return _column(self.classes, place_of(self.class_names, name))
 
     def of_service(self, name: str) -> ServicePlan:
-        """What a service gets: arrays of the shape (periods,). Raises KeyError for an unknown one."""
+        """Return the allocation to a service: arrays of the shape (periods,). Raises KeyError for an unknown one."""
         return _column(self.services, place_of(self.service_names, name))
 
     def document(self) -> dict[str, Any]:
@@ -116,20 +116,20 @@ class JointPlan(Plan):
         }
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of the deadline of each class that ever has jobs; one that cannot run is undecided."""
+        """Return the verdicts of the runs on each class that ever has jobs; one that cannot run is inconclusive."""
         most = np.max(self.classes.at_once, axis=0, initial=0.0).tolist()
         ever = (name for name, jobs in zip(self.class_names, most, strict=True) if jobs > 0.0)
         return {} if self.simulated is None else outcomes_of(self.observed, ever)
 
     def machines(self, t: int, index: int) -> tuple[tuple[int, int, int], ...]:
-        """How many VMs hold how many map and reduce slots of a class in a period; empty where slots are fractions."""
+        """Return the VMs of a class in a period: number, map slots, reduce slots; empty if slots are fractions."""
         if self.whole == NO:
             return ()
         slots = tuple(int(each[t, index].round()) for each in (self.classes.map_slots, self.classes.reduce_slots))
         return of_one_class((slots[0], slots[1]), (int(self.per_vm[0][index]), int(self.per_vm[1][index])))
 
     def _packed(self, classes: dict[str, dict[str, Any]], t: int) -> dict[str, dict[str, Any]]:
-        """Which VMs of each class hold which slots."""
+        """Return the slots on the VMs of each class."""
         for index, name in enumerate(self.class_names if self.whole != NO else ()):
             kinds = ("task",) if self.stages[index] else ("map", "reduce")
             classes[name]["packing"] = [
@@ -279,7 +279,7 @@ def columns_of(plan: JointPlan) -> tuple[Floats, Floats]:
 
 
 def cost_of(work: Workload, plan: JointPlan) -> float:
-    """Return the cost of a plan for a spec that is at hand as arrays, from its VMs and what it admits."""
+    """Return the cost of a plan from its VMs and admitted demand, for a spec given as arrays."""
     vms, served = columns_of(plan)
     return float(work.vm_cost * vms.sum() + ((work.expected - served) @ work.penalty).sum())
 

@@ -1,6 +1,6 @@
-"""Warnings beside a joint plan: fractions, whole slots beyond its VMs, deadlines met on average alone.
+"""Warnings of a joint plan: fractions, whole slots beyond its VMs, deadlines met on average alone.
 
-The last name the upper estimates of its jobs, and the cost of the plan that keeps deadlines by them.
+The last name the upper estimates of its jobs, and the cost of the plan that meets deadlines by them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def upper_times(spec: Spec, plan: JointPlan) -> Floats:
 
 
 def price(spec: Spec, plan: JointPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
-    """What the greedy's plan costs that keeps the upper estimates of some classes, beside this one, in words."""
+    """Compare, in words, the cost with that of a greedy plan that meets the upper estimates of some classes."""
     if not is_quick(plan) or spec.constraints:
         return UNPRICED
     firmer = firm(spec, soft)
@@ -56,14 +56,14 @@ def price(spec: Spec, plan: JointPlan, relax: bool, soft: NDArray[np.bool_]) -> 
 
 
 def verify(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Yield what a plan breaks, as verification finds it, then warnings of what the plan implies."""
+    """Yield the errors that verification finds in a plan, then warnings of its consequences."""
     found = tuple(broken(spec, plan, relax))
     yield from found
     yield from warnings_of(spec, plan, relax, not found)
 
 
 def warnings_of(spec: Spec, plan: JointPlan, relax: bool, right: bool) -> Iterator[Diagnostic]:
-    """Warn of what a plan implies; of one that is not ``right`` only of what follows from the spec."""
+    """Warn of the consequences of a plan; if it is not ``right``, only of those of the spec."""
     facts = spec.facts
     why, hint = RELAXED if relax else OF_A_MODEL, fractional_slots_hint("P2 and greedy")
     yield from WHOLENESS.implied(facts, plan.whole, facts.cluster.span, why, hint)

@@ -1,4 +1,4 @@
-"""What ``subject to`` may compare in a joint spec, as expressions of a Pyomo model; on plans see ``verify``.
+"""Quantities for ``subject to`` in a joint spec, as expressions of a Pyomo model; for plans see ``verify``.
 
 Over several periods ``cost`` and ``admitted(c)`` are sums, ``rate(s)`` and ``utilization`` means, ``vms`` and
 ``response(s)`` the worst period's.
@@ -32,7 +32,7 @@ def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:
 
 
 def compares_responses(spec: Spec) -> bool:
-    """Return True if a response time is compared in a way that is no plain limit, so that a model has to compute it."""
+    """Return True if a comparison of a response time is not a plain limit, so that a model has to compute it."""
     return any(
         one.name == "response"
         for constraint in spec.constraints
@@ -68,9 +68,9 @@ def _limit(constraint: Constraint) -> tuple[str, float] | None:
 def offer(
     spec: Spec, model: Any, work: Workload, vms: Callable[[int, int], Any], demand: Callable[[int, int], Any]
 ) -> None:
-    """Set ``model.plan_quantities``, where the spec compares any.
+    """Set ``model.plan_quantities`` if the spec compares any.
 
-    ``vms(t, u)`` and ``demand(t, u)`` are expressions of unit u in period t, 0 where it has no demand.
+    ``vms(t, u)`` and ``demand(t, u)`` are expressions of unit u in period t, 0 without demand.
     """
     if not spec.constraints:
         return
@@ -106,7 +106,7 @@ def _response(model: Any, work: Workload, k: int, held: Sequence[tuple[Any, Any]
 
 
 def _limited(model: Any, k: int, spec: Spec) -> Any:
-    """Return a stand-in for a response that the model keeps below its limit anyhow."""
+    """Return a substitute for a response that the model limits in any case."""
     import pyomo.environ as pyo
 
     service = spec.facts.services[k]

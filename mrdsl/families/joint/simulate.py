@@ -27,11 +27,11 @@ from mrdsl.spec.spec import Spec
 
 
 def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[JointPlan, tuple[Diagnostic, ...]]:
-    """Return the plan with what independent runs showed of every class, in each period and over all of them.
+    """Simulate a plan in independent runs: every class, in each period and over all of them.
 
-    A period is run for itself, as long as its jobs need: as many users as jobs run at once submit job after job. What
-    is said over all periods takes the runs of all of them, which have no job in common. Raises MrdslError where jobs
-    arrive faster than slots work, and where no machine would be left.
+    Each period is simulated separately, as long as its jobs need: one user per concurrent job submits job after job.
+    Verdicts over all periods use the runs of all of them, which have no job in common. Raises MrdslError if jobs arrive
+    faster than slots work, and if no machine would be left.
     """
     facts: JointFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)

@@ -1,7 +1,7 @@
-"""The optimum for many cluster sizes at once, every size one look-up per period.
+"""The optimum for many cluster sizes together, every size one look-up per period.
 
-Where the greedy is optimal, units are sorted once. With whole jobs at once dynamic programming over the classes' VMs
-finds what they avoid on every number of them; services, whose values are concave, take the rest.
+If the greedy is optimal, units are sorted once. With whole concurrent jobs dynamic programming over the classes' VMs
+finds the penalty that they avoid on every number of them. Services, whose values are concave, take the rest.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MOST_WORK = 10**9
 
 @dataclass(frozen=True)
 class Sweep:
-    """Optimal plans' totals for every size and period, shape (sizes, periods); NaN where the least demand is too much.
+    """Optimal plans' totals for every size and period, shape (sizes, periods); NaN if the demand does not fit.
 
-    ``class_vms`` and ``service_vms`` are what classes and services hold; costs are in the spec's currency.
+    ``class_vms`` and ``service_vms`` are the VMs of classes and services; costs are in the spec's currency.
     """
 
     operation: Floats
@@ -48,9 +48,9 @@ class Sweep:
 def sweep(work: Workload, sizes: Floats, relax: bool, part: slice | None = None) -> Sweep:
     """Return the optimum for every one of ``sizes`` (VMs, shape (sizes,)), for the units of ``part`` or for all.
 
-    The part has each size to itself; ``work.size`` and ``work.partitioned`` play no role. The same as
-    :func:`mrdsl.families.joint.allocation.fill` size by size, without the allocation to single units. Raises
-    ValueError where whole jobs at once would take more than ``MOST_WORK`` steps.
+    The part has all VMs of each size; ``work.size`` and ``work.partitioned`` have no effect. The result is the same as
+    :func:`mrdsl.families.joint.allocation.fill` size by size, without the allocation to single units. Raises ValueError
+    if whole concurrent jobs would take more than ``MOST_WORK`` steps.
     """
     part = slice(0, len(work.worth)) if part is None else part
     if work.whole and not relax:
@@ -84,7 +84,7 @@ class _Curves:
         self.by_classes = _from_zero(self.room * self.is_class)
 
     def at(self, left: Floats) -> tuple[Floats, Floats, Floats]:
-        """VMs taken, penalty avoided and VMs taken by classes where ``left`` (sizes, periods) VMs are free."""
+        """Return VMs taken, penalty avoided and VMs of classes if ``left`` (sizes, periods) VMs are free."""
         scale = ROUNDING * np.maximum(1.0, self.vms[:, -1])
         left = np.where(left < -scale, np.nan, np.maximum(left, 0.0))
         vms, avoided, by_classes = (np.empty_like(left) for _ in range(3))
@@ -99,7 +99,7 @@ class _Curves:
 
 
 def _without_noise(all_penalties: Floats, avoided: Floats) -> Floats:
-    """Return the penalties that are left, 0 where all are avoided but for rounding."""
+    """Return the remaining penalties, 0 if all are avoided up to rounding."""
     left = all_penalties - avoided
     return np.where(left < SAME_SUM * all_penalties, 0.0, left)
 

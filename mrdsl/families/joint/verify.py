@@ -1,6 +1,6 @@
-"""Verification of a joint plan from the facts alone: nothing here calls what builds plans.
+"""Verification of a joint plan from the input data alone, without the code that builds plans.
 
-Demand, times, slots per VM and parts of the cluster are worked out anew.
+It recomputes demand, times, slots per VM and parts of the cluster.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Facts:
 
     @cached_property
     def hosted(self) -> tuple[Floats, Floats]:
-        """The map and the reduce slots that one VM hosts; NaN where nothing is said of a kind."""
+        """Map and reduce slots per VM; NaN if a kind has no number."""
         classes = self.facts.classes
         maps, reduces, tasks = (column(classes, f"slots.{kind}") for kind in ("map", "reduce", "task"))
         if any_stages(classes):
@@ -209,7 +209,7 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
 
 
 def measure(spec: Spec, plan: JointPlan) -> float:
-    """Compute the cost of all periods, from what the plan admits and the VMs that it holds."""
+    """Compute the cost of all periods from the plan's admitted demand and VMs."""
     penalties, cluster = _costs(Facts(spec, plan.whole == SLOTS), plan)[1], spec.facts.cluster
     return float(cluster.vm_cost * cluster.period * _units_of(plan)[0].sum() + penalties.sum())
 
@@ -242,7 +242,7 @@ def _units_of(plan: JointPlan) -> tuple[Floats, Floats]:
 
 
 def _costs(known: Facts, plan: JointPlan) -> tuple[Floats, Floats]:
-    """What VMs and turned-away demand cost in each period."""
+    """Return the cost of VMs and the penalties of rejected demand in each period."""
     cluster, (vms, served) = known.facts.cluster, _units_of(plan)
     return vms.sum(axis=1) * cluster.vm_cost * cluster.period, (known.demand[1] - served) @ known.penalties
 
@@ -295,8 +295,10 @@ def _wholeness(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]
 
 
 def _whole_slots(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
-    """Check that every job has whole slots, and that VMs of the class hold them: of one class, as many as they add up
-    to, since each VM but one may be filled."""
+    """Check that every job has whole slots, and that the VMs of the class hold them.
+
+    The slots of one class need as many VMs as they add up to, since each VM but one may be filled.
+    """
     if plan.whole == NO:
         return
     got, facts = plan.classes, known.facts
@@ -314,10 +316,10 @@ def _whole_slots(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
 
 
 def _turns(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Check that the jobs that are admitted find a place: each takes a job, and the next one a deadline later.
+    """Check that the admitted jobs find a place: each place takes a job, and the next one a deadline later.
 
-    With whole jobs at once there are whole places, and no job starts so late that it ends in the next period; one that
-    outlasts the period keeps its place until a period begins.
+    With whole concurrent jobs there are whole places, and no job starts so late that it ends in the next period. A job
+    that outlasts the period holds its place until a period begins.
     """
     got = plan.classes
     if known.facts.cluster.concurrency == "whole" and not relax:
@@ -350,7 +352,7 @@ def _cluster(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]
 
 
 def _claims(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
-    """Check what the plan says of itself: costs, VMs and utilization of periods, responses, turned-away demand."""
+    """Check the plan's figures: costs, VMs and utilization of periods, responses, rejected demand."""
     operation, penalties = _costs(known, plan)
     vms, split = _units_of(plan)[0].sum(axis=1), known.classes
     lost = np.maximum(known.demand[1] - _units_of(plan)[1], 0.0)

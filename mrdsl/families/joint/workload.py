@@ -1,4 +1,4 @@
-"""The arrays behind a joint spec: what each class and service needs, expects and is worth per VM.
+"""Arrays of a joint spec: need, expected demand and worth per VM of each class and service.
 
 Classes come first, then services, both in spec order; together they are the *units*, indexed by u. Arrays over time
 have the shape (periods, units).
@@ -52,8 +52,8 @@ Flags = NDArray[np.bool_]
 def expected_demand(spec: Spec) -> tuple[Floats, Floats]:
     """Return the least and the expected demand of a checked spec, each of the shape (periods, classes + services).
 
-    ``floor`` of the demand block says which part of the expected demand is the least one; without it, that is the
-    ratio of the ends of ``jobs`` and ``rate`` (all of it where they are left out).
+    ``floor`` of the demand block is the least part of the expected demand. Without it, that is the ratio of the ends of
+    ``jobs`` and ``rate`` (all of it without these).
     """
     return lazy.kept(spec, "expected_demand", lambda: _expected_demand(spec))
 
@@ -81,7 +81,7 @@ def _expected_demand(spec: Spec) -> tuple[Floats, Floats]:
 
 
 def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
-    """Return the demand table as (periods, classes + services), and what is wrong with it."""
+    """Return the demand table as (periods, classes + services), and its errors."""
     from mrdsl.exchange.demand import Wanted, read_demand
 
     facts: JointFacts = spec.facts
@@ -99,24 +99,24 @@ def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
 
 
 def _beside(spec_file: str, written: str) -> str:
-    """Return a file's name as messages show it: as seen from where the spec's own name is."""
+    """Return a file's name as messages show it: relative to the folder of the spec's name."""
     return str(Path(spec_file).parent / written)
 
 
 def _shifted(table: Floats, steps: NDArray[np.int_]) -> Floats:
-    """Return every column moved cyclically: what is ``steps`` periods ahead happens as much earlier."""
+    """Move every column cyclically: values ``steps`` periods later appear that much earlier."""
     rows = (np.arange(len(table))[:, None] + steps) % len(table)
     return np.take_along_axis(table, rows, axis=0)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes.
+    """The classes' execution times ``A h / s_M + B h / s_R + C`` and the slots per VM; arrays over classes.
 
-    ``path``: no job ends before, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
+    ``path`` is the least time of a job, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
     ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class,
-    ``dags`` has them. ``whole_slots``: whether each job has whole slots. ``never``:
-    classes whose jobs are all rejected.
+    ``dags`` has them. ``whole_slots`` is true if each job has whole slots. ``never`` marks classes whose jobs are all
+    rejected.
     """
 
     A: Floats
@@ -135,14 +135,14 @@ class Execution:
 
     @cached_property
     def slack(self) -> Floats:
-        """What the deadline leaves to the phases [s]; 1 of classes whose jobs are all rejected."""
+        """Time that the deadline leaves to the phases [s]; 1 for classes whose jobs are all rejected."""
         return np.where(self.never, 1.0, self.deadline - self.C)
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
-        """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits.
+        """Map and reduce slots of each concurrent job: Theorem 3.1 (23), (24) with h = 1, within the limits.
 
-        Whole numbers where slots are whole, the pair on the fewest VMs; 0 of classes whose jobs are all rejected.
+        Whole numbers if slots are whole, the pair on the fewest VMs; 0 for classes whose jobs are all rejected.
         """
         work, per_vm = Coefficients(self.A, self.B, self.C, self.path), (self.map_slots, self.reduce_slots)
         slots = slots_per_job(work, self.deadline, *per_vm, self.limits)
@@ -181,7 +181,7 @@ class Queues:
         return np.where(self.never, 1.0, rate)
 
     def mean_response(self, rate: Floats, vms: Floats) -> Floats:
-        """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
+        """Compute the mean response at ``rate`` on ``vms`` VMs [s], equation (2); NaN without a VM."""
         return workloads.mean_response(self.service_rate, rate, vms, self.delay)
 
 
@@ -189,13 +189,13 @@ class Queues:
 class Workload:
     """A joint spec as arrays.
 
-    ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and at most; ``lost`` those
-    expected beyond the most, of units whose promise no VMs keep and whose least demand is 0.
-    ``vms_per_demand`` (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49).
-    ``penalty`` (units): money per turned-away job, or per period and turned-away request per second.
-    ``vm_cost``: money per VM and period. ``size``: the cluster's VMs. ``share``: the classes' part of a partitioned
-    cluster, None where all share it. ``whole``: classes run whole jobs at once, ``ceil(h / Xi)`` with whole rounds Xi;
-    otherwise the share ``h / Xi``. What relaxes the VMs relaxes the jobs at once too.
+    ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and at most. ``lost``: those
+    expected beyond the most, of units whose constraint no VMs meet and whose least demand is 0. ``vms_per_demand``
+    (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49). ``penalty``
+    (units): money per rejected job, or per period and rejected request per second. ``vm_cost``: money per VM and
+    period. ``size``: the cluster's VMs. ``share``: the classes' part of a partitioned cluster, None if all share it.
+    ``whole``: classes have whole concurrent jobs, ``ceil(h / Xi)`` with whole rounds Xi; otherwise the share ``h /
+    Xi``. A relaxation of the VMs relaxes the concurrent jobs too.
     """
 
     class_names: Sequence[str]
@@ -214,7 +214,7 @@ class Workload:
 
     @property
     def classes(self) -> int:
-        """How many of the units are classes; the rest are services."""
+        """Number of units that are classes; the rest are services."""
         return len(self.class_names)
 
     @property
@@ -232,7 +232,7 @@ class Workload:
 
     @cached_property
     def most_worth(self) -> Floats:
-        """The most that any VM of each unit may avoid: p-bar, or with whole jobs at once what the best step does."""
+        """Most penalty that any VM of each unit can avoid: p-bar, or that of the best step for whole jobs."""
         if not self.whole:
             return self.worth
         gamma = self.execution.vms_per_job
@@ -312,7 +312,7 @@ def vm_bounds(spec: Spec, work: Workload, relax: bool) -> tuple[Floats, Floats]:
 def _share_by_peaks(need: Floats, classes: int) -> float | None:
     """Return the classes' part of a cluster that is split in proportion to the daily peaks (4.1.2).
 
-    None where there are classes only or services only: then the whole cluster is theirs.
+    None if there are classes only or services only: then the whole cluster is theirs.
     """
     if classes in (0, need.shape[1]):
         return None
@@ -402,10 +402,10 @@ def service_queues(
 
 
 def reuse_factor(period: float, deadline: Floats, whole_rounds: bool) -> Floats:
-    """Xi = T / D-bar, how often in a period a VM takes new jobs (footnote 4).
+    """Compute Xi = T / D-bar, how often in a period a VM takes new jobs (footnote 4).
 
-    The paper leaves it fractional, so that a VM's last round reaches into the next period. Whole rounds end within
-    the period; where a job outlasts it, its VMs are held for whole periods: one over their number.
+    The paper leaves it fractional, so that a VM's last round reaches into the next period. Whole rounds end within the
+    period. If a job outlasts it, its VMs are held for whole periods: one over their number.
     """
     exact = period / deadline
     if not whole_rounds:

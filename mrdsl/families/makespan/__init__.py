@@ -14,9 +14,7 @@ def _needs(_spec: Spec, relax: bool) -> Needs:
 
 
 def choose(spec: Spec, relax: bool = False, formulation: str | None = None) -> str:
-    """Return the portfolio, which ends in a proof where the batch is small; HiGHS for a formulation that was
-    asked for.
-    """
+    """Return the portfolio, which ends in a proof for a small batch, or HiGHS for a requested formulation."""
     return "portfolio" if formulation is None else "highs"
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in a makespan spec beyond what its schema says."""
+"""Checks of a makespan spec beyond its schema."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ def _too_many_waves(facts: MakespanFacts) -> Iterator[Diagnostic]:
 
 
 def _waves(jobs: Sequence[Job], slots: MapReduceSlots) -> list[float]:
-    """About how many waves each job, or all those of each class, take on the whole cluster; written ones by plain
-    numbers, as `check` of a small batch loads no numpy."""
+    """Estimate the number of waves of each job, or of all jobs of a class, on the whole cluster.
+
+    Jobs in the spec use plain numbers, since `check` of a small batch does not load numpy.
+    """
 
     def waves(alike: Any, maps: Any, reduces: Any) -> Any:
         return alike * (2.0 + maps / slots.map + reduces / slots.reduce)

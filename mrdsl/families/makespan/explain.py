@@ -65,7 +65,7 @@ MEANING = {
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """What `mrdsl why` prints for a makespan problem."""
+    """Build the tables that `mrdsl why` prints for a makespan problem."""
     batch = batch_of(spec)
     bounds = lower_bounds(batch)
     told: list[Table | str] = [_bounds_table(batch, bounds)]
@@ -95,7 +95,7 @@ def _bounds_table(batch: Batch, bounds: LowerBounds) -> Table:
 
 
 def _machines(plan: MakespanPlan) -> Table:
-    """How busy the slots are until the batch ends."""
+    """Return the slot utilization until the batch ends."""
     rows = []
     for phase in ("map", "reduce"):
         waves = [wave for wave in plan.waves if wave.phase == phase]
@@ -108,7 +108,7 @@ def _machines(plan: MakespanPlan) -> Table:
 
 
 def _more_slots(batch: Batch) -> Table:
-    """What twice the slots of one kind could be worth at most: the bound that is left."""
+    """Return the most that twice the slots of one kind could save: the bound that remains."""
     cases = {
         "as they are": batch,
         "twice the map slots": replace(batch, map_slots=2 * batch.map_slots),

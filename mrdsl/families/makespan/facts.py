@@ -1,4 +1,4 @@
-"""What a makespan spec states: the slots of a cluster and the jobs of a batch."""
+"""Input data of a makespan spec: the slots of a cluster and the jobs of a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mrdsl.spec.simulated import Spread, spread_block
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapTasks(Node):
-    """The map tasks of one job: how long each takes, or the profile that tells it."""
+    """The map tasks of one job: the time of each, or a profile with it."""
 
     tasks: int = quantity("number", "number of map tasks", at_least=1, whole=True, symbol="N_M")
     time: float | None = quantity("time", "duration of one map task", default=None, above=0.0)
@@ -25,7 +25,7 @@ class MapTasks(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReduceTasks(Node):
-    """The reduce tasks of one job, which start when all its map tasks have ended; there may be none."""
+    """The reduce tasks of one job, which start when all its map tasks have ended; a job can have none."""
 
     tasks: int = quantity("number", "number of reduce tasks", at_least=0, whole=True, symbol="N_R")
     time: float | None = quantity("time", "duration of one reduce task", default=None, above=0.0)

@@ -1,14 +1,14 @@
-"""What no schedule can beat: bounds on the makespan that hold for every assignment of tasks to slots.
+"""Lower bounds on the makespan that hold for every assignment of tasks to slots.
 
-Every bound is in ticks. Map tasks of a job run before its reduce tasks; tasks are not interrupted; nothing else is
-assumed, so a bound holds for pools, for orders, and for schedules that are neither.
+Every bound is in ticks. Map tasks of a job run before its reduce tasks, and tasks are not interrupted. These are the
+only assumptions, so a bound holds for pools, for orders, and for any other schedule.
 
 The energetic bound is about windows of time and the work that must happen inside them. For a makespan of T, a map task
 of job j has to end by ``T - R_j`` and a reduce task cannot start before ``M_j``, with M_j and R_j the phases alone on
-the whole cluster. In a window ``[a, b)`` a task does at least the least of what it does when pushed to its earliest
-and to its latest time. Where that is more than the slots can do in the window, no schedule ends by T. The bound is the
-least T in ticks that no window refutes; windows begin and end where a task's earliest or latest time does, in large
-batches at some of these moments, evenly spread: fewer windows refute no more.
+the whole cluster. In a window ``[a, b)`` a task does at least the minimum of its work at its earliest and at its latest
+time. If that is more than the slots can do in the window, no schedule ends by T. The bound is the least T in ticks that
+no window refutes. Windows begin and end at the earliest or latest times of tasks; in large batches at some of these
+moments, evenly spread: fewer windows refute no more.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def energetic_bound(batch: Batch, known: float) -> float:
 
 
 def least_not_refuted(refutes: Refutation, known: float) -> float:
-    """Return the least whole number from ``known`` on that is not refuted, where smaller ones are whenever greater ones
-    are.
+    """Return the least whole number from ``known`` on that is not refuted.
 
-    Only a number whose predecessor was refuted, or ``known`` itself, is returned, so the bound holds in any case.
+    If a number is refuted, so are all smaller ones. The result is ``known`` or has a refuted predecessor, so the bound
+    holds in any case.
     """
     if not refutes(known):
         return known
@@ -102,10 +102,12 @@ def least_not_refuted(refutes: Refutation, known: float) -> float:
 
 @dataclass(frozen=True)
 class LowerBounds:
-    """``work``: all work of one phase on all its slots, and the least that comes before or after it;
-    ``critical_job``: the longest job, alone on the cluster; ``johnson``: the best order on two machines that take each
-    phase's work over all slots; ``energetic``: the work that windows of time must hold, at least the others.
-    In ticks; ``unit`` divides the least makespan."""
+    """Lower bounds in ticks; ``unit`` divides the least makespan.
+
+    ``work``: all work of one phase on all its slots, and the least work before or after it. ``critical_job``: the
+    longest job, alone on the cluster. ``johnson``: the best order on two machines that take each phase's work over all
+    slots. ``energetic``: the work that windows of time must hold, at least the others.
+    """
 
     work: float
     critical_job: float
@@ -134,10 +136,10 @@ def lower_bounds(batch: Batch) -> LowerBounds:
 
 
 def johnson_relaxation(batch: Batch) -> float:
-    """Johnson's makespan where a phase takes its work divided by all slots.
+    """Compute Johnson's makespan if a phase takes its work divided by all slots.
 
-    It bounds every schedule: sort the jobs by the ends of their map phases. When the k-th ends, the map work of k
-    jobs is done, and the reduce work of the k-th and all later ones is still to come.
+    It bounds every schedule: sort the jobs by the ends of their map phases. When the k-th ends, the map work of k jobs
+    is done, and the reduce work of the k-th and all later ones remains.
     """
     maps, reduces = batch.map_work, batch.reduce_work
     order = johnson_order(maps / batch.map_slots, reduces / batch.reduce_slots)

@@ -56,10 +56,10 @@ class Grid:
 
 
 def grid_of(batch: Batch, unit: float | None = None) -> Grid:
-    """Return the batch in steps of ``unit`` ticks, by default its own, which is exact.
+    """Return the batch in steps of ``unit`` ticks, by default the batch's unit, which is exact.
 
-    A coarser unit rounds every task time down: starts rounded down then keep every schedule feasible, so what the
-    grid refutes is impossible. A makespan of C ticks takes ``floor(C / unit)`` steps at most.
+    A coarser unit rounds every task time down. Starts rounded down then leave every schedule feasible, so if the grid
+    refutes a makespan, it is impossible. A makespan of C ticks takes ``floor(C / unit)`` steps at most.
     """
     unit = unit or batch.unit
 
@@ -84,7 +84,7 @@ def grid_of(batch: Batch, unit: float | None = None) -> Grid:
 
 
 def time_indexed(grid: Grid, floor: int, ceiling: int) -> pyo.ConcreteModel:
-    """Return the model for makespans from ``floor`` to ``ceiling`` steps; infeasible where none of them can be reached.
+    """Build the model for makespans from ``floor`` to ``ceiling`` steps; infeasible if none of them is possible.
 
     The objective is the makespan in steps.
     """
@@ -163,7 +163,7 @@ def _share_slots(model: pyo.ConcreteModel, grid: Grid, floor: int, ceiling: int)
 
 
 def waves_of(batch: Batch, model: Any) -> list[Wave]:
-    """Return the waves that a solved model's counts stand for, on the batch's own grid."""
+    """Return the waves of a solved model's counts, on the batch's grid."""
 
     def waves(phase: Phase, counts: Any, times: Floats) -> list[Wave]:
         counted = ((j, t, round(variable.value or 0.0)) for (j, t), variable in counts.items())
@@ -215,7 +215,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> MakespanPlan:
-    """Return the plan in a solved model, every task where the model has it."""
+    """Return the plan in a solved model, every task at its time in the model."""
     batch = batch_of(spec)
     return plan_of(batch, in_order_of_start(batch, waves_of(batch, model)), lower_bounds(batch).best)
 
@@ -259,7 +259,7 @@ def _meets_by_speed(comparison: Constraint) -> bool:
 
 
 def _grows(expression: Expression) -> bool:
-    """Return True if an expression is larger where its quantities are, as far as its form says."""
+    """Return True if the form of an expression shows that it increases with its quantities."""
     match expression:
         case Operation("+" | "min" | "max", operands):
             return all(map(_grows, operands))
@@ -281,10 +281,10 @@ def _largest(expression: Expression) -> float:
 
 
 def _offer_quantities(spec: Spec, batch: Batch, model: pyo.ConcreteModel, grid: Grid, ceiling: int) -> None:
-    """``model.plan_quantities``: the makespan, and the finish of every job that `subject to` mentions.
+    """Set ``model.plan_quantities``: the makespan, and the finish of every job that `subject to` mentions.
 
-    ``ended[j, t]`` says that all of job j has ended by step t, and that exactly, as a comparison may ask for a later
-    finish; so is ``busy`` where it may ask for a longer makespan.
+    ``ended[j, t]`` is true exactly if all of job j has ended by step t, as a comparison may require a later finish. So
+    is ``busy`` if a comparison may require a longer makespan.
     """
     second = batch.seconds(grid.unit)
     model.plan_quantities = {("makespan", ""): second * model.steps_busy.expr}
@@ -325,7 +325,7 @@ def _offer_quantities(spec: Spec, batch: Batch, model: pyo.ConcreteModel, grid: 
 
 
 def _spans(spec: Spec) -> dict[Any, Any]:
-    """Which lines of the spec the constraints stand for."""
+    """Return the lines of the spec for the constraints."""
     slots = spec.facts.cluster.slots
     jobs = [job.span for job in spec.facts.jobs]
     for cls in spec.facts.classes:

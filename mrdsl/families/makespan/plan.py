@@ -1,4 +1,4 @@
-"""The plan of a makespan problem: pools, orders, times, and the waves behind them."""
+"""The plan of a makespan problem: pools, orders, times, and their waves."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class TaskWave:
 
 @dataclass(frozen=True)
 class MakespanPlan(Plan):
-    """What the scheduler is told, when each job runs, and a proven lower bound on any makespan, in seconds.
+    """Settings of the scheduler, times of each job, and a proven lower bound on any makespan, in seconds.
 
-    Where the plan was run, ``observed`` is what was seen of when each job ends, ``whole`` of when the last one does.
+    If the plan was simulated, ``observed`` has the observed end of each job, ``whole`` that of the last one.
     """
 
     pools: tuple[Pool, ...]
@@ -65,7 +65,7 @@ class MakespanPlan(Plan):
 
     @property
     def makespan(self) -> float:
-        """When the last job finishes."""
+        """End of the last job."""
         return max((times.finish for times in self.jobs.values()), default=0.0)
 
     def document(self) -> dict[str, Any]:
@@ -79,13 +79,13 @@ class MakespanPlan(Plan):
         return document
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of the limits on the makespan and on when jobs finish, by quantities as specs write them."""
+        """Return the verdicts of the runs on the limits on makespan and job ends, by quantities as in specs."""
         seen = {} if self.whole is None else {"makespan": self.whole}
         seen |= {f"finish({name})": each for name, each in self.observed.items()}
         return outcomes_of(seen, (name for name, each in seen.items() if each.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
-        """Return pools with their orders, jobs with their times, and what was seen of the first 20 of them in runs."""
+        """Return pools with their orders, jobs with their times, and the observations of the first 20 jobs."""
         pools = Table(
             "Pools",
             ("pool", "map slots", "reduce slots", "order"),
@@ -102,7 +102,7 @@ class MakespanPlan(Plan):
         return pools, jobs, table_of(seen[: 1 + SHOWN], "what ends")
 
     def bars(self) -> tuple[Bar, ...]:
-        """Return a bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""
+        """Return a bar per wave, lanes by pool and phase; a bar per phase if that would be more than ``BARS``."""
         from mrdsl.core.charts import Bar
 
         waves = self.waves if 0 < len(self.waves) <= BARS else self._phases()

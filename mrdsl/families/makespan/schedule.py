@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 class Batch:
     """``n`` jobs and the cluster's slots.
 
-    ``map_tasks``, ``reduce_tasks``: shape (n,), whole numbers; ``map_time``, ``reduce_time``: shape (n,), ticks of
-    one task, at least 1 (1 also where a job has no reduce tasks). ``tick`` is the length of a tick in seconds.
+    ``map_tasks``, ``reduce_tasks``: shape (n,), whole numbers. ``map_time``, ``reduce_time``: shape (n,), ticks of one
+    task, at least 1 (1 also if a job has no reduce tasks). ``tick`` is the length of a tick in seconds.
     """
 
     names: tuple[str, ...]
@@ -56,13 +56,13 @@ class Batch:
     def unit(self) -> float:
         """The greatest common divisor of all task times, in ticks.
 
-        The least makespan is a multiple of it: in some best schedule every task starts where others end, so at a sum
-        of task times.
+        The least makespan is a multiple of it: in some best schedule every task starts at the end of others, so at a
+        sum of task times.
         """
         return float(reduce(gcd, [int(t) for t in (*self.map_time, *self.reduce_time[self.reduce_tasks > 0])]))
 
     def phases(self, map_slots: int, reduce_slots: int) -> tuple[Floats, Floats]:
-        """M_j and R_j (5.3): what each phase takes when it alone holds so many slots, in whole waves, in ticks."""
+        """Compute M_j and R_j (5.3): the time of each phase alone on the given slots, in whole waves, in ticks."""
         return (
             np.ceil(self.map_tasks / map_slots) * self.map_time,
             np.ceil(self.reduce_tasks / reduce_slots) * self.reduce_time,
@@ -117,9 +117,9 @@ def _tick(stacked: Sequence[Floats]) -> float:
 def _columns(jobs: Sequence[Job], facts: MakespanFacts) -> tuple[Floats, Floats, Floats, Floats]:
     """Return tasks and seconds per task of both phases of each job.
 
-    A profile's phase takes what the wave-based model says of it on the whole cluster (003, eq. 3.1-3.10), evenly
-    spread over its waves: a map task (min + max)/2, a reduce task the same of its own time plus the typical shuffle,
-    the first wave its own shuffle. ``min`` is 2 avg - max, not below 0, where the profile does not say.
+    A profile's phase takes the time of the wave-based model on the whole cluster (003, eq. 3.1-3.10), evenly spread
+    over its waves. A map task takes (min + max)/2. A reduce task takes the same of its time plus the typical shuffle;
+    the first wave has a different shuffle. ``min`` is 2 avg - max, not below 0, if the profile does not set it.
     """
     map_tasks = column(jobs, "map.tasks")
     reduce_tasks = column(jobs, "reduce.tasks", 0.0)
@@ -137,7 +137,7 @@ def _columns(jobs: Sequence[Job], facts: MakespanFacts) -> tuple[Floats, Floats,
 
 
 def _middle(jobs: Sequence[Job], prefix: str) -> Floats:
-    """(min + max)/2 of a profile's times, 0 where there is none."""
+    """Compute (min + max)/2 of a profile's times, 0 without a profile."""
     average = column(jobs, prefix + "avg", 0.0)
     longest = column(jobs, prefix + "max", 0.0)
     shortest = column(jobs, prefix + "min")
@@ -146,7 +146,7 @@ def _middle(jobs: Sequence[Job], prefix: str) -> Floats:
 
 
 def _first_shuffle(jobs: Sequence[Job]) -> Floats:
-    """Shf_avg of (3.7): the profile's ``first_avg``, or ``first_max`` where only that is given."""
+    """Return Shf_avg of (3.7): the profile's ``first_avg``, or ``first_max`` if only that is given."""
     average = column(jobs, "shuffle.first_avg")
     return np.where(np.isnan(average), column(jobs, "shuffle.first_max", 0.0), average)
 
@@ -200,7 +200,7 @@ def reduce_sequence(batch: Batch, order: Sequence[int], map_end: dict[int, float
 
 
 def ends(waves: Iterable[Wave]) -> dict[int, float]:
-    """When the last of each job's waves ends."""
+    """Return the end of the last wave of each job."""
     last: dict[int, float] = {}
     for wave in waves:
         last[wave.job] = max(last.get(wave.job, 0.0), wave.end)

@@ -22,18 +22,18 @@ ENDS = Words("it ends after", "of the runs end in time", "run")
 
 @dataclass(frozen=True)
 class Ran:
-    """When each job finished in one run, and the slot time at work, in ticks."""
+    """End of each job in one run, and the busy slot time, in ticks."""
 
     finish: Floats
     busy: float
 
 
 def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[MakespanPlan, tuple[Diagnostic, ...]]:
-    """Return the plan with what independent runs of the batch showed: when each job and the last one ends.
+    """Simulate a plan in independent runs of the batch: the ends of each job and of the last one.
 
-    Slots that fall free take tasks as the plan says: by its pools' orders, or, where its tasks start otherwise, in the
+    Free slots take tasks in the order of the plan: by its pools' orders, or, if its tasks start differently, in the
     sequence of their starts. Without a spread every run is the plan, to the last tick. Limits of ``subject to`` on the
-    makespan and on jobs are promises. Raises MrdslError for options that mean nothing here.
+    makespan and on jobs are service levels. Raises MrdslError for options without a meaning here.
     """
     batch = batch_of(spec)
     drawn = drawing(
@@ -65,10 +65,10 @@ def _told(spec: Spec, plan: MakespanPlan) -> Iterator[Diagnostic]:
 
 
 class _Sequence:
-    """In which sequence the slots of each pool take tasks: runs of it, all in ticks.
+    """The sequence in which the slots of each pool take tasks, and its runs; all times in ticks.
 
-    ``orders`` are those of the pools, in numbers of jobs. ``waves``, where the plan's tasks start otherwise: of each
-    pool and phase the jobs whose tasks start one after another, and which of a job's tasks these are.
+    ``orders`` are those of the pools, in numbers of jobs. ``waves`` is set if the plan's tasks start differently: for
+    each pool and phase, the jobs whose tasks start one after another, and the numbers of these tasks.
     """
 
     def __init__(self, batch: Batch, plan: MakespanPlan) -> None:
@@ -107,7 +107,7 @@ class _Sequence:
         return np.maximum(np.rint(time * factors.of(run, tasks, self.batch.names[j], phase)), 1.0)
 
     def _phase(self, index: int, phase: str, times: Sequence[Floats], release: dict[int, float]) -> dict[int, float]:
-        """When each job of a pool ends its phase."""
+        """Return the end of each job of a pool in its phase."""
         pool = self.pools[index]
         slots = pool.map_slots if phase == "map" else pool.reduce_slots
         if self.waves:
@@ -130,7 +130,7 @@ def _as_planned(plan: MakespanPlan, number: Mapping[str, int]) -> dict[tuple[int
 
 
 def in_turn(tasks: Iterable[tuple[int, Floats, float]], slots: int) -> dict[int, float]:
-    """When the last task of each job ends where each task in turn takes the slot that falls free first.
+    """Return the end of the last task of each job if each task in turn takes the slot that is free first.
 
     ``tasks``: a job, the times of some tasks of it, and the moment before which none of them starts.
     """

@@ -72,7 +72,7 @@ def quantity(spec: Spec, plan: MakespanPlan, name: str, argument: str) -> float:
 
 
 def verify(spec: Spec, plan: MakespanPlan, relax: bool = False) -> Iterable[Diagnostic]:
-    """What is wrong with a plan: slots that are not there, tasks that are missing, late, too short or too many."""
+    """Yield the errors in a plan: missing slots, and tasks that are missing, late, too short or too many."""
     batch = tuple(stated(spec.facts))
     yield from _pools(spec.facts, batch, plan)
     if relax:

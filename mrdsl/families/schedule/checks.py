@@ -34,7 +34,7 @@ def check(spec: Spec) -> Iterable[Diagnostic]:
 def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
     """Yield deadlines that are shorter than one wave of map and one of reduce tasks: no cluster meets them.
 
-    No plan keeps them where more jobs are so than may be late; a warning says it where they are fewer.
+    No plan is feasible if more jobs are too early than may be late. If they are fewer, the diagnostic is a warning.
     """
     facts: ScheduleFacts = spec.facts
     impossibles = list(_too_early(facts))
@@ -51,7 +51,7 @@ def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
 
 
 def _too_early(facts: ScheduleFacts) -> Iterator[tuple[str, Span | None, str]]:
-    """What makes all its jobs due too early: in words, where it is, and what to write instead."""
+    """Yield the reasons why all jobs are due too early: a text, its location, and a hint."""
     factor = facts.arrivals.deadline_factor if facts.arrivals else None
     if isinstance(factor, float | int) and factor < 1.0 and facts.arrivals is not None:
         yield (
@@ -73,9 +73,9 @@ def _too_early(facts: ScheduleFacts) -> Iterator[tuple[str, Span | None, str]]:
 
 
 def _late_whatever_is_rented(facts: ScheduleFacts, seed: int) -> tuple[int, int]:
-    """How many jobs are due before one wave of each phase can end, and how many there are.
+    """Return the number of jobs that are due before one wave of each phase can end, and the number of all jobs.
 
-    Where none may be late, the first decides.
+    If no job may be late, the first decides.
     """
     late = count = 0
     for job in jobs(facts, seed):
@@ -255,7 +255,7 @@ def _lines(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[float]:
 
 
 def _last_arrival(facts: ScheduleFacts) -> float:
-    """When the last job arrives, in seconds after the run's start; 0 where that cannot be told."""
+    """Return the arrival of the last job, in seconds after the run's start; 0 if it is unknown."""
     arrivals, last = facts.arrivals, facts.horizon or 0.0
     if arrivals is None or arrivals.source is None:
         return last
@@ -264,7 +264,7 @@ def _last_arrival(facts: ScheduleFacts) -> float:
 
 
 def _least(factor: Distribution) -> float:
-    """Return the least value where the distribution has one, else -infinity."""
+    """Return the least value of a distribution that has one, otherwise -infinity."""
     match factor.name:
         case "uniform" | "uniform_int":
             return float(factor.parameters[0])

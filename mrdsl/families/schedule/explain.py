@@ -22,7 +22,7 @@ from mrdsl.spec.spec import Spec
 
 
 def report(spec: Spec, result: Result) -> Shown:
-    """What the policy costs and how many jobs it ends late; money by kind of VM, lateness."""
+    """Report the cost of the policy and its late jobs; money by kind of VM, lateness."""
     plan = result.plan
     assert isinstance(plan, SchedulePlan)
     late = (
@@ -118,7 +118,7 @@ def _causes(spec: Spec, entries: Sequence[Entry]) -> list[tuple[str, int, float]
 
 @dataclass
 class _Story:
-    """What befell a job: when each phase could begin and was placed, its sizing and the idle slots then, its end."""
+    """History of a job: possible and actual start of each phase, its sizing and the idle slots then, its end."""
 
     begun: dict[str, float]
     served: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -161,7 +161,7 @@ def _stories(entries: Sequence[Entry]) -> dict[str, _Story]:
 
 
 def _cause(job: Job, story: _Story, boot: float, policy: Policy) -> str:
-    """Return the first reason without which the job would have been in time; (3.15) only where whole waves show it."""
+    """Return the first reason without which the job would have been on time; (3.15) only if whole waves show it."""
     least = sum(job.durations)
     if job.submit + least > job.punctual_until:
         return NEVER
@@ -181,7 +181,7 @@ def _cause(job: Job, story: _Story, boot: float, policy: Policy) -> str:
 
 
 def _ends(job: Job, story: _Story, boot: float, every_idle: bool) -> float:
-    """When whole waves on the slots of its sizing end, or on the slots that stood idle where those are more."""
+    """Return the end of whole waves on the slots of its sizing, or on the idle slots if those are more."""
     end = story.placed["map"]
     for phase, tasks, duration in zip(("map", "reduce"), job.tasks, job.durations, strict=True):
         if tasks:

@@ -14,7 +14,7 @@ from mrdsl.spec.spec import Spec
 
 
 def deployments(spec: Spec, plan: SchedulePlan) -> tuple[Deployment, ...]:
-    """Return the one cluster of a run. Raises TargetError where the run is not known, as in a saved plan."""
+    """Return the one cluster of a run. Raises TargetError if the run is unknown, as in a saved plan."""
     facts: ScheduleFacts = spec.facts
     if plan.log is None:
         raise TargetError(
@@ -48,7 +48,7 @@ def _workload(job: Job, vm: str, slots: int) -> Workload:
 
 
 def most_machines(log: Sequence[Entry]) -> int:
-    """How many machines there were at the same time, at most."""
+    """Return the greatest number of machines at one time."""
     there = most = 0
     for entry in log:
         if entry.what == "rent":
@@ -60,5 +60,5 @@ def most_machines(log: Sequence[Entry]) -> int:
 
 
 def targets() -> tuple[Target, ...]:
-    """Return what plans are exported to."""
+    """Return the export targets of plans."""
     return (SLS,)

@@ -1,4 +1,4 @@
-"""What a spec of jobs with deadlines on rented VMs states (Vishal 2015, chapter 4)."""
+"""Input data of jobs with deadlines on rented VMs (Vishal 2015, chapter 4)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Spot(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Billing(Node):
-    """How a VM's time is paid: by periods, every started one, unless the market breaks it off."""
+    """Billing of a VM's time: by periods, every started one, unless the market ends it."""
 
     period: float = quantity("time", "billing period: every started one is paid", default=HOUR, above=0.0)
     broken_period: str = choice(
@@ -48,7 +48,7 @@ class Billing(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
-    """The VM type that is rented: it runs so many map tasks and so many reduce tasks at once."""
+    """The rented VM type, with the numbers of its map slots and of its reduce slots."""
 
     slots: MapReduceSlots = block(MapReduceSlots, "slots of one VM, both kinds at once", required=True)
     on_demand: OnDemand = block(OnDemand, "the price on demand", required=True)
@@ -58,7 +58,7 @@ class Vm(Node):
 
     @property
     def paid_by(self) -> Billing:
-        """Its billing, the default where none is written."""
+        """Billing of the VM, by default the default billing."""
         return self.billing or Billing()
 
 
@@ -113,7 +113,7 @@ class JobClass(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Policy(Node):
-    """How the cluster decides, event by event."""
+    """Policy by which the cluster decides, event by event."""
 
     algorithm: str = choice(("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal"), "the scheduling policy")
     instances: str = choice(("on_demand", "spot", "hybrid"), "which VMs are rented", default="hybrid")

@@ -1,14 +1,14 @@
-"""The offline optimum: what the cheapest schedule would have cost, had every job and price been known (a MILP).
+"""The offline optimum: the cost of the cheapest schedule if every job and price were known (a MILP).
 
-A yardstick for small instances: no policy, however clever, pays less with as few late jobs. Time runs in steps that
-divide every time of the instance, which loses nothing: in some optimal schedule every start lies an exact sum of
-durations after an arrival or a price move, since whatever does not can be moved earlier.
+A yardstick for small instances: no policy, however clever, pays less with as few late jobs. Time has steps that divide
+every time of the instance, so the model is exact. In some optimal schedule every start is an exact sum of durations
+after an arrival or a price move, since any other start can move earlier.
 
-VMs that start at the same step and are paid for equally many periods are one whole number; tasks of a phase that
-start at the same step on such VMs are another. Tasks that are intervals fit on the slots of alike VMs exactly when no
-step has more of them than slots, so that counting is exact. A spot VM pays the market price at the start of each of its
-periods. A bid costs nothing, so it is lost only where that saves money: where broken periods are free, a bid just below
-a price that the market has not seen since the VM's start gives the time until that price for full periods alone.
+VMs that start at the same step and are paid for equally many periods are one whole number. Tasks of a phase that start
+at the same step on such VMs are another. Tasks that are intervals fit on the slots of alike VMs exactly if no step has
+more of them than slots, so that counting is exact. A spot VM pays the market price at the start of each of its periods.
+A bid costs no money, so it is lost only if that saves money. If broken periods are free, a bid just below a new price,
+which the market has not reached since the VM's start, gives the time until that price for full periods alone.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Instance:
 
     @cached_property
     def horizon(self) -> int:
-        """The last step that is looked at: the last due time, then, where jobs may be late, all late work in a row.
+        """Last step of the model: the last due time, then, if jobs may be late, all late work in a row.
 
-        On demand nothing is gained by waiting longer; on the spot market late jobs could wait for a lower price.
+        On demand, longer waiting has no benefit; on the spot market late jobs could wait for a lower price.
         """
         latest = max(int(floor(job.punctual_until / self.step)) for job in self.jobs)
         if not self.late:
@@ -94,10 +94,9 @@ class Instance:
         return (lease[1] - lease[0]) // self.period
 
     def _taken(self, start: int) -> Iterator[int]:
-        """Yield the steps at which the market can take a VM that starts at a step: where the price is higher than ever
-        since.
+        """Yield the steps at which the market can take a VM that starts at a step: a new highest price since then.
 
-        Up to the horizon, and only where the period that is broken off is free.
+        Steps are up to the horizon, and only if the period that is broken off is free.
         """
         if self.kind == "on_demand" or self.prices is None or not self.broken_free:
             return
@@ -124,7 +123,7 @@ class Instance:
 
 
 def instance_of(spec: Spec) -> Instance:
-    """Return the instance of a spec; raises ``too-large``, ``off-grid`` or ``empty-trace`` where it is none."""
+    """Return the instance of a spec; raises ``too-large``, ``off-grid`` or ``empty-trace`` if it has none."""
     facts: ScheduleFacts = spec.facts
     machine = machine_type(facts.vms[0])
     offline_jobs = []

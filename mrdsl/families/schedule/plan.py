@@ -1,4 +1,4 @@
-"""What a policy's run came to: late jobs, money, VM hours, evictions."""
+"""Results of a policy's run: late jobs, money, VM hours, evictions."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class SchedulePlan(Plan):
         )
 
     def bars(self) -> tuple[Bar, ...]:
-        """What ran where: a lane per group of VMs rented together and phase; nothing where it would be too much."""
+        """Return the Gantt bars: a lane per group of VMs rented together and phase; empty if they are too many."""
         entries = self.log() if self.log is not None else ()
         if sum(entry.what == "place" for entry in entries) > BARS:
             return ()

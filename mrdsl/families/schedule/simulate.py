@@ -68,11 +68,10 @@ def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """Return the policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn
-    anew.
+    """Simulate the policy over the seeds ``seed``, ``seed + 1``, ... with new deadlines, prices and arrivals.
 
-    What `solve with` names decides, with its options and within its limits, which are those of each run. Raises
-    MrdslError where a run of it shows nothing.
+    The method of `solve with` decides, with its options and within its limits, which apply to each run. Raises
+    MrdslError if a run of it has no log.
     """
     first = seed or 0
     once = _by_method(spec, jobs) or partial(run_once, spec, jobs=jobs)
@@ -81,11 +80,10 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Resul
 
 
 def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], SchedulePlan] | None:
-    """Return one run by the pipeline that ``solve with`` names, by its seed; None where it names none, or asks for a
-    model.
+    """Return a run, by its seed, of the heuristic in ``solve with``; None without one, or for a model.
 
-    Raises MrdslError where an option is none of the method's, and where only the first jobs are asked for, of which no
-    method but the spec's own policy is told.
+    Raises MrdslError if the method does not have an option, and if only the first jobs are requested: only the spec's
+    policy supports that.
     """
     method = spec.method
     if method is None or (method.name == "auto" and method.options.get("formulation")):
@@ -192,9 +190,9 @@ class Recorder:
 
 
 def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
-    """Return one run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness.
+    """Write one run into a folder: ``decisions.jsonl``, and plots of price, fleet, backlog and lateness.
 
-    Raises MrdslError where what `solve with` names keeps no log of a run.
+    Raises MrdslError if the method of `solve with` has no log of a run.
     """
     entries = _log_of_method(spec, seed or 0)
     make_folder(folder)
@@ -214,7 +212,7 @@ def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
 
 
 def _log_of_method(spec: Spec, seed: int) -> Sequence[Entry] | None:
-    """What a run by the method that ``solve with`` names told; None where the spec's own policy decides."""
+    """Return the log of a run by the method of ``solve with``; None if the spec's policy decides."""
     method = spec.method
     once = _by_method(spec)
     if method is None or once is None or method.name in ("auto", OWN_POLICY):
@@ -254,7 +252,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
 
 
 def _sampled(name: str, steps: Sequence[tuple[float, float]], start: float, end: float) -> Series:
-    """Return a step function at evenly spaced moments, the highest value of each stretch where it moves more often."""
+    """Return a step function at evenly spaced moments, the highest value of each stretch that has several."""
     times = [time for time, _ in steps]
     edges = np.linspace(start, end, POINTS)
     values = []

@@ -32,11 +32,14 @@ def jobs(facts: ScheduleFacts, seed: int) -> Iterator[Job]:
 
 
 def tasks_of_trace_job(line: SwimJob, facts: Arrivals) -> tuple[int, float, int, float, float]:
-    """Map tasks and their seconds, reduce tasks, their shuffle and their reduce seconds, from a SWIM job's bytes.
+    """Compute the tasks of a SWIM job from its bytes.
 
     A phase's bytes are shared equally by its tasks: as few tasks as hold them in blocks. A job without input runs one
-    map task of one second; a job without shuffle is map-only, whatever it writes. The thesis does not say how it
-    turned the trace's bytes into profiles.
+    map task of one second. A job without shuffle is map-only, for any output. The thesis does not define how it turned
+    the trace's bytes into profiles.
+
+    Returns:
+        Map tasks, seconds per map task, reduce tasks, shuffle seconds and reduce seconds per reduce task.
     """
     size, speed = facts.block or 1.0, facts.map_speed or 1.0
     maps = max(1, ceil(line.input_bytes / size))
@@ -54,7 +57,7 @@ def shortest(map_time: float, shuffle_time: float, reduce_time: float) -> float:
 
 
 def lines(source: Source, mistakes: list[Diagnostic]) -> Iterator[SwimJob] | Iterator[TableJob]:
-    """Yield the jobs of a file in its order; broken lines are told in ``mistakes``. Raises FormatError."""
+    """Yield the jobs of a file in its order; add errors of broken lines to ``mistakes``. Raises FormatError."""
     reader = named(JOBS, source.reader)
     assert reader is not None, source.reader
     return reader.read(source.path, mistakes)
@@ -127,9 +130,9 @@ def _factors(factor: float | Distribution, seed: int, place: str) -> Iterator[fl
 
 
 def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> PriceSteps | None:
-    """Return the step function of the vm's zone, instance type and product; ``until`` is when the last job arrives.
+    """Return the price steps of the vm's zone, instance type and product, until the last job arrives (``until``).
 
-    The vm's name is the instance type where the file has prices of that type and the spec names none.
+    The vm's name is the instance type if the file has prices of that type and the spec names none.
     """
     spot = vm.spot
     assert spot is not None

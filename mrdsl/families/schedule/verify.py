@@ -120,9 +120,10 @@ def _from_class(kind: JobClass, horizon: float, seed: int) -> Iterator[Written]:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the jobs come to: their number, slot seconds of each phase, and what no schedule can better.
+    """Totals of the jobs: their number, slot seconds of each phase, and bounds on every schedule.
 
-    ``late`` jobs end late whatever is rented, ``latest`` is by how much at least, and ``end`` the least end of all [s].
+    ``late`` jobs end late on any cluster, ``latest`` is the least lateness of the last one, and ``end`` the least end
+    of all [s].
     """
 
     jobs: int
@@ -133,12 +134,11 @@ class Asked:
 
 
 def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterator[Diagnostic]:
-    """Yield every job has ended, late ones are counted, the bill adds up, and the slots hold all the work that there
-    was.
+    """Check that every job has ended, late ones are counted, the bill adds up, and the slots hold all the work.
 
-    Which slot ran what, and so which jobs are late, is not in a plan: the event-by-event rules (no slot runs two tasks,
-    no task outside a paid hour) are checked on a run's log by :mod:`mrdsl.simulation.audit`. Of a mean of several runs,
-    which seeds drew, sums are checked alone.
+    A plan does not record which slot ran which task, and so which jobs are late. :mod:`mrdsl.simulation.audit` checks
+    the event-by-event rules on a run's log: no slot runs two tasks, no task runs outside a paid hour. For a mean of
+    several runs with random seeds, only sums are checked.
     """
     facts: ScheduleFacts = spec.facts
     several = bool(getattr(plan, "runs", 0))

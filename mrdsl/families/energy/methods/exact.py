@@ -1,11 +1,11 @@
-"""Steps of the energy pipelines that put the counted model to HiGHS: MSPAN, and what a search did not find.
+"""Steps of the heuristics that solve the counted model with HiGHS: MSPAN, and a fallback without a plan.
 
-`shortest_start` says how soon one job can end within its budget: a plan near the least makespan, and a proven bound.
-A plan takes some set of VMs, of each type a number, and pays all of them until it ends. For a set the map phase takes
-at least the shortest length whose whole waves hold all tasks, the reduce phase too, placement at least ``place`` per
-task of an even share, and the shuffle at least what is moved over all ports. Sets whose bound the budget does not pay
-are out; the least bound of the others bounds the makespan. Plans are made on an even choice of those sets, and the best
-are improved by one VM more, less or exchanged.
+`shortest_start` finds a plan near the least makespan within one job's budget, and a proven bound. A plan takes a set of
+VMs, a number of each type, and pays all of them until it ends. For a set the map phase takes at least the shortest
+length whose whole waves hold all tasks, and so does the reduce phase. Placement takes at least ``place`` per task of an
+even share. The shuffle takes at least the moved data over all ports. Sets whose bound exceeds the budget are out; the
+least bound of the others bounds the makespan. Plans are built for an even choice of those sets. The best are improved
+by one VM more, less or exchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ENDS = 6
 
 @dataclass(frozen=True)
 class Start:
-    """The shortest plan that was found, None where there is none, with its uptime, and a bound on every plan's, s."""
+    """Shortest plan found (None without one), its uptime [s], and a bound on every plan's uptime [s]."""
 
     share: Share | None
     uptime: float
@@ -46,9 +46,9 @@ class Start:
 
 
 def shortest_start(machines: Machines, job: JobData, until: float = inf) -> Start | None:
-    """Return the shortest plan found on the sets of VMs, and their bound; None where there are too many sets.
+    """Return the shortest plan found on the sets of VMs, and their bound; None if there are too many sets.
 
-    ``until``: by then of the monotonic clock no more plans are made once there is one [s].
+    ``until`` is a time of the monotonic clock [s]: after it, the search builds no more plans once it has one.
     """
     if prod(int(available) + 1 for available in machines.available) > MOST_SETS:
         return None
@@ -127,9 +127,9 @@ def _bounds(machines: Machines, search: SetSearch, sets: Ints) -> Floats:
 
 
 def exact_fallback(draft: Draft, seconds: float = 60.0) -> Draft:
-    """Where the search found no plan: the exact counted form, within what is left of the time, else ``seconds``.
+    """Solve the exact counted model if the search found no plan, in the remaining time, otherwise ``seconds``.
 
-    It finds a plan, or proves that there is none, or neither in time; a note says that it was asked.
+    It finds a plan, or proves that there is none, or neither in time. A note reports its use.
     """
     if draft.plan is not None or draft.termination is Termination.INFEASIBLE:
         return draft
@@ -157,11 +157,11 @@ def exact_fallback(draft: Draft, seconds: float = 60.0) -> Draft:
 
 
 def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
-    """MSPAN: the least uptime within the budget, whatever deadline and energy; one exact solve of the counted model.
+    """Find the least uptime within the budget, for any deadline and energy (MSPAN): one exact counted model.
 
-    Beside it goes what :func:`shortest_start` knows: a plan near the optimum, which bounds the
-    model's horizon, and a bound of its own. Where the two do not meet in time, the shortest plan known is kept and a
-    warning says how far below it the least makespan may lie.
+    :func:`shortest_start` adds a plan near the optimum, which bounds the model's horizon, and a second bound. If plan
+    and bound do not meet in time, the shortest known plan is the result, and a warning reports how far below it the
+    least makespan may be.
     """
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
@@ -227,7 +227,7 @@ def _kept(job: object, types: object, maps: object, reduces: object) -> DealtJob
 
 
 def _solved(draft: Draft, spec: Spec, seconds: float) -> tuple[EnergyPlan | None, Answer]:
-    """Return the counted model's plan and HiGHS's answer, within what is left of the draft's time, else ``seconds``."""
+    """Return the counted model's plan and HiGHS's answer, in the rest of the draft's time, otherwise ``seconds``."""
     from mrdsl.solving.checked_answer import solve_model
 
     left = draft.seconds_left() or seconds

@@ -14,18 +14,20 @@ from mrdsl.families.hybrid.workload import arrivals_of, rows_of
 
 
 def always_outsource(draft: Draft) -> Draft:
-    """Send every task outside: an upper bound on what a sensible policy costs."""
+    """Send every task to the public cloud: an upper bound on the cost of a sensible policy."""
     return _serve(draft, keep_private=False, outsource=True)
 
 
 def never_outsource(draft: Draft) -> Draft:
-    """Serve tasks in the private cloud as they come; reject what cannot start in time, whatever that means for the
-    acceptance."""
+    """Serve tasks in the private cloud in order of arrival; reject those that cannot start on time.
+
+    The policy ignores the acceptance.
+    """
     return _serve(draft, keep_private=True, outsource=False, acceptance=0.0)
 
 
 def threshold(draft: Draft) -> Draft:
-    """Serve tasks as they come, in the order of the spec; outsource what cannot end in time, and reject none."""
+    """Serve tasks in order of arrival, then of the spec; outsource those that cannot end on time, and reject none."""
     return _serve(draft, keep_private=True, outsource=True, acceptance=1.0)
 
 

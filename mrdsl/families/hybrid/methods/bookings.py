@@ -1,8 +1,9 @@
-"""VM-slots of one VM type, booked ahead: where a task fits, and which cheaper ones make room for a dearer.
+"""VM-slots of one VM type, booked in advance, with displacement of cheaper tasks by dearer ones.
 
-A booked task runs from its start to its end without a pause. Until it starts it may be displaced by a task that costs
-no less outside than all that it displaces, and more per VM-slot: what leaves is then booked again where there is room
-within its delay, or sent out. No displacement raises what is paid; at the same cost it leaves VM-slots free.
+A booked task runs from its start to its end without a pause. Until it starts, another task may displace it. The other
+costs at least as much in the public cloud as all that it displaces, and more per VM-slot. Displaced tasks are booked
+again if there is room within their delay, or outsourced. No displacement raises the cost; at the same cost it leaves
+VM-slots free.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ Booked = tuple[int, int]
 
 
 class Bookings:
-    """Free VMs in every slot to come, and what is booked and has not begun: arrivals by queue and start.
+    """Free VMs in every future slot, and booked tasks that have not begun: arrivals by queue and start.
 
     ``first`` and ``tried`` are, for each queue, the earliest start that may have room, and the earliest that others may
-    leave: no start is looked at again before something changes there. ``reserves``: VMs that each queue leaves free.
+    leave: no start is tried again before it changes. ``reserves``: VMs that each queue leaves free.
     """
 
     def __init__(self, queues: Sequence[Queue], vms: int) -> None:
@@ -85,9 +86,10 @@ class Bookings:
                 self.tried[dearer] = earliest
 
     def _in_the_way(self, index: int, slot: int, start: int) -> list[Booked] | None:
-        """Return the tasks without which one of the queue could run from ``start``; None where they cost more than it
-        does,
-        or have begun."""
+        """Return the tasks whose removal lets one of the queue run from ``start``.
+
+        None if they cost more than that task, or have begun.
+        """
         queue, found, cost = self.queues[index], list[Booked](), 0.0
         for at in range(start, start + queue.size):
             if self.free[at] > 0 or any(at < begin + self.queues[other].size for other, begin in found):
@@ -100,7 +102,7 @@ class Bookings:
         return found
 
     def _cheapest(self, index: int, slot: int, at: int, most: float) -> Booked | None:
-        """Return a booked task that would run in a slot and costs at most so much, of the cheapest work."""
+        """Return a booked task that would run in a slot and costs at most ``most``, of the cheapest work."""
         for other in self._cheaper[index]:
             queue, waiting = self.queues[other], self.waiting[other]
             if queue.outsourcing <= most and waiting:
@@ -119,8 +121,10 @@ class Bookings:
         return left
 
     def _remove(self, index: int, start: int) -> int:
-        """Take the task of the queue out that was booked last of those with this start; gives when it arrived, which
-        may be before others: a task that was displaced is booked again behind them."""
+        """Remove the task of the queue that was booked last of those with this start; return its arrival.
+
+        The arrival may be before that of others: a displaced task is booked again after them.
+        """
         groups = self.waiting[index][start]
         arrival = groups[-1][0]
         groups[-1][1] -= 1
@@ -139,7 +143,7 @@ class Bookings:
         self._may_be_displaced(index, start)
 
     def _again(self, index: int, slot: int, arrival: int) -> bool:
-        """Books a task that was displaced where there is room within its delay."""
+        """Book a displaced task if there is room within its delay."""
         queue, free, reserve = self.queues[index], self.free, self.reserves[index]
         start, last = max(self.first[index], slot + 1), arrival + queue.delay - queue.size + 1
         while start <= last:
@@ -166,11 +170,10 @@ class Bookings:
 def book(
     free: list[int], slot: int, queue: Queue, count: int, reserve: int, first: int
 ) -> tuple[list[tuple[int, int]], int]:
-    """Books VM-slots for up to ``count`` tasks as early as possible: from the next slot on where a VM is free, from
-    later ones where more than ``reserve`` are.
+    """Book VM-slots for up to ``count`` tasks as early as possible.
 
-    ``first`` is the earliest start that may still have room above the reserve. Gives starts with the number of tasks
-    that begin there, and the next ``first``.
+    The next slot needs one free VM, later ones need more than ``reserve``. ``first`` is the earliest start that may
+    still have room above the reserve. Returns starts with the number of tasks that begin there, and the next ``first``.
     """
     size = queue.size
     placed: list[tuple[int, int]] = []

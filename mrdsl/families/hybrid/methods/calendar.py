@@ -1,18 +1,17 @@
-"""Our policy for a hybrid cloud: VM-slots booked ahead, by rules that it learns from what has arrived so far.
+"""mrdsl's policy for a hybrid cloud: VM-slots booked in advance, by rules learned from past arrivals.
 
-A task is admitted only where a VM is free for its whole length before its delay runs out, or cheaper ones that have
-not begun make room for it (:mod:`mrdsl.families.hybrid.methods.bookings`); a task that has begun is never preempted and
-never leaves. Who makes room is booked again, or leaves before the slot in which it would have started: every delay is
-kept by construction, with the run outside too. What does not fit is rejected as long as the queue's acceptance stays at
-alpha, and outsourced otherwise.
+A task is admitted only if a VM is free for its whole length before its delay runs out, or if cheaper tasks that have
+not begun make room for it (:mod:`mrdsl.families.hybrid.methods.bookings`). A task that has begun is never preempted and
+never leaves. A task that makes room is booked again, or leaves before the slot in which it would have started. So every
+delay is met by construction, even with the run in the public cloud. A task without room is rejected while the queue's
+acceptance is at least alpha, and outsourced otherwise.
 
-How tasks are booked is a :class:`Rule`: which queue books first, how many VMs the cheaper ones leave free in later
-slots for the dearer, and which share of the rejections that the acceptance allows is used at once instead of being kept
-for what does not fit. Where there is more work than VMs, rejecting tasks that would fit makes room for others that
-would have to be paid for. The rule in force is the one that would have cost least on the last arrivals, worked out anew
-after 4, 6, 9, 13, ... slots; where several cost the same, as when nothing had to be paid for, the one that would have
-cost least on three quarters of the VMs. Means are those of the arrivals so far, too. Nothing is read from the spec's
-distributions, and nothing from the future.
+A :class:`Rule` sets how tasks are booked: which queue books first, and the VMs that the cheaper ones leave free in
+later slots for the dearer. It also sets the share of the allowed rejections that is used immediately, not reserved for
+tasks without room. If there is more work than VMs, rejecting tasks with room makes room for others that would cost
+money. The current rule is the one with the least cost on the last arrivals, recomputed after 4, 6, 9, 13, ... slots. If
+several cost the same, as without any payment, it is the one with the least cost on three quarters of the VMs. Means are
+those of the arrivals so far, too. The policy uses neither the spec's distributions nor the future.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ STRAIN = 0.75
 
 @dataclass(frozen=True)
 class Rule:
-    """How queues book.
+    """Rule by which queues book.
 
-    ``by_value``: the dearest work books first, else the queues in the order of the spec. ``spare``: VMs that a queue
-    leaves to those before it, in standard deviations above the mean of their work in a slot; None for none.
-    ``early``: the share of the rejections that is used at once.
+    ``by_value``: the dearest work books first, otherwise the queues in the order of the spec. ``spare``: VMs that a
+    queue leaves to those before it, in standard deviations above the mean of their work in a slot; None for none.
+    ``early``: the share of the rejections that is used immediately.
     """
 
     by_value: bool = True
@@ -119,9 +118,11 @@ def cheapest(
 
 
 def _unlike(tasks: Sequence[Tasks], by_value: Sequence[int], acceptance: float) -> list[Rule]:
-    """Return the first of each of the rules that may differ: a queue by itself leaves nothing to others, where every
-    task is
-    accepted none is rejected early, and the dearest work may come first in the spec."""
+    """Return one of each group of rules that cannot differ.
+
+    A single queue leaves no VMs to others. If every task is accepted, no task is rejected early. The dearest work may
+    come first in the spec.
+    """
     first: dict[Rule, Rule] = {}
     in_order = list(by_value) == list(range(len(tasks)))
     for rule in RULES:
@@ -136,7 +137,7 @@ def _unlike(tasks: Sequence[Tasks], by_value: Sequence[int], acceptance: float) 
 
 
 def _cost(rule: Rule, calendar: Calendar, arrivals: Sequence[Sequence[int]], least: float) -> float:
-    """What these arrivals would have cost under the rule; infinite as soon as that is more than ``least``."""
+    """Compute the cost of these arrivals under the rule; infinite as soon as it exceeds ``least``."""
     enough = least * (1.0 + ROUNDING)
     for submitted in arrivals:
         calendar.serve(submitted, rule)
@@ -146,7 +147,7 @@ def _cost(rule: Rule, calendar: Calendar, arrivals: Sequence[Sequence[int]], lea
 
 
 class Ledger:
-    """What the queues of one VM type brought before each slot, dearest work first: worked out once for all rules."""
+    """Arrivals of the queues of one VM type before each slot, dearest work first: computed once for all rules."""
 
     def __init__(self, tasks: Sequence[Tasks]) -> None:
         self.by_value = sorted(range(len(tasks)), key=lambda i: -tasks[i].queue.outsourcing / tasks[i].queue.size)
@@ -156,7 +157,7 @@ class Ledger:
         self._reserves: dict[tuple[int, float], list[int]] = {}
 
     def note(self, slot: int, submitted: Sequence[int]) -> None:
-        """The tasks of a slot, each slot in turn; those that are known already change nothing."""
+        """Add the tasks of a slot, each slot in turn; known slots have no effect."""
         if slot < len(self._before) - 1:
             return
         for index, count in enumerate(submitted):
@@ -183,12 +184,12 @@ class Ledger:
 
 @lru_cache(maxsize=1 << 16)
 def _allowance(acceptance: float, submitted: int) -> int:
-    """How many of so many tasks may be rejected."""
+    """Return the number of submitted tasks that may be rejected."""
     return int(floor((1.0 - acceptance) * submitted))
 
 
 class Calendar:
-    """One VM type's bookings and its queues' tasks; ``ledger``: one of the same arrivals. ``paid``: what tasks cost."""
+    """One VM type's bookings and its queues' tasks; ``ledger``: one of the same arrivals. ``paid``: cost of tasks."""
 
     def __init__(self, tasks: Sequence[Tasks], vms: int, acceptance: float, ledger: Ledger | None = None) -> None:
         self.tasks, self.acceptance = tasks, acceptance
@@ -233,7 +234,7 @@ class Calendar:
                 self._make_room(index, rest - rejected)
 
     def _make_room(self, index: int, count: int) -> None:
-        """Books tasks in the place of cheaper ones, and sends out what leaves and what still does not fit."""
+        """Book tasks in place of cheaper ones; outsource displaced tasks and those that still have no room."""
         tasks = self.tasks[index]
         booked, left = self.bookings.displace(index, self.slot, count)
         tasks.admitted += booked

@@ -1,14 +1,14 @@
 """The drift-plus-penalty controller of paper 004, III: admission, VM allocation, outsourcing, slot by slot.
 
-Corrections to the paper: Q counts work units; what is scheduled or outsourced never exceeds the tasks that are there
-nor the VMs; Z is updated with the service that was *offered*. Where fewer wait than may leave, all of them leave and
-the offer counts as epsilon at least, so that Z does not grow: (14) needs no more. Were D_max to count in full there,
-Z would fall to 0 again and again while few tasks depart, and (15) breaks (``tests/hybrid`` has the case).
-The oldest waiting tasks leave first, so that nothing behind a waiting task departs before it, as Lemma 2 assumes.
+Corrections to the paper: Q counts work units. Scheduled or outsourced tasks never exceed the present tasks nor the VMs.
+Z is updated with the service that was *offered*. If fewer tasks wait than may leave, all of them leave and the offer
+counts as epsilon at least, so that Z does not grow: (14) needs no more. If D_max counted in full there, Z would fall to
+0 again and again while few tasks depart, and (15) breaks (``tests/hybrid`` has the case). The oldest waiting tasks
+leave first, so that no task departs before an older waiting one, as Lemma 2 assumes.
 
-Every hybrid policy drives the private cloud below: queues of tasks, VMs, and the books on what became of them. Within
-a queue the oldest tasks run first, so that older tasks never have more work left than younger ones. Time within a
-slot: tasks arrive, the policy decides, the chosen tasks run for one slot, admitted tasks join the queue at its end.
+Every hybrid policy controls this private cloud: queues of tasks, VMs, and the record of their fate. Within a queue the
+oldest tasks run first, so that older tasks never have more work left than younger ones. Time within a slot: tasks
+arrive, the policy decides, the chosen tasks run for one slot, admitted tasks join the queue at its end.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Tasks:
         self.finished += done
 
     def outsource(self, slot: int, behind: int, count: int) -> int:
-        """Return the oldest ``count`` tasks behind the first ``behind`` leave; gives the work that leaves with them."""
+        """Remove the oldest ``count`` tasks after the first ``behind``; return the work that leaves with them."""
         front: list[list[int]] = []
         gone = 0
         while behind:
@@ -111,7 +111,7 @@ class Tasks:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a policy promises of one queue, and the largest virtual queues that were seen."""
+    """Guarantees of a policy for one queue, and the largest virtual queues observed."""
 
     delay: int | None = None
     backlog: float | None = None
@@ -168,14 +168,14 @@ def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int, asked: float) -> Queu
 
 
 def lower_bound(facts: HybridFacts, arrivals: Counts) -> float:
-    """What any policy pays per slot for these arrivals (by slot, then queue), had it known them all.
+    """Return the least cost per slot of any policy that knows these arrivals (by slot, then queue).
 
-    (5) asks for the acceptance in the limit only: over so short a run each queue may fall short of it by K_max of (12),
-    as the controller may, whoever planned it; and what came within its delay of the horizon may still wait.
+    (5) requires the acceptance in the limit only. Over such a short run each queue may miss it by K_max of (12), as the
+    controller may, for any planner. Tasks that arrived within their delay of the horizon may still wait.
 
     A relaxation of the look-ahead program: VMs may serve any part of any task at any time from the first slot to the
-    last delay's end, and nothing is ever preempted; tasks still waiting at the horizon have cost nothing yet. With one
-    capacity per VM type left, serving what is dearest per unit of work first is optimal.
+    last delay's end, without any preemption. Tasks still waiting at the horizon have no cost yet. With one capacity per
+    VM type left, serving the dearest work per unit first is optimal.
     """
     control = control_of(facts)
     cost = 0.0
@@ -262,7 +262,7 @@ def _admit(queue: Controlled, submitted: int, weights: Control) -> int:
 
 
 def allocate(queues: list[Controlled], vms: int, preemption: float) -> list[int]:
-    """Algorithm 1, water-filling: VMs go where a unit is worth most; leftover tasks are worth ``preemption`` more.
+    """Allocate VMs by water-filling (Algorithm 1): units of most worth first; leftover tasks add ``preemption``.
 
     Exact for (10): each queue's value is concave, its leftover tasks first, and no queue gets more than its tasks.
     """

@@ -1,21 +1,21 @@
 """The greedy of the joint family (Cano et al., Algorithm 1), for fractional and for whole VMs.
 
-Every unit (class or service) first gets the VMs of its least demand; the rest go where a VM avoids the most penalty,
-as long as that is not less than the VM costs. With fractional jobs at once each unit's value is a concave function of
-its VMs, so that this is optimal; the last whole VM of a unit serves only a fraction of what a VM could, and is worth
-that fraction. Rounding both bounds up instead, as the paper does, values that VM too high. Whole jobs at once make
+Every unit (class or service) first gets the VMs of its least demand. The rest go to the units whose VMs avoid the most
+penalty, while that is at least the VM's cost. With fractional concurrent jobs each unit's value is a concave function
+of its VMs, so this is optimal. The last whole VM of a unit serves only a fraction of its capacity, and is worth that
+fraction. Rounding both bounds up instead, as the paper does, values that VM too high. Whole concurrent jobs make
 staircases of the classes' values, which are filled by their hulls, with a bound.
 
-The printed algorithm's ``End`` in step 16 belongs to the else branch only; ties go by spec order.
+The printed algorithm's ``End`` in step 16 belongs to the else branch only; ties follow the spec order.
 
-Exchanges between units follow. Filling the hulls is optimal for them, so its value bounds every whole plan. Where the
-VMs run out within a rise, the classes' whole jobs leave some idle. With nu the worth of that rise beyond the cost of
-its VMs, the cost of any plan is
+Exchanges between units follow. Filling the hulls is optimal for them, so its value bounds every whole plan. If the VMs
+run out within a rise, the classes' whole jobs leave some idle. With nu the worth of that rise beyond the cost of its
+VMs, the cost of any plan is
 
-    bound + sum over the units of what its choice lies below the best one at the price nu + nu (idle VMs),
+    bound + sum over the units of (best choice - its choice) at the price nu + nu (idle VMs),
 
-each term at or above zero (Lagrangian duality), so that a unit all of whose other choices lose more than the whole gap
-stays as it is; over the few others dynamic programming finds the best exchange (:mod:`mrdsl.formulas.knapsack`).
+each term at or above zero (Lagrangian duality). So a unit does not change if all its other choices lose more than the
+whole gap. Dynamic programming finds the best exchange over the few others (:mod:`mrdsl.formulas.knapsack`).
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ WIDEST = 512
 
 @dataclass(frozen=True)
 class Search:
-    """How far an exchange may go: up to ``units`` units, ``states`` states, until ``until`` on the monotonic clock.
+    """Limits of an exchange: ``units`` units, ``states`` states, and the time ``until`` on the monotonic clock.
 
-    It ends where the cost is within ``gap`` of the bound, relatively.
+    It ends when the cost is within the relative ``gap`` of the bound.
     """
 
     states: int
@@ -63,9 +63,7 @@ class Filled:
 
 
 def fill_whole(work: Workload, part: slice, period: int, left: float, search: Search) -> Filled:
-    """Return the best whole VMs found for ``part`` in ``period``, where ``left`` VMs are free beyond the least
-    of all.
-    """
+    """Return the best whole VMs found for ``part`` in ``period``, with ``left`` free VMs beyond the least of all."""
     options = choices(work, part, period, left)
     ordered = rises(options, work.vm_cost)
     used = np.cumsum(ordered.vms)
@@ -138,7 +136,7 @@ def _core(
 def _steps(
     work: Workload, part: slice, options: Choices, at: Ints, loss: Floats, unit: int, states: States
 ) -> tuple[Ints, Floats]:
-    """By how many VMs a unit may move, none first, and what that loses; what may be left out for the gap is."""
+    """Return the changes of a unit's VMs, zero first, and their losses; omit those that lose more than the gap."""
     here = options.vms[at[unit]]
     end = options.first[unit + 1] if unit + 1 < len(options.first) else len(options.unit)
     rows = np.arange(options.first[unit], end)
@@ -167,10 +165,10 @@ MOST_HELD_AGAINST = 500
 
 @dataclass(frozen=True)
 class Allocation:
-    """What the steps hand on: VMs of every unit and period, and what is left of each part of the cluster.
+    """State that the steps pass on: VMs of every unit and period, and the rest of each part of the cluster.
 
-    ``left`` (parts, periods) is negative where the least demand does not fit. ``gap`` is how far any cheaper plan can
-    be below this one at most.
+    ``left`` (parts, periods) is negative if the least demand does not fit. No plan is cheaper than this one by more
+    than ``gap``.
     """
 
     work: Workload
@@ -194,10 +192,9 @@ def serve_least(draft: Draft) -> Draft:
 
 
 def fill_by_penalty(draft: Draft, states: int = 4096, units: int = 128) -> Draft:
-    """Steps 7-16: the remaining VMs by falling penalty that each avoids.
+    """Assign the remaining VMs by falling penalty that each avoids (steps 7-16).
 
-    ``states`` and ``units`` limit the exchanges that whole jobs at once ask for; what they leave aside shows in the
-    bound.
+    ``states`` and ``units`` limit the exchanges for whole concurrent jobs. The bound includes what these limits omit.
     """
     allocation: Allocation = draft.state
     work, vms = allocation.work, allocation.vms.copy()
@@ -226,7 +223,7 @@ def _fill_whole(allocation: Allocation, search: Search) -> Allocation:
 
 
 def recover(draft: Draft) -> Draft:
-    """Return the plan of the allocation, (62)-(65), and its bound: its own value where nothing was left aside."""
+    """Return the plan of the allocation, (62)-(65), and its bound: its value if the search omitted no choice."""
     allocation: Allocation = draft.state
     work = allocation.work
     plan = assemble(work, allocation.vms, work.served_by(allocation.vms, draft.relax), draft.relax)
@@ -239,7 +236,7 @@ def recover(draft: Draft) -> Draft:
 
 
 def greedy_draft(spec: Spec, relax: bool) -> Draft:
-    """What the steps come to by themselves, to hold another plan against; without one where the demand does not fit."""
+    """Return the draft of the greedy alone, for comparison; without a plan if the demand does not fit."""
     return last_draft([(step, {}) for step in (serve_least, fill_by_penalty, recover)], Draft(spec, relax))
 
 

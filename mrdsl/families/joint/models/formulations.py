@@ -1,6 +1,6 @@
 """P2, the reduced problem of Theorem 3.3, as a Pyomo model: exact for whole VMs, and rounded as in the paper.
 
-Nothing couples the periods unless ``subject to`` does, so each is a model of its own. A solver takes many small models
+Only ``subject to`` couples the periods; without it, each period is a separate model. A solver takes many small models
 faster than one of all periods, and ``--threads`` lets it take several at once.
 """
 
@@ -39,7 +39,7 @@ Allocation = Callable[[Spec, Workload, Any, bool], tuple[Floats, Floats]]
 
 @dataclass(frozen=True)
 class _Part:
-    """One solved model: the answer, and the allocation that it left where there is one."""
+    """One solved model: the answer, and its allocation if there is one."""
 
     answer: Answer
     allocation: tuple[Floats, Floats] | None
@@ -53,11 +53,11 @@ def by_period(
     build: Build,
     allocation: Allocation,
 ) -> Result:
-    """Solve every period's model, or one model of all periods where ``subject to`` couples them.
+    """Solve every period's model, or one model of all periods if ``subject to`` couples them.
 
-    The time limit is one for all: what is left of it when a period's turn comes. A solver that counts whole seconds
-    overruns it; a second behind it no further period is begun, and there is no plan. Values and bounds add up; the plan
-    is proven where all periods ended and the gap of the sums is what was asked for.
+    All periods share one time limit: each gets the remaining time at its turn. A solver that counts whole seconds may
+    exceed it. One second after the limit no further period starts, and there is no plan. Values and bounds add up. The
+    plan is proven if all periods ended and the gap of the sums is within the requested one.
     """
     work = workload(spec)
     pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
@@ -117,23 +117,23 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P2 over all periods, as :func:`model_p2` says."""
+    """Build P2 over all periods with :func:`model_p2`."""
     spec = as_solved(spec, relax)
     return model_p2(spec, workload(spec), relax)
 
 
 def run_p2(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
-    """P2 through a solver, period by period where nothing couples them."""
+    """Solve P2, period by period if no constraint couples them."""
     return by_period(as_solved(spec, relax), relax, limits, solve, model_p2, allocation_p2)
 
 
 def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
-    """P2 for a workload; the objective is the whole cost, with its constant.
+    """Build P2 for a workload; the objective is the whole cost, with its constant.
 
-    Relaxed it is the LP as printed: a unit's VMs between those of its least and of all its expected demand. With
-    whole VMs a unit's ``served`` work, in VMs and fractional, is at most its VMs, so that the last VM is worth only
-    what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
-    Whole jobs at once are a variable of each class: the VMs hold them all, and they bound what is served.
+    Relaxed it is the LP as printed: a unit's VMs between those of its least and of all its expected demand. With whole
+    VMs a unit's fractional ``served`` work, in VMs, is at most its VMs. So the last VM is worth only the rest that it
+    serves. ``subject to`` may require idle VMs: then ``served`` and VMs are always two variables. Whole concurrent jobs
+    are a variable of each class: the VMs hold them all, and they bound the served jobs.
     """
     model = _skeleton(work)
     if relax and not spec.constraints:
@@ -164,10 +164,10 @@ def _add_jobs_at_once(model: pyo.ConcreteModel, work: Workload) -> None:
 
 
 def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P2 with the bounds on VMs rounded up and every VM at p-bar, as the paper solves it for whole VMs.
+    """Build P2 with the bounds on VMs rounded up and every VM at p-bar, as the paper solves it for whole VMs.
 
     It values the last VM of a unit too high: its optimum is a lower bound on the cost, and its VMs need not be best.
-    Relaxed there is nothing to round, and comparisons of ``subject to`` hold for what is truly served: both are P2.
+    Relaxed, it rounds no bound, and comparisons of ``subject to`` apply to the demand truly served: both are P2.
     """
     if relax or spec.constraints:
         return build_p2(spec, relax)

@@ -1,15 +1,15 @@
-"""P0 and P1 as printed, over all periods: nonlinear models for a global solver, which P2 is checked against.
+"""P0 and P1 as printed, over all periods: nonlinear models for a global solver, as a check of P2.
 
 A job has at least one slot of each kind that it uses, and at most one for each task: the estimates hold there. Whole
-jobs at once stand in place of h in (3) and (14) and have their slots for themselves; then (4) and (15) have no Xi.
+concurrent jobs replace h in (3) and (14) and have separate slots; then (4) and (15) have no Xi.
 
-P0 (3)-(11) is not convex in its functions, though its feasible set is; P1 (14)-(22) has convex constraints and a
+P0 (3)-(11) is not convex in its functions, though its feasible set is. P1 (14)-(22) has convex constraints and a
 concave objective. A local solver's answer is feasible, not optimal. Both get bounds on the slots from the data, which
 cut off no optimum: no unit needs more VMs than those of all its expected demand.
 
-Corrections to the paper: (15) prints r_M for v_M. (6) and (17) are strict, which no solver knows, and at equality (5)
-divides by 0. Any plan that keeps (5) leaves a VM at least 1 / G unused; here (6) and (17) ask for half of that, so that
-they cut off nothing and keep away from the division.
+Corrections to the paper: (15) prints r_M for v_M. (6) and (17) are strict, which no solver supports, and at equality
+(5) divides by 0. Any plan that meets (5) leaves a VM at least 1 / G unused. Here (6) and (17) require half of that, so
+that they cut off no plan and avoid the division.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
-    """P0 through a solver, period by period where nothing couples them."""
+    """Solve P0, period by period if no constraint couples them."""
     return by_period(in_fractions(spec, OWN_SLOTS.format("P0")), relax, limits, solve, model_p0, allocation_p0)
 
 
@@ -87,7 +87,7 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
-    """P1 through a solver, period by period where nothing couples them."""
+    """Solve P1, period by period if no constraint couples them."""
     return by_period(in_fractions(spec, OWN_SLOTS.format("P1")), relax, limits, solve, model_p1, allocation_p1)
 
 
@@ -200,7 +200,7 @@ def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteM
 
 
 def _add_slots(model: pyo.ConcreteModel, work: Workload, relax: bool, most_vms: Floats) -> None:
-    """Slots and (4), with bounds from the data; where jobs at once are whole, these and the jobs of their rounds."""
+    """Add slots and (4), with bounds from the data; whole concurrent jobs also add the jobs of their rounds."""
     run, whole = work.execution, _whole(work, relax)
     fewest, most = _busy(work, relax)
     reuse = np.ones_like(run.reuse) if whole else run.reuse
@@ -231,7 +231,7 @@ def _add_slots(model: pyo.ConcreteModel, work: Workload, relax: bool, most_vms: 
 
 
 def _ranges(model: pyo.ConcreteModel, work: Workload) -> Iterator[tuple[Any, Any, float, float]]:
-    """Where the estimates hold: every cell's slots of each kind that its class uses, least and most per job."""
+    """Yield the valid range of the estimates: every cell's least and most slots per job of each kind it uses."""
     limits = work.execution.limits
     for slots, least, most in (
         (model.map_slots, limits.map_least, limits.map_most),

@@ -32,10 +32,10 @@ USUAL_SLOTS = 400
 def balanced_pools(
     draft: Draft, order: str = "johnson", population: int = 20, generations: int = 12, patience: int = 4
 ) -> Draft:
-    """Return the best division of jobs and slots in two, each pool in Johnson's order, or in a genetic search's.
+    """Find the best division of jobs and slots in two pools, each in Johnson's or a genetic search's order.
 
-    ``order`` is ``johnson`` or ``genetic``. A genetic search is spent only on pools that can still give a better
-    makespan than the best one found; elsewhere Johnson's order decides which half of the interval goes on.
+    ``order`` is ``johnson`` or ``genetic``. A genetic search runs only on pools that can still give a better makespan
+    than the best one found; otherwise Johnson's order selects the half of the interval to continue with.
     """
     progress = work_of(draft)
     if (stopped := cut_short(draft, progress)) is not None:
@@ -56,10 +56,10 @@ def divide(
     stop: Callable[[], bool] = lambda: False,
     known: float = float("inf"),
 ) -> Division:
-    """Try every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool.
+    """Try every split of the jobs, sorted by their number of map tasks, and bisect the size of the first pool.
 
-    Without ``effort`` the pools are in Johnson's order. Stops where a makespan meets ``bound``, in ticks, and soon
-    after ``stop`` returns True. No genetic search is spent on pools that cannot do better than ``known``.
+    Without ``effort`` the pools are in Johnson's order. The search stops if a makespan meets ``bound``, in ticks, and
+    soon after ``stop`` returns True. It spends no genetic search on pools that cannot do better than ``known``.
     """
     division = Division(batch, effort, rng, judge, stop, known, bound)
     everything = np.arange(len(batch))[None, :]
@@ -95,7 +95,7 @@ def _splits(batch: Batch) -> tuple[Integers, Integers]:
 
 @dataclass
 class Division:
-    """The best pools yet: ``makespan`` in ticks, as ``judge`` says."""
+    """Best pools so far: ``makespan`` in ticks, by ``judge``."""
 
     batch: Batch
     effort: Effort | None

@@ -1,6 +1,6 @@
-"""Exact schedules by constraint programming: OR-tools CP-SAT, the extra ``cp``, in a process of its own.
+"""Exact schedules by constraint programming: OR-tools CP-SAT, the extra ``cp``, in a separate process.
 
-Every task is an interval; the intervals of a phase share its slots as a cumulative resource, so that no slot needs a
+Every task is an interval. The intervals of a phase share its slots as a cumulative resource, so that no slot needs a
 name. Alike tasks start in the order of their numbers.
 """
 
@@ -122,11 +122,11 @@ def _constrain(model: Any, problem: CpProblem, starts: Sequence[list[Any]], make
 
 
 def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Draft:
-    """Return the optimum, or the best schedule and bound within what is left of ``limits.time``, or else ``seconds``
-    seconds.
+    """Find the optimum, or the best schedule and bound, in the rest of ``limits.time``, otherwise in ``seconds``.
 
-    Starts from the best schedule yet. One thread unless ``limits.threads`` says more: then a run may give another
-    schedule of the same makespan. Times are counted in steps that divide all task times, which loses nothing.
+    The search starts from the best schedule so far. It uses one thread unless ``limits.threads`` sets more: then a run
+    may give another schedule of the same makespan. Times are counted in steps that divide all task times, so the model
+    is exact.
     """
     progress = work_of(draft)
     draft = replace(draft, state=progress)
@@ -146,9 +146,9 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
 
 
 def where_installed(draft: Draft, most_tasks: int = 600, effort: float = 4.0, seconds: float = 60.0) -> Draft:
-    """CP-SAT on a batch of at most ``most_tasks`` tasks, where OR-tools is there; else, or beyond, nothing.
+    """Run CP-SAT on a batch of at most ``most_tasks`` tasks if OR-tools is installed; otherwise return the draft.
 
-    One thread, and ``effort`` of the solver's own deterministic time, about a second each: a run ends the same
+    It uses one thread, and ``effort`` of the solver's deterministic time, about a second each. So a run ends the same
     everywhere unless a time limit, or ``seconds``, ends it before.
     """
     progress = work_of(draft)

@@ -1,8 +1,8 @@
-"""Genetic search for an order (003, 5.5.2), for many pools side by side.
+"""Genetic search for an order (003, 5.5.2), for many pools together.
 
-The thesis crosses permutations at a single point, which leaves no permutation; as usual the child takes the first
-parent's head and then what is missing in the second parent's order. Selection is by roulette wheel, the best two
-survive, and a mutation moves one job. Where there are no more orders than the search would try, all are tried.
+The thesis crosses permutations at a single point, which does not give a permutation. As usual the child takes the first
+parent's head and then the missing jobs in the second parent's order. Selection is by roulette wheel, the best two
+survive, and a mutation moves one job. If there are no more orders than the search would try, all are tried.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MUTATION = 0.3
 
 @dataclass(frozen=True)
 class Effort:
-    """``population`` orders in each of at most ``generations`` generations, ``patience`` of them without progress.
+    """Limits of a search: ``population``, at most ``generations`` generations, ``patience`` without progress.
 
-    Where there are many jobs there are fewer generations: no more than place ``placements`` jobs in all.
+    Many jobs have fewer generations, which place at most ``placements`` jobs in all.
     """
 
     population: int = 40
@@ -45,11 +45,11 @@ class Effort:
     placements: int = 500_000
 
     def generations_for(self, jobs: int) -> int:
-        """How many generations of so many jobs."""
+        """Return the number of generations for a number of jobs."""
         return max(1, min(self.generations, self.placements // (self.population * jobs)))
 
     def placements_for(self, jobs: int) -> int:
-        """How many jobs one search of so many jobs places at most."""
+        """Return the most jobs that one search places, for a number of jobs."""
         return self.population * self.generations_for(max(jobs, 1)) * jobs
 
 
@@ -83,10 +83,10 @@ def search(
     judge: Judge = makespans,
     stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Integers, Floats]:
-    """Return the best order found for each row of jobs, and its makespan in ticks, as ``judge`` says.
+    """Return the best order found for each row of jobs, and its makespan in ticks, by ``judge``.
 
-    A row is done when it meets its lower bound, or ``target``, below which its makespan is of no use, or at the next
-    generation after ``stop`` returns True.
+    A row is done when it meets its lower bound, or ``target``, below which its makespan has no use. It also ends at the
+    next generation after ``stop`` returns True.
     """
     orders = johnson_rows(batch, members, map_slots, reduce_slots)
     best = judge(batch, orders, map_slots, reduce_slots)

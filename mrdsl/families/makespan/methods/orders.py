@@ -1,7 +1,7 @@
-"""Simple pipelines of the makespan family, and what all its pipelines share: makespans of many pools at once.
+"""Simple heuristics of the makespan family, and their shared parts: makespans of many pools together.
 
-A row is a set of jobs on slots of its own. ``members`` and ``orders`` have shape (rows, jobs): indices into the batch,
--1 where a row has no more jobs; ``map_slots`` and ``reduce_slots`` have shape (rows,).
+A row is a set of jobs on separate slots. ``members`` and ``orders`` have shape (rows, jobs): indices into the batch, -1
+if a row has no more jobs. ``map_slots`` and ``reduce_slots`` have shape (rows,).
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def work_of(draft: Draft) -> Progress:
 
 
 def late(draft: Draft) -> bool:
-    """Return True if the time limit has passed; a search then stops with what it has, if it has a schedule."""
+    """Return True if the time limit has passed; a search that has a schedule then stops."""
     limit = draft.limits.time
     return limit is not None and time.monotonic() - draft.started >= limit
 
 
 def cut_short(draft: Draft, progress: Progress) -> Draft | None:
-    """Return the draft as it is if its schedule is good enough or the time limit has passed, else None: go on."""
+    """Return the draft if its schedule is good enough or the time limit has passed, otherwise None: go on."""
     if progress.proven:
         return replace(draft, state=progress)
     if progress.schedule is None or not late(draft):
@@ -76,12 +76,12 @@ def cut_short(draft: Draft, progress: Progress) -> Draft | None:
 
 
 def offer(draft: Draft, progress: Progress, pools: Iterable[PoolOrder]) -> Draft:
-    """Return the draft with these pools, where their makespan is less than the best yet."""
+    """Return the draft with these pools if their makespan is less than the best so far."""
     return offer_schedule(draft, progress, simulate(progress.batch, pools))
 
 
 def offer_schedule(draft: Draft, progress: Progress, schedule: Schedule) -> Draft:
-    """Return the draft with this schedule, where its makespan is less than the best yet."""
+    """Return the draft with this schedule if its makespan is less than the best so far."""
     if progress.schedule is not None and progress.schedule.makespan <= schedule.makespan:
         return replace(draft, state=progress)
     return replace(draft, state=replace(progress, schedule=schedule))

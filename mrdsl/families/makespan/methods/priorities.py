@@ -1,9 +1,9 @@
 """Annealing over an order of the map phases and a priority of each job's reduces, one schedule after the other.
 
-A map slot that falls free takes the next task of the first job in the order that has one left; a reduce slot takes a
-task of the job that comes first among those whose map phase has ended, whenever that was. So a job that is late to be
-mapped may still overtake in the reduce phase, which no order of jobs alone says. A schedule is counted in groups of
-slots that fall free together; what a neighbour shares with the present schedule is not counted again.
+A free map slot takes the next task of the first job in the order that has one left. A free reduce slot takes a task of
+the job with the highest priority among those whose map phase has ended, at any time. So a job that is mapped late may
+still overtake in the reduce phase, which no order of jobs alone expresses. A schedule is counted in groups of slots
+that become free together; the common part of a neighbour and the present schedule is not counted again.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Mapped:
 
 
 def priorities(draft: Draft, neighbours: int = 20_000, heat: float = 0.001, placements: int = 10_000_000) -> Draft:
-    """Improve the best schedule yet; stops at the lower bound, or after ``neighbours`` neighbours.
+    """Improve the best schedule so far; stop at the lower bound, or after ``neighbours`` neighbours.
 
-    ``heat`` is the share of the makespan that is risked at first. Where schedules have many waves there are fewer
+    ``heat`` is the share of the makespan that is risked at first. If schedules have many waves there are fewer
     neighbours, so that about ``placements`` waves are placed in all.
     """
     progress = work_of(draft)
@@ -93,7 +93,7 @@ class Judge:
         return Mapped(before, end)
 
     def reduced(self, order: tuple[int, ...], released: list[float], waves: list[Wave] | None = None) -> float:
-        """When the last reduce task ends; ``waves`` takes the tasks, if given."""
+        """Return the end of the last reduce task; ``waves`` takes the tasks, if given."""
         rank = {job: turn for turn, job in enumerate(order)}
         coming = sorted(order, key=lambda j: -released[j])
         left = [tasks for tasks, _ in self.reduces]
@@ -128,7 +128,7 @@ class Judge:
         return last
 
     def makespan(self, order: Order, mapped: Mapped) -> float:
-        """When the last task ends."""
+        """Return the end of the last task."""
         return max(max(mapped.end), self.reduced(order.reduces, mapped.end))
 
     def schedule(self, order: Order) -> Schedule:
@@ -181,7 +181,7 @@ def _anneal(draft: Draft, progress: Progress, judge: Judge, start: Order, neighb
 
 
 def _neighbour(state: Order, kind: float, source: float, sink: float, both: float) -> tuple[Order, int | None]:
-    """Return another order, and the first position at which its maps differ, None where none does."""
+    """Return another order, and the first position at which its maps differ, None if they are equal."""
     if kind < 0.4 and len(state.reduces) > 1:
         return Order(state.maps, _moved(state.reduces, source, sink, kind < 0.15)[0]), None
     maps, first = _moved(state.maps, source, sink, kind > 0.8)

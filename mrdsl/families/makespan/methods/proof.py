@@ -1,11 +1,11 @@
-"""A proof for small batches with what a plain install brings: makespans refuted one after the other by HiGHS.
+"""Proof for small batches with the solver of a plain install: HiGHS refutes makespans one after the other.
 
-A makespan of T steps is impossible where the time-indexed program for T has no solution. Its linear relaxation
-refutes most of what the bounds leave open; the first T that whole numbers do not refute comes with its schedule,
-which is then optimal.
+A makespan of T steps is impossible if the time-indexed program for T has no solution. Its linear relaxation refutes
+most of the makespans that the bounds leave open. The first T that whole numbers do not refute has a schedule, which is
+then optimal.
 
-Where the steps that divide all task times are too many, the relaxation on coarser steps, with times rounded down,
-still refutes.
+If the steps that divide all task times are too many, the relaxation on coarser steps, with times rounded down, still
+refutes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FEWEST_STEPS = 30
 
 
 def prove(draft: Draft, solver: str = "highs", most_variables: int = 2000, nodes: int = 50, programs: int = 4) -> Draft:
-    """Raise the bound, and find an optimal schedule, where the program is small.
+    """Raise the bound, and find an optimal schedule, if the program is small.
 
-    At most ``programs`` programs in whole numbers are solved, each to at most ``nodes`` nodes (or ``limits.nodes``),
-    so that a run ends the same everywhere; ``limits.time`` ends it in any case.
+    The proof solves at most ``programs`` programs in whole numbers, each to at most ``nodes`` nodes (or
+    ``limits.nodes``), so that a run ends the same everywhere; ``limits.time`` ends it in any case.
     """
     progress = work_of(draft)
     if progress.schedule is None or progress.proven:
@@ -51,7 +51,7 @@ class _Proof:
         self.found: Schedule | None = None
 
     def run(self, programs: int) -> Draft:
-        """Return the draft with what was proven."""
+        """Return the draft with the proven bound and schedule."""
         assert self.progress.schedule is not None
         known = self.grid.whole_steps(self.progress.schedule.makespan)
         low, high = self.grid.whole_steps(self.progress.bound), known
@@ -72,7 +72,7 @@ class _Proof:
         return offer_schedule(draft, progress, self.found) if self.found else draft
 
     def _refutes(self, steps: int, relaxed: bool) -> bool:
-        """Return True if no schedule takes so few steps; keeps the schedule where one is found instead."""
+        """Return True if no schedule takes at most ``steps`` steps; store the schedule if one is found instead."""
         from pyomo.environ import TransformationFactory
 
         seconds = self._seconds_left()

@@ -37,11 +37,11 @@ class State:
 def slot_search(
     draft: Draft, rounds: int = 400, neighbours: int = 64, heat: float = 0.01, placements: int = 500_000
 ) -> Draft:
-    """Improve the best schedule yet; stops at the lower bound, or after ``rounds`` rounds of ``neighbours``.
+    """Improve the best schedule so far; stop at the lower bound, or after ``rounds`` rounds of ``neighbours``.
 
-    ``heat`` is the share of the makespan by which a step may be worse at first. Where the lists are long there are
-    fewer rounds, so that about ``placements`` list entries are placed in all, and none where that leaves under ten;
-    beyond ``USUAL_SLOTS`` slots an entry counts for more, as it costs more.
+    ``heat`` is the share of the makespan by which a step may be worse at first. If the lists are long there are fewer
+    rounds, so that about ``placements`` list entries are placed in all, and none if that leaves under ten. Beyond
+    ``USUAL_SLOTS`` slots an entry counts for more, as it costs more.
     """
     progress = work_of(draft)
     if progress.schedule is None or progress.proven:

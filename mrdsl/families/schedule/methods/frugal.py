@@ -1,24 +1,27 @@
-"""``frugal``, a policy of our own: whole waves, paid time first, and lateness only where it saves most.
+"""``frugal``, mrdsl's policy: whole waves, paid time first, and lateness only if it saves most.
 
 It differs from MDASA in five points:
 
-* **Whole waves.** (3.15) takes waves as fractions; a job sized so is late wherever its tasks do not come out even.
-  Here a job gets so many whole waves of map and of reduce tasks that it is in time, and among those the ones that
-  need the fewest VMs: a VM brings slots of both kinds, so the larger of the two needs counts, not their sum.
-* **Paid time first.** Tasks go to slots whose VM is paid for long enough anyway, the tightest fit first; then behind
-  the work of such slots; then to free slots whose VM will be paid once more; new VMs come last.
-* **Bids at the on-demand price.** A spot VM pays the market price whatever was bid, so a low bid only loses VMs. Where
-  the period that the market breaks off is free, losing them saves it: there the bid is the least that outlasts the work
+* **Whole waves.** (3.15) takes waves as fractions; a job sized by it is late whenever its tasks do not fill them
+    evenly.
+  Here a job gets the whole waves of map and of reduce tasks that meet its deadline on the fewest
+  VMs. A VM has slots of both kinds, so the larger of the two needs counts, not their sum.
+* **Paid time first.** Tasks use slots of VMs that are paid for long enough anyway, the tightest fit first; then
+    they queue after
+  the work of such slots; then they use free slots whose VM will be paid once more; new VMs are last.
+* **Bids at the on-demand price.** A spot VM pays the market price for any bid, so a low bid only loses VMs. If
+  the period that the market ends is free, losing them saves it. Then the bid is the least that outlasts the work
   with probability ``reliability``, if that is lower.
-* **Late jobs are cheap.** A job that cannot be in time any more gets just the VMs that end it within
+* **Late jobs are cheap.** A job that cannot be on time any more gets just the VMs that end it within
   ``late_within``, by default one billing period, which they fill.
-* **A promise instead of an accident.** At most ``tardy_share`` of the jobs that have arrived are made late on
-  purpose: those whose saving is among the largest seen so far. On demand no other job is late that is due late enough
-  for a new VM to boot and to run one map wave, and a reduce wave after it.
+* **Intended lateness.** At most ``tardy_share`` of the jobs that have arrived are made late on
+  purpose: those whose saving is among the largest so far. On demand, a new VM can boot and run one map and one
+      reduce wave
+  before most due times: every other such job is on time.
 
-VMs that boot could break that promise in the reduce phase, whose slots others may have taken by then. So a job is sized
-with time for a second boot, or, where that needs more VMs, reduce slots are held for it: on VMs that are paid for until
-its map phase ends, or else on VMs that are rented one boot before.
+VMs that boot could break that guarantee in the reduce phase, whose slots other jobs may have by then. So a job is sized
+with time for a second boot. If that needs more VMs, the policy reserves reduce slots for it instead: on VMs that are
+paid for until its map phase ends, or else on VMs that are rented one boot before.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ class Waves:
 
 @dataclass(frozen=True, slots=True)
 class PhaseDue:
-    """When the map phase of a job that shall be in time must have ended, and the reduce slots still to be held."""
+    """Due time of the map phase of a job that shall be on time, and the reduce slots still to be reserved."""
 
     map_due: float
     held: int
@@ -81,9 +84,9 @@ def fewest_vms(run: JobRun, time: float, slots: tuple[int, int]) -> Waves | None
 
 
 def waves_in_time(run: JobRun, time: float, boot: float, slots: tuple[int, int]) -> Waves | None:
-    """Return the waves that end a new job within ``time`` on the fewest VMs, whatever others take: None where none do.
+    """Return the waves that end a new job within ``time`` on the fewest VMs, for any other load; None without any.
 
-    Either there is time for VMs of the reduce phase to boot after the map phase, or its slots are held.
+    Either there is time for VMs of the reduce phase to boot after the map phase, or its slots are reserved.
     """
     once = fewest_vms(run, time - boot, slots)
     if once is None or boot == 0.0 or not run.job.reduce_tasks:
@@ -112,14 +115,14 @@ class Frugal:
     held: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def ready(self, sim: Simulation, run: JobRun) -> None:
-        """A phase begins: in whole waves for the due time, or, where the job is or shall be late, cheaply."""
+        """Begin a phase: in whole waves for the due time, or cheaply if the job is or shall be late."""
         if run.phase == MAP:
             self.arrived += 1
             self._size(sim, run)
         self._serve(sim, run)
 
     def lost(self, sim: Simulation, run: JobRun) -> None:
-        """Lost tasks run at once if that still is in time, else cheaply."""
+        """Run lost tasks immediately if they can still be on time, otherwise cheaply."""
         self._serve(sim, run)
 
     def decide(self, sim: Simulation) -> None:
@@ -253,7 +256,7 @@ class Frugal:
         return max(cohort.idle[REDUCE] - others, 0)
 
     def _fill(self, sim: Simulation, run: JobRun, due: float, only_paid: bool) -> None:
-        """Fill free slots, then busy ones, up to the end of what their VM is paid for, or else free ones up to due."""
+        """Fill free slots, then busy ones, up to the end of their VM's paid time, otherwise free ones up to due."""
         fleet = sorted((sim.period_end(cohort), cohort.number, cohort) for cohort in sim.fleet())
         for paid, _, cohort in fleet:
             idle = self._idle(cohort, run.phase, run)
@@ -269,7 +272,7 @@ class Frugal:
                     return
 
     def _queue(self, sim: Simulation, run: JobRun, cohort: Cohort, due: float, paid: float) -> None:
-        """Put tasks behind the work of busy slots, where they end in time and in the period that is paid anyway."""
+        """Queue tasks after the work of busy slots if they end on time and in the period that is paid anyway."""
         if cohort.next_free + run.duration > due or (run.phase == REDUCE and cohort.number in self.held):
             return
         period = sim.machine.billing
@@ -291,7 +294,7 @@ class Frugal:
             sim.place(run, cohort, free, 1, run.waiting)
 
     def _rent(self, sim: Simulation, run: JobRun, due: float) -> None:
-        """Rents the VMs that the waiting tasks need up to the due time; where that is too soon, the job is late."""
+        """Rent the VMs that the waiting tasks need up to the due time; if that is too soon, the job is late."""
         each = fitting(due - sim.now - sim.machine.boot, run.duration)
         if each < 1:
             self._give_up(run)

@@ -35,7 +35,7 @@ def rent_slots(sim: Simulation, phase: int, wanted: int, bid: float | None) -> l
 
 
 def spread(sim: Simulation, run: JobRun, lanes: list[Lanes], tasks: int) -> None:
-    """Place tasks on slots as evenly as they go: the first slots get one more where they do not come out even."""
+    """Place tasks on slots as evenly as possible: if the division has a rest, the first slots get one more."""
     each, longer = divmod(tasks, sum(count for _, _, count in lanes))
     for cohort, free, count in lanes:
         more = min(count, longer)
@@ -51,17 +51,17 @@ SHORT = 2e-10
 
 
 def fitting(time: float, duration: float) -> int:
-    """How many tasks one after another fit into a stretch of time, whatever rounding took from it."""
+    """Count the tasks that fit one after another into a stretch of time, with a tolerance for rounding."""
     if duration == 0.0:
         return MANY if time + SHORT >= 0.0 else 0
     return int(floor((time + SHORT) / duration))
 
 
 def phase_due(run: JobRun) -> float:
-    """MDASA's endtime(j): when the present phase must have ended for the job to be in time.
+    """Return MDASA's endtime(j): the due time of the present phase for the job to be on time.
 
     For map tasks that is the moment by which the map phase must end for the reduce phase to meet the deadline; the
-    thesis writes endtime(j) without saying so.
+    thesis leaves this implicit.
     """
     if run.phase == MAP and run.job.reduce_tasks:
         return run.job.due - waves.reduce_time(run.job.profile, run.slots[1]).average

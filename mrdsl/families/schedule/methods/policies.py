@@ -1,12 +1,12 @@
 """The four policies of the thesis (Vishal 2015, 4.3, 4.4.2): NDASA, MDASA, epEDF and evEDF.
 
 Lines 4 to 9 of Algorithms 1 and 2 give every idle slot a task while the job has one; the sizing (m_j, r_j) bounds only
-what is rented for it. ``idle = sized`` holds it to its sizing on idle slots too, which the thesis does not.
+the slots rented for it. ``idle = sized`` applies the sizing to idle slots too, unlike the thesis.
 
-What the thesis leaves open, and what these do: idle slots are taken from the VMs rented first; a job's tasks are spread
-evenly over the slots that it gets; after an eviction the lost tasks get the slots that the time left asks for. EDF is
-described in two sentences: here its jobs wait, and whenever they are served, they are served by due time, each as NDASA
-serves it, with slots for the time that is left.
+The thesis leaves details open, and these policies decide them. Idle slots come from the VMs rented first. A job's tasks
+are spread evenly over its slots. After an eviction the lost tasks get the slots that the remaining time requires. The
+thesis describes EDF in two sentences. Here its jobs wait and are served by due time, each as NDASA serves it, with
+slots for the time that is left.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from mrdsl.simulation.scheduling import JobRun, Simulation
 
 @dataclass(eq=False)
 class Naive:
-    """NDASA, Algorithm 1: a job keeps the slots that it got when its phase began.
+    """NDASA, Algorithm 1: a job retains the slots that it got when its phase began.
 
-    Line 10 requests VMs for all map tasks, which ``request = tasks`` does; ``sized`` requests the slots of the sizing
-    whatever is idle, ``missing`` only those that it has above the idle ones.
+    Line 10 requests VMs for all map tasks, which ``request = tasks`` does. ``sized`` requests the slots of the sizing
+    for any number of idle ones, ``missing`` only those that it has above the idle ones.
     """
 
     instances: InstanceTypes
@@ -59,7 +59,7 @@ class Naive:
         """No clock is used."""
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
-        """Place all waiting tasks on idle slots and, where those are fewer than ``wanted``, on new ones."""
+        """Place all waiting tasks on idle slots and, if those are fewer than ``wanted``, on new ones."""
         wanted = min(wanted, run.waiting)
         lanes = self.idle_slots(sim, run, wanted)
         missing = wanted - sum(count for _, _, count in lanes)
@@ -69,7 +69,7 @@ class Naive:
         spread(sim, run, lanes, run.waiting)
 
     def rented(self, sim: Simulation, run: JobRun, missing: int, wanted: int, length: float) -> list[Lanes]:
-        """Slots on new VMs, as many as ``request`` says."""
+        """Return slots on new VMs; ``request`` sets their number."""
         tasks = (run.job.map_tasks, run.job.reduce_tasks)[run.phase]
         slots = {"missing": missing, "sized": wanted, "tasks": tasks}[self.request]
         return rent_slots(sim, run.phase, slots, self.instances.bid(sim, length))
@@ -89,10 +89,10 @@ class Naive:
 
 @dataclass(eq=False)
 class Malleable(Naive):
-    """MDASA, Algorithm 2: before new VMs are requested, slots that fall free in time take tasks too.
+    """MDASA, Algorithm 2: before new VMs are requested, slots that become free on time take tasks too.
 
-    Line 20 requests VMs for all map tasks, as ``request = tasks`` does. With ``missing`` a slot that falls free in time
-    counts by its tasks, in units of the tasks that the sizing gives to one slot, and only the slots still missing then
+    Line 20 requests VMs for all map tasks, as ``request = tasks`` does. With ``missing`` a slot that becomes free on
+    time counts by its tasks, in units of the tasks that the sizing gives to one slot. Only the slots still missing then
     are requested.
     """
 
@@ -112,7 +112,10 @@ class Malleable(Naive):
             spread(sim, run, lanes, run.waiting)
 
     def _fill_busy(self, sim: Simulation, run: JobRun, most: int) -> int:
-        """Lines 10-18: whole tasks behind the work of busy slots, as many as end in time; at most ``most``."""
+        """Queue whole tasks, at most ``most``, after the work of busy slots if they end on time (lines 10-18).
+
+        Return their number.
+        """
         latest, duration, placed = phase_due(run), run.duration, 0
         if latest - sim.now < duration:
             return 0
@@ -148,7 +151,7 @@ class _Queue:
 class EpochEdf(Naive):
     """epEDF: waiting jobs are served every ``epoch`` seconds; the thesis does not give the epoch's length.
 
-    What happens at the very moment of an epoch is served then, whether others wait for it or not.
+    Events at the very moment of an epoch are served then, even if no other job waits for it.
     """
 
     epoch: float = 60.0
@@ -191,7 +194,7 @@ class EventEdf(Naive):
         self.queue.add(run)
 
     def decide(self, sim: Simulation) -> None:
-        """Serve all that wait where utilisation is low."""
+        """Serve all jobs that wait if utilization is low."""
         if not self.queue.heap:
             return
         work = max(sim.working[phase] / slots for phase, slots in enumerate(sim.machine.slots))

@@ -1,4 +1,4 @@
-"""From a spec of the schedule family to a simulated run: the pipeline ``policy`` and what experiments build on."""
+"""Simulated runs of a schedule spec: the heuristic ``policy`` and the base of experiments."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def run_policy(draft: Draft, jobs: int | None = None) -> Draft:
 
 
 def run_own(draft: Draft, make: Make) -> Draft:
-    """As :func:`run_policy` for a policy of one's own, which ``make`` makes anew for each run; what a step calls.
+    """Run a user-defined policy as :func:`run_policy` does; ``make`` creates it anew for each run.
 
-    Raises TypeError for what does not decide all that a policy does.
+    Raises TypeError for an object without all methods of a policy.
     """
     made = make(draft.spec.facts)
     missing = [name for name in DECIDES if not callable(getattr(made, name, None))]

@@ -1,4 +1,4 @@
-"""How many slots a job needs for its deadline, and which kind of VM carries them (Vishal 2015, 3.5 and 4.2)."""
+"""Number of slots that a job needs for its deadline, and the kind of their VMs (Vishal 2015, 3.5 and 4.2)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Sizing = str
 
 
 def slots_for(profile: WaveProfile, time: float, sizing: Sizing) -> tuple[int, int]:
-    """Whole map and reduce slots for a completion within ``time`` by (3.15), never more than there are tasks.
+    """Return whole map and reduce slots for a completion within ``time`` by (3.15), at most the number of tasks.
 
-    ``fixed_reduce``: a reduce slot per reduce task, map slots by (3.16). ``least_slots``: (3.17) and (3.18); where one
-    of them exceeds its tasks it is held there and the other is solved for from (3.15), which the thesis leaves out.
+    ``fixed_reduce``: a reduce slot per reduce task, map slots by (3.16). ``least_slots``: (3.17) and (3.18). If one of
+    them exceeds its tasks, it is fixed there and the other is solved for from (3.15), which the thesis leaves out.
     """
     if sizing == "fixed_reduce":
         wanted = waves.slots_with_fixed_reduce(profile, time)
@@ -39,11 +39,11 @@ def _held_within_tasks(profile: WaveProfile, time: float, wanted: SlotCounts) ->
 
 @dataclass(frozen=True)
 class InstanceTypes:
-    """The instance type decision maker (4.2): which VMs to ask for, and what to bid.
+    """The instance type decision maker (4.2): which VMs to request, and the bid.
 
-    ``kind`` is ``on_demand``, ``spot`` or ``hybrid``. The bid is the least one that outlasts the work with
-    probability ``reliability``; hybrid takes on-demand VMs where that bid exceeds their price. The thesis does not
-    say how the minimum bid is predicted.
+    ``kind`` is ``on_demand``, ``spot`` or ``hybrid``. The bid is the least one that outlasts the work with probability
+    ``reliability``; hybrid takes on-demand VMs if that bid exceeds their price. The thesis does not define how to
+    predict the minimum bid.
     """
 
     kind: str
