@@ -17,6 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from mrdsl.core.diagnostics import is_printable
 from mrdsl.core.units import UNITS, scaled
 from mrdsl.exchange.text import FormatError
 
@@ -28,6 +29,11 @@ class Workflow:
     names: Sequence[str]
     durations: Sequence[float]
     parents: Sequence[Sequence[int]]
+
+    def __post_init__(self) -> None:
+        hidden = next((name for name in self.names if not is_printable(name)), None)
+        if hidden is not None:
+            raise FormatError(f"the name `{hidden}` of a task holds a control character", "leave it out")
 
 
 DURATIONS = ("duration", "runtime", "time")

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, Span, error, is_printable
 from mrdsl.exchange.catalogues import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
 from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named
 from mrdsl.exchange.spot_history import mean_prices
@@ -121,6 +121,12 @@ def _listed(block: tree.Block, context: BlockContext) -> _Listed | None:
         if catalogue is None:
             return None
         note_currency(units.UNITS[catalogue.currency], call.arguments[0].token, scope)
+        place = partial(_shown_place, catalogue.place, context.files.shown(written))
+        hidden = next((row for row, name in enumerate(catalogue.names) if not is_printable(name)), None)
+        if hidden is not None:
+            said = f"the name `{catalogue.names[hidden]}` of this type holds a control character"
+            scope.report.add(error("control-character", said, place(hidden, ""), "leave it out"))
+            return None
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         return None
@@ -129,7 +135,6 @@ def _listed(block: tree.Block, context: BlockContext) -> _Listed | None:
         others[word] = Attribute(partial(_same, numbers), units.KINDS[kind].dimension)
     for word, words in catalogue.words.items():
         others[word] = Attribute(as_words=partial(_same, words))
-    place = partial(_shown_place, catalogue.place, context.files.shown(written))
     return _Listed(list(catalogue.names), dict(catalogue.values), others, place, written)
 
 

@@ -104,6 +104,8 @@ def test_dot_chains_defaults_and_subgraphs(tmp_path: Path) -> None:
         ("digraph { a }", "node a has no duration"),
         ("digraph { a [duration=-1] }", "node a has the duration `-1`"),
         ('digraph { a [duration="3 weeks"] }', "node a has the duration `3 weeks`"),
+        ('digraph { "a\nb" [duration=1] }', "holds a control character"),
+        ('digraph { "a\u202eb" [duration=1] }', "holds a control character"),
     ],
 )
 def test_what_is_no_graph_of_tasks_is_refused(tmp_path: Path, text: str, message: str) -> None:

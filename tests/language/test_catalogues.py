@@ -185,3 +185,14 @@ def test_the_canonical_form_and_the_printed_spec_say_the_same() -> None:
     assert load_text(formatted, folder=DATA).spec == spec
     assert mrdsl.loads(mrdsl.dumps(spec)) == spec
     assert [Path(each.path).name for each in spec.files] == ["region.csv"]
+
+
+@pytest.mark.parametrize("hidden", ["\\n", "\\t", "\\u202e", "\\u001b[2J"])
+def test_a_name_with_a_control_character_is_refused(hidden: str, tmp_path: Path) -> None:
+    text = (DATA / "page.json").read_text(encoding="utf-8").replace("alpha.2xlarge", f"alpha{hidden}2xlarge")
+    (tmp_path / "page.json").write_text(text, encoding="utf-8")
+    found = loaded('vms from instance_types("page.json") { on_demand { price = 1 USD/h } }', tmp_path).diagnostics
+    (told,) = [each for each in found if each.code == "control-character"]
+    assert told.span is not None
+    assert told.span.file.endswith("page.json")
+    assert "2xlarge` of this type" in told.message
