@@ -83,7 +83,8 @@ def _flows(windows: Windows, slots: int) -> bool:
     needs = work // unit
     capacities = np.concatenate([needs, -(-rate[owner] * overlap // unit), -(-slots * lengths // unit)])
     size = stages + steps + 2
-    graph = csr_array((capacities.astype(np.int32), (tails, heads)), shape=(size, size))
+    ends = (tails.astype(np.int32), heads.astype(np.int32))  # SciPy 1.12 reads no other indices
+    graph = csr_array((capacities.astype(np.int32), ends), shape=(size, size))
     return int(maximum_flow(graph, source, sink).flow_value) >= int(needs.sum())
 
 
