@@ -102,11 +102,17 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One cause, reported once: the mistake, the reason, and in ``hint`` the text to write instead.
+    """An error, warning or note with its reason and a hint.
 
-    ``code`` is a kebab-case word that ``grammar/diagnostics/CODE.md`` explains. ``impossible`` marks a well-formed spec
-    that no plan can satisfy (exit code 1, not 2). ``path`` names the place if there is no text: a spec built in Python
-    (``classes[1].slots.map``), a param, a limit.
+    Attributes:
+        code: Word that `mrdsl explain` explains.
+        severity: Error, warning or note.
+        message: The error in words.
+        span: Location in a file.
+        hint: Text to write instead.
+        related: Related locations.
+        impossible: The spec is valid, but no plan meets it (exit code 1 instead of 2).
+        path: Location in a spec built in Python, such as `classes[1].slots.map`.
     """
 
     code: str

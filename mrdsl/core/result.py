@@ -85,9 +85,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits and accuracy of a run; None is the default of the method.
+    """Limits of a solve. None is the default of the method.
 
-    ``time`` is in seconds, ``gap`` relative, ``nodes`` and ``threads`` are counts, ``seed`` is the seed of the solver.
+    Attributes:
+        time: Time limit [s].
+        gap: Relative gap at which a search ends.
+        nodes: Branch-and-bound nodes.
+        threads: Threads of the solver.
+        seed: Seed of the solver.
     """
 
     time: float | None = None
@@ -194,15 +199,31 @@ else:
 
 @dataclass(frozen=True)
 class Result(Generic[P]):
-    """The result of a spec: all that ``mrdsl solve --json`` prints.
+    """Result of a spec: everything that `mrdsl solve --json` prints.
 
-    A formulation, pipeline or simulation fills the first six fields. ``value`` is the objective of ``plan`` and
-    ``bound`` a proven bound on the best possible objective; both are None if unknown. ``solution`` is OPTIMAL only if
-    value and bound agree within the requested gap. ``size`` is the size of the largest term of the objective, if known:
-    tolerances are relative to it. ``fixed`` is the part of the objective that every plan has; gaps leave it out. The
-    other fields describe the spec, the solver and the objective (``sense``, ``quantity``, ``unit``, ``period``), and
-    are filled when the result is returned to the user. ``relaxed``: whole numbers can be fractions. ``quantities`` are
-    the quantities of ``let``. ``spec`` is the solved spec.
+    Attributes:
+        termination: Reason why the run ended.
+        solution: OPTIMAL only if value and bound agree within the requested gap.
+        plan: The plan; None without one.
+        value: Objective of the plan, in its SI unit.
+        bound: Proven bound on the objective of every plan.
+        diagnostics: Warnings, notes and errors.
+        size: Size of the largest term of the objective, to which tolerances are relative.
+        fixed: Part of the objective that every plan has; gaps exclude it.
+        problem: Name of the family.
+        title: Title of the spec.
+        formulation: Name of the formulation.
+        solver: Name and version of the solver.
+        seed: Seed of the spec.
+        sense: `minimize`, `maximize` or `estimate`.
+        quantity: Name of the objective.
+        unit: Unit of the objective.
+        period: Time that a cost covers [s].
+        seconds: Time of each stage [s].
+        currency: Currency of the spec.
+        relaxed: Whole numbers can be fractions.
+        quantities: Values of user-defined quantities.
+        spec: The solved spec.
     """
 
     termination: Termination

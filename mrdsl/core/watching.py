@@ -16,10 +16,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of long work: ``what`` it is, finished and total pieces, the best value so far and its bound.
+    """Progress of long work.
 
-    ``fixed`` is the part of the value that gaps leave out. ``over``: the work has ended. ``total`` is None if the
-    pieces cannot be counted.
+    Attributes:
+        what: Name of the work.
+        done: Finished pieces.
+        total: All pieces; None if they cannot be counted.
+        value: Best objective so far.
+        bound: Bound so far.
+        fixed: Part of the objective that gaps exclude.
+        over: The work has ended.
     """
 
     what: str

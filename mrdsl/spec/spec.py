@@ -107,13 +107,26 @@ class FileRead:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A whole problem in SI units, independent of its text.
+    """A problem in SI units, independent of its text.
 
-    ``facts`` is an instance of the family's own facts dataclass (``mrdsl.families.FAMILY.facts``). ``goal`` and
-    ``method`` are None if the family chooses them. ``lets`` are further quantities for results; comparisons and the
-    objective contain their own expressions. ``currency`` is the unit of all money. ``text`` is the source of the spec,
-    ``files`` are all its input files, and ``given`` the params that were overridden, as they were given; all are empty
-    for a spec built in Python.
+    Attributes:
+        problem: Name of the family.
+        facts: Instance of the family's facts dataclass.
+        title: Title.
+        goal: Objective; None for the default of the family.
+        lets: User-defined quantities for results.
+        constraints: Comparisons of `subject to`.
+        method: Solver of `solve with`; None for the default.
+        seed: Seed of all random numbers.
+        currency: Currency of all money.
+        parameters: Values of the parameters.
+        file: Name of its file.
+        text: Its text; empty if it was built in Python.
+        given: Parameters that were overridden.
+        span: Location of the problem statement.
+        spans: Locations of items.
+        files: All files that were read.
+        checked: Results of the family's checks.
     """
 
     problem: str

@@ -94,14 +94,23 @@ class TaskRun:
 
 @dataclass(frozen=True, eq=False)
 class BoundsPlan(Plan):
-    """Plan of a bounds spec: arrays have one element per class.
+    """Completion times and slots of each class. Arrays have the shape (classes,).
 
-    Slots are those of one job, unrounded; times are in seconds. ``jobs`` of each class are concurrent. ``stages``
-    counts the stages of each class, 0 if its profile is not made of stages; ``map_slots`` are then those of their
-    tasks. ``dags`` has the stages by class. ``upper_is_bound`` is true if the spec meets the premises of the upper
-    estimate. ``deadline`` is NaN if the class has none. ``observed`` is empty unless the plan was simulated; ``replay``
-    then repeats every task run of the first run. ``two_jobs`` has the bounds of Propositions 2.2 and 2.3 for the specs
-    that they cover.
+    Attributes:
+        names: Names of the classes.
+        jobs: Concurrent jobs.
+        map_slots: Map slots of one job, not rounded; task slots for a class of stages.
+        reduce_slots: Reduce slots of one job, not rounded.
+        completion: Completion time by estimate [s].
+        deadline: Deadline [s]; NaN without one.
+        sizes: The slots are the result of `minimize slots`.
+        stages: Number of stages; 0 for map and reduce phases.
+        dags: Stages by class.
+        upper_is_bound: The spec meets the premises of the upper estimate.
+        observed: Observations of a simulation by class; empty without one.
+        simulated: Settings of the simulation.
+        replay: Function that repeats all task runs of the first run.
+        two_jobs: Propositions 2.2 and 2.3, for specs of two jobs.
     """
 
     names: Sequence[str]

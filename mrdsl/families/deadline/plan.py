@@ -26,14 +26,21 @@ DRAWN = 400
 
 @dataclass(frozen=True, eq=False)
 class DeadlinePlan(Plan):
-    """Allowable delay of each task after its predecessors' delays; arrays have one element per task or group.
+    """Time window of each task. Arrays have the shape (tasks,), with one element for a task or a counted group.
 
-    ``delay`` is the time from when a task may start to when it must have finished; ``slack`` is ``delay`` less the
-    duration. ``latest_finish`` is the time after the submission at which the task ends if it and every task before it
-    takes the whole delay. ``latest_start`` is its duration earlier. All are in seconds. ``follows`` holds the numbers
-    of two tasks of which the second waits for the first, ``members`` the number of each name that a spec may mention.
-    If the plan was simulated, ``observed`` has the observed completion time of each DAG. ``in_time`` has the share of
-    the runs in which each task took no longer than its delay.
+    Attributes:
+        names: Names of the tasks.
+        count: Tasks of each element.
+        duration: Duration of one task [s].
+        delay: Time from the earliest start to the latest finish [s].
+        slack: Delay minus duration [s].
+        latest_start: Latest start after the submission [s].
+        latest_finish: Latest finish after the submission [s], if all tasks before it use their delays.
+        follows: Pairs of numbers of tasks, of which the second waits for the first.
+        members: Number of the element by every name in the spec.
+        observed: Observed time of each graph in a simulation.
+        in_time: Share of runs in which each task was within its delay, shape (tasks,).
+        simulated: Settings of the simulation.
     """
 
     names: Sequence[str]

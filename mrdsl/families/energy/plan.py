@@ -95,13 +95,22 @@ class Bill:
 
 @dataclass(frozen=True)
 class EnergyPlan(Plan):
-    """Assignment of VMs to jobs, and its energy, times and cost.
+    """VMs with their tasks, energy and cost.
 
-    Each job has separate VMs; the jobs start together. ``energy`` and ``cost`` are sums over the jobs; ``phases`` and
-    ``uptime`` are those of the job that ends last; ``machines`` is the number of VMs. In a relaxed plan tasks and VMs
-    are fractional. Phases, uptime, cost and machines are then those of the relaxation, not those of the VMs listed. If
-    the plan was simulated, ``observed`` has the observations of each job's uptime, ``bills`` those of its energy and
-    cost.
+    A relaxed plan uses fractions of tasks and VMs. Its phases, uptime, cost and machines are those of the relaxation.
+
+    Attributes:
+        vms: Every used VM with its job and tasks.
+        energy: Parts of the energy, for all jobs [J].
+        phases: Lengths of the phases of the job that ends last [s].
+        uptime: Sum of these phases [s].
+        cost: Cost of all jobs, in the currency of the spec.
+        jobs: The same for each job.
+        machines: Number of VMs.
+        relaxed: The plan is of the relaxation.
+        observed: Observed uptime by job in a simulation.
+        bills: Observed energy and cost by job.
+        simulated: Settings of the simulation.
     """
 
     vms: tuple[VmUse, ...]

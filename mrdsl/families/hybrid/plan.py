@@ -62,7 +62,13 @@ class QueueRun:
 
 @dataclass(frozen=True)
 class HybridPlan(Plan):
-    """Cost per slot and the fate of every queue's tasks."""
+    """Cost of a run, and the results of each queue.
+
+    Attributes:
+        cost: Cost per slot, in the currency of the spec.
+        queues: Results by queue.
+        vm_peak: Greatest number of busy VMs by type.
+    """
 
     on_trust: ClassVar[tuple[str, ...]] = ("what became of each task in the run",)
 

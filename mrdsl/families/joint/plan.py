@@ -56,12 +56,25 @@ Columns = TypeVar("Columns", ClassPlan, ServicePlan)
 
 @dataclass(frozen=True, eq=False)
 class JointPlan(Plan):
-    """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,).
+    """Allocation of each period. Arrays have the shape (periods,).
 
-    ``stages`` counts those of each class, 0 if its profile is not made of stages; ``dags`` has them by class.
-    ``observed`` has a simulation's observations of every class over all periods, ``hourly`` the same period by period.
-    Both are empty without one, and ``simulated`` is None. ``whole`` names the whole values other than concurrent jobs
-    and VMs. If slots are whole, ``per_vm`` has the map and the reduce slots of each class per VM.
+    Attributes:
+        class_names: Names of the classes.
+        service_names: Names of the services.
+        classes: Jobs, VMs and slots of the classes, shape (periods, classes).
+        services: Rates, VMs and response times of the services, shape (periods, services).
+        size: VMs of the cluster.
+        vms: VMs in use.
+        utilization: Share of the VMs in use.
+        operation: Cost of the VMs, in the currency of the spec.
+        penalties: Penalties, in the currency of the spec.
+        stages: Number of stages of each class, shape (classes,); 0 for map and reduce phases.
+        dags: Stages by class.
+        observed: Observations of a simulation by class, over all periods.
+        hourly: The same for each period.
+        simulated: Settings of the simulation.
+        whole: Value of `whole`.
+        per_vm: Map and reduce slots of each class on a VM, if slots are whole.
     """
 
     class_names: Sequence[str]

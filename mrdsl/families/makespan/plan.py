@@ -50,9 +50,16 @@ class TaskWave:
 
 @dataclass(frozen=True)
 class MakespanPlan(Plan):
-    """Settings of the scheduler, times of each job, and a proven lower bound on any makespan, in seconds.
+    """Pools, times of all jobs, and a proven lower bound.
 
-    If the plan was simulated, ``observed`` has the observed end of each job, ``whole`` that of the last one.
+    Attributes:
+        pools: Slots of each pool and the order of its jobs.
+        jobs: Start, end of the map phase and finish by job [s].
+        lower_bound: Lower bound on the makespan of every schedule [s].
+        waves: Waves of equal tasks.
+        observed: Observed finish by job in a simulation.
+        whole: Observed makespan.
+        simulated: Settings of the simulation.
     """
 
     pools: tuple[Pool, ...]

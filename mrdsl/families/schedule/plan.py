@@ -74,7 +74,20 @@ class Tardiness:
 
 @dataclass(frozen=True)
 class SchedulePlan(Plan):
-    """One run. ``utilization`` is the share of the slot time, paid or broken off, in which tasks ran, lost included."""
+    """Results of one run of a policy.
+
+    Attributes:
+        jobs: Number of jobs, and of late ones.
+        cost: Cost on demand and on spot, in the currency of the spec.
+        vm_hours: VM hours on demand, on spot and in periods that the provider ended [h].
+        evictions: Spot VMs that the provider took back.
+        tardiness: Distribution of the lateness of late jobs [s].
+        utilization: Share of the slot time in which tasks ran, lost ones included.
+        lost_tasks: Tasks that evictions ended.
+        rented: Rented VMs.
+        finished: End of the last job [s].
+        log: Function that returns all decisions of the run.
+    """
 
     on_trust: ClassVar[tuple[str, ...]] = ("which jobs were late in the run", "the spot price of each hour")
 

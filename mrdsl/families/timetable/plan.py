@@ -59,10 +59,20 @@ class Tasks:
 
 @dataclass(frozen=True, eq=False)
 class TimetablePlan(Plan):
-    """Machines to rent, and the start and the end of every run; times count from midnight or from offset 0.
+    """Rentals, and the start and end of each run. Times are seconds after midnight, or after offset 0.
 
-    ``machines`` is the maximum of concurrent rentals. ``clock`` means that times are clock times. ``day`` is the
-    ordinal of the first day if they have dates.
+    Attributes:
+        rent: Kind of rental in the spec.
+        machines: Greatest number of concurrent rentals.
+        vm: Name of the VM type.
+        rentals: Rentals with billed time [s].
+        runs: Release, start, end and deadline of each run [s].
+        cost: Cost of all rentals, in the currency of the spec.
+        slots: Slots of one VM.
+        busy: Slot time in which tasks run [s].
+        clock: Times of the spec are clock times.
+        day: Ordinal of the first day, if times have dates.
+        tasks: Start of each task.
     """
 
     rent: str
