@@ -1,4 +1,4 @@
-"""mrdsl: declare jobs, machines and promises; get the cheapest cluster that keeps them, with a proof.
+"""mrdsl: find the cheapest cluster that meets the deadlines of MapReduce and Spark jobs, with a proven bound.
 
 The names below are loaded when they are first used: importing the package loads neither Pyomo nor a solver.
 """

@@ -77,7 +77,7 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="mrdsl")
 @click.pass_context
 def cli(context: click.Context) -> int | None:
-    """Declare jobs, machines and promises; get the cheapest cluster that keeps them, with a proof."""
+    """Find the cheapest cluster that meets the deadlines of MapReduce and Spark jobs, with a proven bound."""
     if context.invoked_subcommand is not None:
         return None
     from mrdsl.cli.boundary import WRONG_INPUT

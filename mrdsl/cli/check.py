@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 @shared.allow_outside
 @shared.solver_folder
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
-    """Report every mistake in FILES, specs or saved plans; a folder stands for all .mrspec files below it, and
-    `-` for the standard input.
+    """Report every mistake in FILES, specs or saved plans; a folder means all .mrspec files below it, and
+    `-` the standard input.
 
     A file without a problem that another of them imports is checked as a part of that one.
     """

@@ -15,7 +15,7 @@ from mrdsl.cli.outputs import say
 @click.argument("folder", type=click.Path(path_type=Path))
 @shared.as_json
 def check_plugin(folder: Path, as_json: bool) -> int:
-    """Run the solvers, pipelines and families that FOLDER declares on real models, and tell what they do wrong.
+    """Run the solvers, pipelines and families that FOLDER declares on real models, and report their faults.
 
     The code in FOLDER is run: check what you trust.
     """

@@ -51,7 +51,7 @@ class Side:
 def compare(
     files: tuple[Path, ...], variants: tuple[str, ...], as_json: bool, output: Path | None, force: bool, **options: Any
 ) -> int:
-    """Show where the plans of FILES differ: specs, which are solved, and saved plans, which are not.
+    """Compare the plans of FILES: specs, which are solved, and saved plans, which are not.
 
     With --variant one spec is compared with itself under other params.
     """

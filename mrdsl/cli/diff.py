@@ -25,9 +25,9 @@ from mrdsl.core.diagnostics import MrdslError, error
 @shared.json_file
 @shared.force
 def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
-    """List what leads from the plan LAST to the plan NOW, the smallest change first.
+    """List the changes from the plan LAST to the plan NOW, the smallest first.
 
-    Both are saved plans, or specs, which are solved. Exit code 0 where nothing is to be done, 5 where something is.
+    Both are saved plans, or specs, which are solved. Exit code 0 without changes, 5 with some.
     """
     from mrdsl.planning.difference import diff as find
     from mrdsl.reporting.document import to_json

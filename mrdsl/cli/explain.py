@@ -11,7 +11,7 @@ from mrdsl.core.resources import codes, page
 @click.command()
 @click.argument("code", required=False)
 def explain(code: str | None) -> None:
-    """Say what CODE means, with a bad and a good spec; without CODE, list all codes."""
+    """Explain CODE, with a bad and a good spec; without CODE, list all codes."""
     if code is not None:
         say(page(code), nl=False)
         return

@@ -19,8 +19,8 @@ from mrdsl.exchange.text import decode
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if a file would change.")
-@click.option("--diff", is_flag=True, help="Change nothing; print the differences.")
+@click.option("--check", "only_check", is_flag=True, help="Write no file; exit 1 if one would change.")
+@click.option("--diff", is_flag=True, help="Write no file; print the differences.")
 @click.option("--upgrade", is_flag=True, help="Replace the words of earlier releases by those of today.")
 def fmt(files: tuple[Path, ...], only_check: bool, diff: bool, upgrade: bool) -> int:
     """Rewrite FILES in the canonical form; `-` reads standard input and prints."""

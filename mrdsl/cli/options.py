@@ -183,7 +183,7 @@ executor = click.option(
 )
 former_jobs = click.option("--jobs", "former", type=Count(PROCESSES), hidden=True, help="Another name of --processes.")
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print only one JSON object.")
 json_file = click.option("-o", "--output", type=OutputFile(), help="Save the result as JSON; - prints it.")
 force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 verbose = click.option("--verbose", is_flag=True, help="Print the time of each stage.")

@@ -74,7 +74,7 @@ def profile(
     allow_outside: bool,
     force: bool,
 ) -> int:
-    """Read the job histories, traces and event logs in LOGS and write a spec with what they say."""
+    """Read the job histories, traces and event logs in LOGS and write a spec with their numbers."""
     from mrdsl.api import profile as run
     from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.profiling.report import report

@@ -51,7 +51,7 @@ def simulate(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Simulate the spec or saved plan in FILE and report what happens.
+    """Simulate the spec or saved plan in FILE and report the outcome.
 
     A spec is solved first, within --time-limit; a saved plan is run as it is.
 

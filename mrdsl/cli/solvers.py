@@ -18,7 +18,7 @@ from mrdsl.core.diagnostics import Diagnostic
 @shared.as_json
 @shared.solver_folder
 def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
-    """List the solvers and pipelines, or tell all of NAME."""
+    """List the solvers and pipelines, or describe NAME."""
     from mrdsl.planning.solver_inventory import entries
     from mrdsl.reporting.document import to_json
 

@@ -31,7 +31,7 @@ from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
 @click.option("--retry", is_flag=True, help="Repeat the runs that failed.")
 @click.option("--no-plots", is_flag=True, help="Do not write charts.")
 def study(file: str | None, output: Path | None, table: Path | None, report: Path | None, **options: Any) -> int:
-    """Run the study in FILE, or the shipped one of that name; list those without. Goes on where it was stopped.
+    """Run the study in FILE, or the shipped one of that name; list those without. An interrupted study continues.
 
     Of a folder that a study has filled, print its tables.
     """

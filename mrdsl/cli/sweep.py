@@ -43,7 +43,7 @@ from mrdsl.exchange.registry import TABLES, endings
 def sweep(
     file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, plot: Path | None, force: bool, **options: Any
 ) -> int:
-    """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
+    """Solve the spec in FILE for every combination, in parallel; an interrupted sweep continues."""
     from mrdsl.reporting.report_files import check_plot
     from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
     from mrdsl.sweeping.sweep import check_ending

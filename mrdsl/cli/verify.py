@@ -29,7 +29,7 @@ from mrdsl.core.reading import is_json_object
 def verify(file: Path, rerun: bool, processes: int | None, as_json: bool) -> int:
     """Check the saved plan in FILE against its spec, and list the input files that have changed since.
 
-    Exit code 2 if the plan violates a constraint, or if its value or its runs differ from what the file claims;
+    Exit code 2 if the plan violates a constraint, or if its value or its runs differ from the claims of the file;
     otherwise the exit code of the command that wrote it.
     """
     from mrdsl.planning.saved_plans import read_saved

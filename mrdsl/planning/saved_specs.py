@@ -368,6 +368,8 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     except RecursionError:
         raise malformed(name, "", "it is nested too deeply") from None
     except json.JSONDecodeError as problem:
+        if name.endswith(".mrspec"):
+            raise malformed(name, "", "it is a spec, but a saved plan is required") from None
         where = f"line {problem.lineno}, column {problem.colno}"
         raise malformed(name, "", f"it is not valid JSON (first error at {where})") from None
     except ValueError as problem:

@@ -424,3 +424,10 @@ def test_absolute_names_of_files_are_read_too(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "plan.json").write_text(text)
     assert {file.state() for file in read_file(tmp_path / "b" / "plan.json").files} == {"same"}
+
+
+def test_a_spec_in_place_of_a_plan_is_named_as_one() -> None:
+    with pytest.raises(mrdsl.MrdslError, match="it is a spec, but a saved plan is required"):
+        read_saved('problem capacity "x"\n', "night.mrspec")
+    with pytest.raises(mrdsl.MrdslError, match="it is not valid JSON"):
+        read_saved('problem capacity "x"\n', "plan.json")
