@@ -122,7 +122,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """For `minimize slots`: deadlines that a slot for every task cannot keep."""
+    """Yield deadlines of `minimize slots` that a slot for every task cannot meet."""
     if not minimizes_slots(spec):
         return
     from mrdsl.families.bounds.estimates import estimates_of, guaranteed

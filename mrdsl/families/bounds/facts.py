@@ -96,7 +96,7 @@ class JobClass(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BoundsFacts(Node):
-    """The facts of a bounds spec."""
+    """The input data of a bounds spec."""
 
     cluster: Cluster | None = block(Cluster, "the shared cluster")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs of one kind", plural="classes", required=True)
@@ -123,7 +123,7 @@ def is_common(cluster: Cluster) -> bool:
 
 
 def has_own_slots(facts: BoundsFacts) -> bool:
-    """Return True if every job keeps its slots to itself, used or not."""
+    """Return True if every job has reserved slots, used or not."""
     cluster = facts.cluster
     return cluster is not None and cluster.work_conserving == "no" and cluster.scheduler == "fair"
 

@@ -143,7 +143,7 @@ def _longer(phase: Any, growth: float) -> Any:
 
 
 class _Replay:
-    """Every task run of the first run again, as the run goes."""
+    """Second pass over the first run that yields every task run in order."""
 
     def __init__(self, scenario: Scenario, seed: int, plan: BoundsPlan) -> None:
         self.scenario, self.seed = scenario, seed

@@ -80,7 +80,7 @@ def _kinds(
 
 
 def _keeps_its_own(facts: BoundsFacts, jobs: Jobs, slots: tuple[Floats, Floats], there: tuple[float, float]) -> Floats:
-    """Judge jobs that keep slots to themselves: whole ones, at least as many as the formula has."""
+    """Judge jobs with reserved slots: whole ones, at least as many as in the formula."""
     share, count = shares_of(facts), column(facts.classes, "jobs")
     good = np.ones(len(count), dtype=bool)
     for used, part, size in _kinds(jobs, slots, there):
@@ -146,7 +146,7 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool = False) -> Iterator[Diagno
 
 
 def measure(spec: Spec, plan: BoundsPlan) -> float | None:
-    """Return the goal's value: slots of all jobs; None for `estimate completion`, which has none."""
+    """Return the objective's value: slots of all jobs; None for `estimate completion`, which has no objective."""
     return _slots(spec, plan) if _sizes(spec) else None
 
 

@@ -1,4 +1,4 @@
-"""Slots and completion times of a bounds spec, from the facts as they are written; for verification alone."""
+"""Slots and completion times of a bounds spec, from the input data alone; for verification only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Jobs:
 
     @property
     def tasks(self) -> tuple[Floats, Floats]:
-        """Map and reduce tasks that can run at once."""
+        """Map and reduce tasks that can run concurrently."""
         return work.tasks_at_once(self.described)
 
     @property

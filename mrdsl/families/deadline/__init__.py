@@ -1,4 +1,4 @@
-"""Deadline partition: how much delay each task of a job may have, so that the whole job keeps its own (004, II.B)."""
+"""Deadline partition: the delay of each task of a job so that the whole job meets its deadline (004, II.B)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in a deadline spec beyond its schema, and deadlines that no partition can keep."""
+"""Checks of a deadline spec beyond its schema, and deadlines that no partition can meet."""
 
 from __future__ import annotations
 

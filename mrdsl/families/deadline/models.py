@@ -24,8 +24,8 @@ def build(spec: Spec, relax: bool = False, in_seconds: bool = False) -> pyo.Conc
     """Return the exact model of the spec's objective: concave and nonlinear for ``slack``, otherwise a linear program.
 
     Paper 004, II.B: maximize prod (D_i - T_i), as the sum of w_i ln(D_i - T_i), with D_i = finish_i - start_i, finish_j
-    <= start_k whenever k waits for j, and every time between 0 and D'. The model has no integer variables: ``relax``
-    changes nothing. For ``in_seconds``, see :func:`skeleton`.
+    <= start_k whenever k waits for j, and every time between 0 and D'. The model has no integer variables, so ``relax``
+    has no effect. For ``in_seconds``, see :func:`skeleton`.
     """
     tasks = tasks_of(spec)
     network = network_of(tasks)
@@ -53,11 +53,11 @@ def build_in_seconds(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
 
 
 def skeleton(spec: Spec, tasks: Tasks, network: Network, in_seconds: bool = False) -> pyo.ConcreteModel:
-    """Times, slacks and the order of the tasks; times are counted in ``model.unit`` seconds.
+    """Build times, slacks and the order of the tasks; times are counted in ``model.unit`` seconds.
 
-    The unit makes the tasks' slacks about 100, so that a solver's absolute tolerance is relative to them; tasks and
-    events are numbered, which is quick. ``in_seconds``, for models that people change: times are seconds, slacks go by
-    the tasks' names, and times by events such as ``("start", "sort")``.
+    The unit makes the tasks' slacks about 100, so that a solver's absolute tolerance is relative to them. Tasks and
+    events are numbered, which is quick. ``in_seconds`` is for models that people change: times are in seconds, slacks
+    have the tasks' names, and times those of events such as ``("start", "sort")``.
     """
     low, high = slack_bounds(network, goal_of(spec), in_seconds or bool(spec.constraints))
     unit = 1.0 if in_seconds else _unit(network)
@@ -159,8 +159,8 @@ ROUNDS = 60
 def run(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """Solve linear programs, each with tangents at the last one's slacks, until bound and plan meet.
 
-    Every round's optimum is an upper bound, because no tangent cuts off a point below the logarithm, and its slacks are
-    a partition whose product is a lower one. A max-min goal is linear by itself and takes one round.
+    Every round's optimum is an upper bound, because no tangent cuts off a point below the logarithm. Its slacks are a
+    partition whose product is a lower bound. A max-min objective is linear and takes one round.
     """
     if goal_of(spec) != PRODUCT:
         return _linear(spec, solve)

@@ -1,7 +1,7 @@
 """Tasks as arcs between events, the activity-on-arc form: one time per event instead of one constraint per path.
 
-A DAG has exponentially many paths. "The delays along every path add up to at most D'" holds if and only if every event
-can have a time so that each task's delay fits between its start and its finish event.
+A DAG has exponentially many paths. "The delays along every path add up to at most D'" holds under one condition: every
+event has a time so that each task's delay fits between its start and its finish event.
 
 Sums follow the order of events. Wide networks process a whole level at a time, in arrays. Deep networks have few arcs
 per level: a plain loop over the arcs is many times faster there. Both give the same numbers to the last digit. The
@@ -77,7 +77,7 @@ class Levels:
         return np.array(reached), np.array(sums)
 
     def latest(self, lengths: Floats, time: Floats) -> Floats:
-        """``time`` of each event lowered so that every arc of the given length fits before its head."""
+        """Return ``time`` of each event, lowered so that every arc of the given length fits before its head."""
         if self.narrow:
             last = time.tolist()
             order, tails, heads = self._by_tail
@@ -190,9 +190,9 @@ def _levels(events: int, tails: Ints, heads: Ints) -> Ints:
 class Network:
     """Events 0 (submission), 1..g (the deadlines of the g DAGs), and the others between them.
 
-    ``tail`` and ``head`` are each task's start and finish event, ``before`` and ``later`` the ends of the arcs that
-    only keep order. ``duration``, ``weight`` and ``dag`` (a number from 0) have one element per task; the weight of a
-    group is that of all its members. ``deadlines`` are the times of the events 1..g; event 0 has time 0.
+    ``tail`` and ``head`` are each task's start and finish event, ``before`` and ``later`` the ends of the pure order
+    arcs. ``duration``, ``weight`` and ``dag`` (a number from 0) have one element per task; the weight of a group is
+    that of all its members. ``deadlines`` are the times of the events 1..g; event 0 has time 0.
     """
 
     events: int
@@ -217,7 +217,7 @@ class Network:
 
     @cached_property
     def arcs(self) -> tuple[Ints, Ints]:
-        """Tails and heads of all arcs: the tasks, then those that only keep order."""
+        """Tails and heads of all arcs: the tasks, then the pure order arcs."""
         return np.concatenate([self.tail, self.before]), np.concatenate([self.head, self.later])
 
     @cached_property
@@ -239,14 +239,14 @@ class Network:
         return time[1 : self.fixed], sums[1 : self.fixed]
 
     def latest(self, lengths: Floats, ends: Floats | None = None) -> Floats:
-        """Return the latest time of each event from which every task after it still keeps its deadline, or ``ends``."""
+        """Return the latest time of each event from which every task after it still meets its deadline, or ``ends``."""
         start = np.full(self.events, np.inf)
         start[1 : self.fixed] = self.deadlines if ends is None else ends
         return self.levels.latest(self.order_lengths(lengths), start)
 
 
 def network_of(tasks: Tasks) -> Network:
-    """Return the plain network: two events per task, one per group that others wait for. It is kept on the tasks."""
+    """Return the plain network: two events per task, one per group that others wait for. The tasks cache it."""
     return kept(tasks, "_network", lambda: _network_of(tasks))
 
 
@@ -311,7 +311,7 @@ def goal_of(spec: Spec) -> str:
 
 
 def shares(goal: str, tasks: Tasks) -> Floats:
-    """Return the slack that one unit of a max-min goal gives each task: its weight, times its duration for a ratio.
+    """Return the slack of each task per unit of a max-min objective: its weight, times its duration for a ratio.
 
     A task of no duration has no ratio and gets a share of 0.
     """
@@ -320,7 +320,7 @@ def shares(goal: str, tasks: Tasks) -> Floats:
 
 
 def value_of(goal: str, tasks: Tasks, network: Network, slack: Floats) -> float:
-    """Return the goal's value: the sum of weight * ln(slack / 1 s) over all tasks, or the least slack per share."""
+    """Return the objective: the sum of weight * ln(slack / 1 s) over all tasks, or the least slack per share."""
     if goal == PRODUCT:
         with np.errstate(divide="ignore"):
             return float(network.weight @ np.log(slack))

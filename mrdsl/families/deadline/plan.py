@@ -1,4 +1,4 @@
-"""The plan of a deadline spec, held as columns."""
+"""The plan of a deadline spec, stored as columns."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class DeadlinePlan(Plan):
 
 
 def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
-    """Return the plan that allows each task its duration and ``slack``, which must keep every deadline."""
+    """Return the plan that allows each task its duration and ``slack``, which must meet every deadline."""
     delay = network.duration + slack
     finish = network.earliest(delay)[network.tail] + delay
     return DeadlinePlan(

@@ -1,4 +1,4 @@
-"""Verification of a deadline plan from the facts alone: each task's numbers, and every path.
+"""Verification of a deadline plan from the input data alone: each task's numbers, and every path.
 
 Tasks are read one by one; each has a latest start.
 """
@@ -271,7 +271,7 @@ def _told(
 
 
 def measure(spec: Spec, plan: DeadlinePlan) -> float:
-    """Compute the goal's value: the sum of weight * ln(slack / 1 s) over all tasks, or the least slack per share.
+    """Compute the objective: the sum of weight * ln(slack / 1 s) over all tasks, or the least slack per share.
 
     A share is the weight, times the duration for a ratio; tasks of no duration have no ratio.
     """

@@ -225,10 +225,10 @@ def _finite(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way of placing a job's tasks, as far as the steps have come.
+    """One way of placing a job's tasks, in its present state between steps.
 
     ``room`` is the time left for the map and the reduce phase together, s; ``map_room`` and ``reduce_room`` bound each
-    phase by itself. ``map_order`` and ``reduce_order`` are VM numbers, the preferred first; ``maps`` and ``reduces``
+    phase separately. ``map_order`` and ``reduce_order`` are VM numbers, the preferred first; ``maps`` and ``reduces``
     are tasks per VM, None until a step has placed them.
     """
 
@@ -248,7 +248,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class DealtJob:
-    """One job: its data, the type of every VM dealt to it, the attempts, and the one that was kept."""
+    """One job: its data, the type of every VM dealt to it, the attempts, and the chosen one."""
 
     job: JobData
     types: Ints

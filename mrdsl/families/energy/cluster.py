@@ -1,6 +1,6 @@
-"""Arrays over VM types that formulations and heuristics compute with.
+"""Arrays over VM types for formulations and heuristics.
 
-The facts alone bound a job's uptime, its waves and its tasks per VM.
+The input data alone bound a job's uptime, its waves and its tasks per VM.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def only_alike(jobs: tuple[JobData, ...], facts: EnergyFacts, what: str) -> None
 
 @dataclass(frozen=True)
 class JobLimits:
-    """Valid for every plan of the job that keeps its deadline and its budget.
+    """Limits that hold for every plan of the job that meets its deadline and its budget.
 
     ``horizon`` bounds the uptime; ``uptime`` bounds it per type, given that a VM of the type is taken. The others
     bound, per type, waves and tasks on one VM. ``shortest`` holds lower bounds on the four phases.
@@ -196,7 +196,7 @@ class JobLimits:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Types on which some task of the job can run in time."""
+        """Types on which some task of the job can run on time."""
         return (self.maps > 0) | (self.reduces > 0)
 
 

@@ -85,14 +85,14 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Extreme:
-    """The best value of a goal, proven; and the plan that has it."""
+    """The proven best value of an objective, and its plan."""
 
     value: float
     plan: EnergyPlan
 
 
 def alone(spec: Spec, job: Job, *, deadline: bool, budget: bool, goal: str) -> Spec:
-    """Return the spec of one job with the whole stock to itself, with the promises that are kept and another goal."""
+    """Return the spec of one job with the whole stock, the selected constraints and another objective."""
     job = replace(job, deadline=job.deadline if deadline else None, budget=job.budget if budget else None)
     facts = replace(spec.facts, jobs=(job,))
     return replace(spec, facts=facts, goal=Goal("minimize", goal), constraints=())

@@ -1,9 +1,9 @@
 """Least energy of one job on a given set of machines: the inner problem of ``mrdsl-energy``.
 
 For a given set of machines, the budget is a limit on the uptime (``budget / sum of prices``), and only the lengths of
-the phases couple the VMs. The map and the reduce phase end when some type has run a whole number of waves, so few
-lengths matter; a limit on the tasks of one VM bounds its transfers. For given lengths and limits, tasks fill the types
-in the order of their energy, which is exact. The search tries all lengths together, as arrays.
+the phases couple the VMs. The map and the reduce phase end when some type has run a whole number of waves. So only a
+few lengths matter. A limit on the tasks of one VM bounds its transfers. For given lengths and limits, tasks fill the
+types in the order of their energy, which is exact. The search tries all lengths together, as arrays.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class SetSearch:
 
     @property
     def shuffles(self) -> bool:
-        """Return True if the shuffle takes time, so that VMs may do well to map or to reduce alone."""
+        """True if the shuffle takes time, so that VMs may do well to map or to reduce alone."""
         return self.job.reduce_tasks > 0 and self.job.send > 0
 
     def limit(self, vms: Ints) -> float:

@@ -57,12 +57,12 @@ def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnosti
 
 
 def measure(spec: Spec, plan: EnergyPlan) -> float:
-    """Return the goal's value of a plan, from the facts."""
+    """Return the objective's value of a plan, from the input data."""
     return quantity(spec, plan, spec.goal.quantity if spec.goal else "energy", "")
 
 
 def quantity(spec: Spec, plan: EnergyPlan, name: str, argument: str) -> float:
-    """``energy``, ``cost``, ``uptime`` or ``machines`` of a plan, from the facts."""
+    """Return ``energy``, ``cost``, ``uptime`` or ``machines`` of a plan, from the input data."""
     measured = [measured_job(spec.facts, job, plan, plan.relaxed) for job in spec.facts.jobs]
     match name:
         case "energy":
@@ -77,7 +77,7 @@ def quantity(spec: Spec, plan: EnergyPlan, name: str, argument: str) -> float:
 
 
 def measured_job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Measured:
-    """Return every figure of one job under the plan, from task counts and facts."""
+    """Return every figure of one job under the plan, from task counts and input data."""
     types = {vm.name: vm for vm in facts.vms}
     profiles = {profile.name: profile for profile in job.on}
     speed, power = facts.network.speed, facts.network.io_power

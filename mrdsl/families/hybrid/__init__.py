@@ -1,4 +1,4 @@
-"""Hybrid clouds: a private cloud that queues, outsources or rejects tasks as they come (paper 004, III-IV)."""
+"""Hybrid clouds: a private cloud that queues, outsources or rejects arriving tasks (paper 004, III-IV)."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _load(facts: HybridFacts) -> Iterator[Diagnostic]:
 
 
 def unpromised(spec: Spec) -> Iterator[Diagnostic]:
-    """Queues whose delay the drift-plus-penalty controller cannot promise, with what would do."""
+    """Yield queues whose delay the drift-plus-penalty controller cannot guarantee, with sufficient changes."""
     facts: HybridFacts = spec.facts
     control = control_of(facts)
     for queue in facts.queues:

@@ -1,4 +1,4 @@
-"""Report, explanation and settings of a controller's run, and the least cost of looking ahead."""
+"""Report, explanation and settings of a controller's run, and the least cost with known arrivals."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def size(facts: HybridFacts) -> int:
 def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan, as_rejected: bool = True) -> float:
     """Return the least average cost per slot for the tasks of a run.
 
-    ``arrivals``: one row per slot, one column per queue. ``plan`` only supplies the work that a policy may leave: the
-    tasks of a queue that may wait at the horizon, and the shortfall of its acceptance, K_max for the controller. With
+    ``arrivals``: one row per slot, one column per queue. ``plan`` only supplies limits on unfinished work: the tasks of
+    a queue that may wait at the horizon, and the shortfall of its acceptance (K_max for the controller). With
     ``as_rejected``, the run may have as many rejections as the plan, for any acceptance: then no run costs less. Raises
     UnsolvedError if no optimum is proven in ``LIMITS``.
     """

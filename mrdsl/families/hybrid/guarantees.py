@@ -27,11 +27,11 @@ class Guarantee:
 def control_of(facts: HybridFacts) -> Control:
     """Return the controller's weights of the spec, and compute those that are ``auto`` or missing.
 
-    ``V`` is the least at which sending a task to the public cloud, ``V H``, weighs as much as the work of the largest
-    arrivals of one slot, ``(alpha + l) S_max``, in every queue. A smaller one sends tasks away as soon as a burst
-    waits. A larger one changes the cost of the shipped specs by 2 % at most, and makes K_max larger, which may violate
-    (5). A given ``outsource_limit`` limits V to the values that (15) allows. ``outsource_limit`` is the least at which
-    (15) meets every queue's delay.
+    ``V`` is the least value with ``V H >= (alpha + l) S_max`` in every queue: sending a task to the public cloud weighs
+    as much as the work of the largest arrivals of one slot. A smaller one sends tasks away as soon as a burst waits. A
+    larger one changes the cost of the shipped specs by 2 % at most, and makes K_max larger, which may violate (5). A
+    given ``outsource_limit`` limits V to the values that (15) allows. ``outsource_limit`` is the least at which (15)
+    meets every queue's delay.
     """
     given = facts.control if facts.control is not None else Control()
     weighed = replace(given, V=_weight(facts, given)) if given.V is None else given

@@ -19,9 +19,9 @@ ROWS_AT_ONCE = 4096
 
 
 def arrivals_of(facts: HybridFacts, seed: int) -> Counts:
-    """Tasks submitted, one row per slot and one column per queue; drawn again above ``arrivals_max``.
+    """Draw the tasks submitted, one row per slot and one column per queue; draw again above ``arrivals_max``.
 
-    Fractions are carried over: with 0.5 a slot one task comes every other slot, with 2.7 twenty-seven in ten slots.
+    Fractions carry over: with 0.5 per slot a task arrives every other slot, with 2.7 twenty-seven arrive in ten slots.
     """
     table, _ = recorded(facts)
     columns = [table[q.name] if q.name in table else _drawn(q, facts.horizon, seed) for q in facts.queues]

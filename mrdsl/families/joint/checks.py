@@ -69,8 +69,8 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     """Yield deadlines, response bounds and least demands that this cluster cannot meet, even with fractional VMs.
 
-    The search for whole VMs reports least demands that only whole VMs cannot meet. A class or service without a least
-    demand is rejected, with a warning.
+    The search for whole VMs reports least demands that only whole VMs cannot meet. A class or service that misses its
+    bound but has no least demand is rejected, with a warning.
     """
     from mrdsl.families.joint.workload import workload
 
@@ -274,7 +274,7 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _unreachable(spec: Spec) -> list[Diagnostic]:
-    """List promises that no VMs keep: warnings if everything may be rejected in all periods."""
+    """List constraints that no VMs meet: warnings if everything may be rejected in all periods."""
     from mrdsl.families.joint.workload import expected_demand
 
     classes = list(names_of(spec.facts.classes))

@@ -154,7 +154,7 @@ def _figures(plan: JointPlan) -> tuple[float, float, float]:
 
 
 def _in_fractions(plan: JointPlan) -> bool:
-    """Return True if VMs or jobs at once are fractions, which only a relaxed plan has here."""
+    """Return True if VMs or concurrent jobs are fractions, which only a relaxed plan has here."""
     held = (plan.classes.vms, plan.services.vms, plan.classes.at_once)
     return not all(np.allclose(each, np.rint(each), rtol=0.0, atol=ROUNDING) for each in held)
 
@@ -201,8 +201,9 @@ def smallest_feasible(work: Workload) -> int:
 
 
 def smallest_without_rejections(work: Workload) -> int:
-    """Return the smallest cluster that serves, in whole VMs, whatever is worth its VMs; the rest stays at its least
-    demand.
+    """Return the smallest cluster that serves, in whole VMs, all demand that is worth its VMs.
+
+    The rest has only its least demand.
     """
     return _smallest(work, _wanted(work))
 
@@ -297,7 +298,7 @@ def _marginal(work: Workload, plan: JointPlan, part: slice, t: int) -> str:
 
 
 def _marginal_jobs(work: Workload, part: slice, t: int, vms: Floats) -> str:
-    """With whole jobs at once: the unit whose next jobs, or next VM, avoid most per VM that they take."""
+    """Return the unit whose next whole concurrent jobs, or next VM, avoid the most penalty per VM."""
     options = choices(work, part, t, float(work.whole_vms(work.high)[t, part].sum()))
     more = options.vms - vms[options.unit]
     here = np.maximum.reduceat(np.where(more <= 0.0, options.avoided, -np.inf), options.first)

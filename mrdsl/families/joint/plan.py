@@ -239,8 +239,8 @@ class JointPlan(Plan):
 def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointPlan:
     """Return the plan of an allocation: Remark 4, (62)-(65).
 
-    ``vms`` and ``demand`` (periods, units): VMs held, and the jobs and rates that are admitted. (63), (64) as printed
-    give the slots of all jobs of a period; one round of them is held at once.
+    ``vms`` and ``demand`` (periods, units): VMs, and the admitted jobs and rates. (63), (64) as printed give the slots
+    of all jobs of a period; only one round of them is concurrent.
     """
     split = work.classes
     at_once = work.jobs_at_once(demand[:, :split], relax)

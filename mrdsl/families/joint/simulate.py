@@ -29,9 +29,9 @@ from mrdsl.spec.spec import Spec
 def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[JointPlan, tuple[Diagnostic, ...]]:
     """Simulate a plan in independent runs: every class, in each period and over all of them.
 
-    Each period is simulated separately, as long as its jobs need: one user per concurrent job submits job after job.
-    Verdicts over all periods use the runs of all of them, which have no job in common. Raises MrdslError if jobs arrive
-    faster than slots work, and if no machine would be left.
+    Each period is simulated separately until its jobs end: one user per concurrent job submits job after job. Verdicts
+    over all periods use the runs of all of them, which have no job in common. Raises MrdslError if jobs arrive faster
+    than slots work, and if no machine would be left.
     """
     facts: JointFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)
@@ -61,7 +61,7 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
 
 
 def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
-    """Return the classes in a period: jobs at once and slots, rounded up."""
+    """Return the classes in a period: concurrent jobs and slots, rounded up."""
     got = plan.classes
     return [
         Held(
@@ -85,5 +85,5 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
 
 
 def _ever(periods: Iterator[list[Held]]) -> list[Held]:
-    """Return every class once, with the most jobs that it has at once in any period."""
+    """Return every class once, with its most concurrent jobs in any period."""
     return [max(of_class, key=lambda held: held.users) for of_class in zip(*periods, strict=True)]

@@ -53,7 +53,7 @@ class Facts:
 
     @cached_property
     def tasks(self) -> tuple[Floats, Floats]:
-        """Map and reduce tasks of one job that can run at once."""
+        """Map and reduce tasks of one job that can run concurrently."""
         return tasks_at_once(described(self.facts.classes))
 
     @cached_property
@@ -129,7 +129,7 @@ class Facts:
     def _needs(self) -> tuple[Floats, Floats]:
         """Return the VMs for all expected demand, of classes and of services, (periods, classes or services).
 
-        None for those whose promises no VMs keep: all of it is rejected.
+        The number is 0 for those whose constraints no VMs meet: all of it is rejected.
         """
         high, services = self.demand[1], self.facts.services
         whole = self.facts.cluster.concurrency == "whole"

@@ -242,12 +242,12 @@ class Workload:
 
     @cached_property
     def need_low(self) -> Floats:
-        """VMs for the least demand, unrounded and with fractional jobs at once: (58), (60)."""
+        """VMs for the least demand, unrounded and with fractional concurrent jobs: (58), (60)."""
         return self.low * self.vms_per_demand
 
     @cached_property
     def need_high(self) -> Floats:
-        """VMs for all expected demand, unrounded and with fractional jobs at once: (59), (61)."""
+        """VMs for all expected demand, unrounded and with fractional concurrent jobs: (59), (61)."""
         return self.high * self.vms_per_demand
 
     def jobs_at_once(self, jobs: Floats, relax: bool) -> Floats:
@@ -290,7 +290,7 @@ class Workload:
         return self.share is not None
 
     def period(self, t: int) -> Workload:
-        """This workload in one period only; a partitioned cluster keeps its parts."""
+        """Return this workload in one period only; a partitioned cluster retains its parts."""
         return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1], lost=self.lost[t : t + 1])
 
 

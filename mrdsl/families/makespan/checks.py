@@ -15,7 +15,7 @@ from mrdsl.spec.spec import Spec
 
 
 def check(spec: Spec) -> Iterable[Diagnostic]:
-    """Yield every mistake, in the order of the facts."""
+    """Yield every error, in the order of the input data."""
     facts: MakespanFacts = spec.facts
     if not len(facts.jobs) and not len(facts.classes):
         yield error(
@@ -77,7 +77,7 @@ def _waves(jobs: Sequence[Job], slots: MapReduceSlots) -> list[float]:
 
 
 def _suspects(jobs: Sequence[Job]) -> Iterator[Job]:
-    """Yield the jobs that may hold a mistake: all, or of a long table only those that are not plainly in order."""
+    """Yield the jobs that may have an error: all, or of a long table only those that are not clearly correct."""
     if not isinstance(jobs, Columns):
         yield from jobs
         return
@@ -165,7 +165,7 @@ def _check_phase(job: Job, phase: str, tasks: MapTasks | ReduceTasks) -> Iterato
 
 
 def _clashes(facts: MakespanFacts) -> Iterator[Diagnostic]:
-    """Yield two jobs of one name, of which one comes from a class."""
+    """Yield pairs of jobs with one name, one of them from a class."""
     jobs = {job.name: job for job in facts.jobs} if len(facts.classes) else {}
     for cls in facts.classes:
         names = [cls.name] if cls.jobs == 1 else [f"{cls.name}-{i}" for i in range(1, cls.jobs + 1)]

@@ -4,11 +4,11 @@ Every bound is in ticks. Map tasks of a job run before its reduce tasks, and tas
 only assumptions, so a bound holds for pools, for orders, and for any other schedule.
 
 The energetic bound is about windows of time and the work that must happen inside them. For a makespan of T, a map task
-of job j has to end by ``T - R_j`` and a reduce task cannot start before ``M_j``, with M_j and R_j the phases alone on
-the whole cluster. In a window ``[a, b)`` a task does at least the minimum of its work at its earliest and at its latest
-time. If that is more than the slots can do in the window, no schedule ends by T. The bound is the least T in ticks that
-no window refutes. Windows begin and end at the earliest or latest times of tasks; in large batches at some of these
-moments, evenly spread: fewer windows refute no more.
+of job j has to end by ``T - R_j`` and a reduce task cannot start before ``M_j``. M_j and R_j are the lengths of the
+phases alone on the whole cluster. In a window ``[a, b)`` a task does at least the minimum of its work at its earliest
+and at its latest time. If that is more than the slots can do in the window, no schedule ends by T. The bound is the
+least T in ticks that no window refutes. Windows begin and end at the earliest or latest times of tasks; in large
+batches at some of these moments, evenly spread: fewer windows refute no more.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Machine:
         return False
 
     def _some(self, moments: Floats) -> Floats:
-        """Sort moments; keeps about the root of ``MOST_CELLS / jobs`` of them, the first and the last among them."""
+        """Sort moments; retain about the root of ``MOST_CELLS / jobs`` of them, with the first and the last."""
         moments = np.unique(moments)
         most = max(2, int((MOST_CELLS / max(len(self.tasks), 1)) ** 0.5))
         if len(moments) <= most:

@@ -241,7 +241,7 @@ def _horizon(spec: Spec, batch: Batch) -> float:
 
 
 def _refuse_waiting(spec: Spec) -> None:
-    """A goal that gains by a later finish has no horizon: it would have plans wait without end."""
+    """Refuse an objective that gains by a later finish: its plans would wait without end, so it has no horizon."""
     aim = aim_of(spec)
     sign = -1.0 if aim is not None and aim.maximizes else 1.0
     if aim is None or all(sign * factor >= 0.0 for factor in terms_of(aim.left).factors.values()):

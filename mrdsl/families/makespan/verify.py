@@ -1,4 +1,4 @@
-"""Verification of a makespan plan from the facts alone, job by job: no simulator, no search."""
+"""Verification of a makespan plan from the input data alone, job by job: no simulator, no search."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _middle(times: Any) -> float:
 
 
 def measure(spec: Spec, plan: MakespanPlan) -> float:
-    """Compute the goal's value: when the last task ends, in seconds."""
+    """Compute the objective's value: the end of the last task, in seconds."""
     return max((wave.end for wave in plan.waves), default=plan.makespan)
 
 
@@ -126,7 +126,7 @@ def _phases(
 
 
 def _peak(waves: Sequence[TaskWave], slack: float) -> int:
-    """Return the most tasks at once; a task that starts as another ends does not meet it."""
+    """Return the most concurrent tasks; a task that starts as another ends does not overlap it."""
     events = sorted(
         [(wave.start + slack / 2, wave.count) for wave in waves]
         + [(wave.end - slack / 2, -wave.count) for wave in waves],

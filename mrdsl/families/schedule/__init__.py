@@ -10,7 +10,7 @@ from mrdsl.spec.spec import Spec
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """Return the spec's own policy, unless a formulation is asked for: that one goes to the embedded solver."""
+    """Return the spec's policy, or the embedded solver for a requested formulation."""
     return "highs" if formulation else "policy"
 
 

@@ -7,8 +7,8 @@ after an arrival or a price move, since any other start can move earlier.
 VMs that start at the same step and are paid for equally many periods are one whole number. Tasks of a phase that start
 at the same step on such VMs are another. Tasks that are intervals fit on the slots of alike VMs exactly if no step has
 more of them than slots, so that counting is exact. A spot VM pays the market price at the start of each of its periods.
-A bid costs no money, so it is lost only if that saves money. If broken periods are free, a bid just below a new price,
-which the market has not reached since the VM's start, gives the time until that price for full periods alone.
+A bid costs no money, so it is lost only if that saves money. If broken periods are free, bid just below a price that
+the market has not reached since the VM's start. The VM then pays full periods alone for the time until that price.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def _places(one: Instance) -> Places:
 
 
 def _add_job(model: Any, one: Instance, places: Places, i: int, job: Job) -> None:
-    """All tasks run, reduce tasks after the last map task, in time unless the job is late."""
+    """Run all tasks, reduce tasks after the last map task, on time unless the job is late."""
     for phase in (0, 1):
         if job.tasks[phase]:
             model.rows.add(sum(model.start[key] for key in places[i, phase]) == job.tasks[phase])

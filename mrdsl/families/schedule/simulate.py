@@ -155,7 +155,7 @@ def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:
 
 
 class Recorder:
-    """Observes a run: writes each decision as a line of JSON, and keeps price, fleet and backlog as steps."""
+    """Observer of a run: writes each decision as a line of JSON, and stores price, fleet and backlog as steps."""
 
     def __init__(self, log: IO[str] | None = None) -> None:
         self._log = log

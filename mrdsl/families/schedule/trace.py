@@ -1,4 +1,4 @@
-"""Jobs as they come, and spot prices: drawn, or read from files."""
+"""Arrivals of jobs, and spot prices: drawn, or read from files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Verification of a schedule: its record of late jobs, hours and money.
 
-Jobs and spot prices are drawn or read anew from the facts and the seed.
+Jobs and spot prices are drawn or read anew from the input data and the seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_PRICES = 1_000_000
 
 @dataclass(frozen=True)
 class Written:
-    """One job: when it comes and is due [s], tasks and seconds of a task of each phase."""
+    """One job: its arrival and due time [s], tasks and seconds of a task of each phase."""
 
     submit: float
     due: float
@@ -39,12 +39,12 @@ class Written:
 
     @property
     def shortest_end(self) -> float:
-        """The end of the job if every task runs at once, (4.4) [s]."""
+        """The end of the job if all its tasks run concurrently, (4.4) [s]."""
         return self.submit + self.map_time + (self.reduce_time if self.reduces else 0.0)
 
     @property
     def is_late(self) -> bool:
-        """True if no schedule ends the job in time."""
+        """True if no schedule ends the job on time."""
         return self.shortest_end > self.due + ROUNDING * (1.0 + self.due - self.submit)
 
 
@@ -213,7 +213,7 @@ def _slots(vm: Vm, plan: SchedulePlan, asked: Asked) -> Iterator[str]:
 
 
 def _late(plan: SchedulePlan, asked: Asked) -> Iterator[str]:
-    """Compare late jobs with those that no schedule ends in time, and their lateness with itself."""
+    """Compare late jobs with those that no schedule ends on time, and check their lateness for consistency."""
     jobs, late = plan.jobs, plan.tardiness
     if not asked.late <= jobs.tardy <= jobs.count:
         yield f"{jobs.tardy} of {jobs.count} jobs are late; at least {asked.late} are, whatever is rented"

@@ -13,8 +13,8 @@ from mrdsl.families.deadline.network import Ints, Network, distinct
 def contracted(network: Network) -> Network:
     """Return the network without the order arcs that are the only way out of an event, or the only way into one.
 
-    Such an arc's two events may as well have one time: an event's only way out, later, takes no room from any task, and
-    its only way in, earlier, neither. Events held at a given time stay.
+    Such an arc's two events may as well have one time: if the only way out of an event is later, no task loses room,
+    and the same is true of an earlier only way in. Events with a given time do not move.
     """
     tail, head, before, later = network.tail, network.head, network.before, network.later
     events = network.events

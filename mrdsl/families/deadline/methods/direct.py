@@ -190,7 +190,7 @@ def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
 
 
 def recover(draft: Draft) -> Draft:
-    """Return the plan of the slacks, with delays that keep every deadline to the last digit."""
+    """Return the plan of the slacks, with delays that meet every deadline to the last digit."""
     search: SlackSearch = draft.state
     if search.slack is None:
         return draft

@@ -1,16 +1,16 @@
 """Product of slacks on a network of events: a primal-dual interior point method with a proven bound.
 
 Primal: times t of the events, maximize sum w_i ln(t_head - t_tail - T_i), t_before <= t_later on pure order arcs. Dual:
-prices p >= 0 of all arcs that form a flow from the submission to the deadlines. For such a flow, scaled so that F D' -
-sum p_i T_i = W (F the flow that arrives, W = sum w), the bound is sum w_i ln(w_i / p_i). If the spare time is so small
+prices p >= 0 of all arcs that form a flow from the submission to the deadlines. Scale such a flow so that F D' - sum
+p_i T_i = W (F the flow that arrives, W = sum w). Then the bound is sum w_i ln(w_i / p_i). If the spare time is so small
 that the rounding errors of a path's sum are a share r of it, the bound rises by W ln(1 + r).
 
 Every arc has a price p and a gap g, with p g = w on tasks and p g = mu -> 0 on the others. Newton's step is one system
-of the Laplacian with conductances p / g (`newton.py`). Whatever the accuracy of that step, the times stay strictly
-feasible, and the bound uses prices that are first corrected to an exact flow: both sides of the reported gap are
-proven. Limits on slacks are more gaps with prices. Sums over several tasks may be violated during the first steps,
-which claim no value. With limits l <= x <= u and sums A x <= b of prices q, the bound is F D' - sum p_i T_i + q b + sum
-max over l <= x <= u of w_i ln x - (p + A' q)_i x, for any flow p and any q >= 0.
+of the Laplacian with conductances p / g (`newton.py`). For any accuracy of that step, the times stay strictly feasible.
+The bound uses prices that are first corrected to an exact flow: both sides of the reported gap are proven. Limits on
+slacks are more gaps with prices. Sums over several tasks may be violated during the first steps, which claim no value.
+With limits l <= x <= u and sums A x <= b of prices q, the bound is F D' - sum p_i T_i + q b + sum max over l <= x <= u
+of w_i ln x - (p + A' q)_i x, for any flow p and any q >= 0.
 """
 
 from __future__ import annotations

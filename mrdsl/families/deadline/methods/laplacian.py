@@ -1,6 +1,6 @@
-"""Systems L v = b of weighted graph Laplacians with some vertices held at 0, many of them on one graph.
+"""Systems L v = b of weighted graph Laplacians with some vertices fixed at 0, many of them on one graph.
 
-Those whose factor is foreseen to be little work by it, the others by multigrid (`factors.py`, `multigrid.py`).
+A factorization solves them if it is estimated to be little work, otherwise multigrid (`factors.py`, `multigrid.py`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Pattern:
         return self._multigrid
 
     def was_slow(self) -> None:
-        """Notes that multigrid was slow in the last step: where it is so twice, factors serve all steps to come."""
+        """Note that multigrid was slow in the last step: after two such steps, factorizations solve all later ones."""
         self.direct = self.direct or self._slow
         self._slow = True
 

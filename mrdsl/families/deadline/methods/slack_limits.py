@@ -44,9 +44,7 @@ class SlackLimits:
         return not (self.sums or self.lower.any() or np.isfinite(self.upper).any())
 
     def of(self, numbers: Ints) -> SlackLimits:
-        """Return the limits of some tasks, numbered anew; a sum goes with its tasks, which must all be among them or
-        none.
-        """
+        """Return the limits of some tasks, renumbered; either all tasks of a sum or none must be among them."""
         place = np.full(len(self.lower), -1, dtype=np.int64)
         place[numbers] = np.arange(len(numbers))
         sums = tuple(

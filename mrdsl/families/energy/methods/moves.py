@@ -229,7 +229,7 @@ def roles(available: Ints, state: State) -> Iterator[Move]:
 
 
 def pairs(available: Ints, state: State) -> Iterator[Move]:
-    """Yield two VMs at once, one to map and one to reduce alone."""
+    """Yield moves that take two VMs together, one to map and one to reduce alone."""
     types = len(available)
     for j in range(len(state)):
         here = _present(state, j)

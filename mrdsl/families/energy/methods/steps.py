@@ -51,7 +51,7 @@ NO_SLOTS = 1e-9
 
 
 def deal_machines(draft: Draft) -> Draft:
-    """Start the work: every VM goes to one job, each time to the job with the most work per slot dealt so far."""
+    """Start the work: every VM goes to one job, each time to the job with the most work per slot so far."""
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     stock = np.repeat(np.arange(len(machines)), machines.available)
@@ -71,7 +71,7 @@ def deal_machines(draft: Draft) -> Draft:
 
 
 def _demand(job: JobData) -> float:
-    """Return slots that the job would keep busy until its deadline, on its fastest type."""
+    """Return the number of slots that the job would use until its deadline, on its fastest type."""
     work = job.map_tasks * float(job.map_time.min()) + (
         job.reduce_tasks * float(job.reduce_time.min()) if job.reduce_tasks else 0.0
     )
@@ -79,9 +79,9 @@ def _demand(job: JobData) -> float:
 
 
 def split_deadline(draft: Draft, parts: int = 10) -> Draft:
-    """Line 1 of Algorithms 1 and 2: keeps 1, 2, ... of ``parts`` equal shares of the deadline for transfers.
+    """Reserve 1, 2, ... of ``parts`` equal shares of the deadline for transfers (line 1 of Algorithms 1 and 2).
 
-    Without a deadline there is one attempt with all the time in the world.
+    Without a deadline there is one attempt with unlimited time.
     """
 
     def split(_: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:

@@ -34,7 +34,7 @@ from mrdsl.spec.spec import Spec
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
-    """Return the counted MILP, or its LP relaxation; objective in the goal's unit, constants included."""
+    """Return the counted MILP, or its LP relaxation; the objective has its unit and includes constants."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     only_alike(jobs, spec.facts, "formulation counted")
     limits = [limits_of(machines, job) for job in jobs]

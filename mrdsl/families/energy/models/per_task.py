@@ -34,7 +34,7 @@ Slot = tuple[int, int, int, int]
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
-    """Return the printed ILP, or its LP relaxation; objective in the goal's unit, constants included."""
+    """Return the printed ILP, or its LP relaxation; the objective has its unit and includes constants."""
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     if relax or pushed_up(spec) & {"cost", "uptime"}:
         only_alike(jobs, spec.facts, "a relaxation, or a cost or an uptime compared from below,")

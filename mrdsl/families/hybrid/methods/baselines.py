@@ -1,4 +1,4 @@
-"""Baselines: policies that look neither at prices nor ahead, to compare the controller and the calendar with."""
+"""Baselines for the controller and the calendar: policies that use neither prices nor forecasts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """mrdsl's policy for a hybrid cloud: VM-slots booked in advance, by rules learned from past arrivals.
 
-A task is admitted only if a VM is free for its whole length before its delay runs out, or if cheaper tasks that have
-not begun make room for it (:mod:`mrdsl.families.hybrid.methods.bookings`). A task that has begun is never preempted and
-never leaves. A task that makes room is booked again, or leaves before the slot in which it would have started. So every
-delay is met by construction, even with the run in the public cloud. A task without room is rejected while the queue's
-acceptance is at least alpha, and outsourced otherwise.
+A task is admitted only if a VM is free for its whole length before its delay runs out, or if cheaper tasks make room
+for it. These have not begun (:mod:`mrdsl.families.hybrid.methods.bookings`). A task that has begun is never preempted
+and never leaves. A task that makes room is booked again, or leaves before the slot in which it would have started. So
+every delay is met by construction, even with the run in the public cloud. A task without room is rejected while the
+queue's acceptance is at least alpha, and outsourced otherwise.
 
 A :class:`Rule` sets how tasks are booked: which queue books first, and the VMs that the cheaper ones leave free in
 later slots for the dearer. It also sets the share of the allowed rejections that is used immediately, not reserved for
@@ -80,7 +80,7 @@ def calendar(draft: Draft) -> Draft:
 
 
 def _run(draft: Draft, tasks: Sequence[Tasks], vms: int, arrivals: Counts, acceptance: float) -> int:
-    """Books one VM type's tasks over the horizon; the most VMs that were used at once."""
+    """Book one VM type's tasks over the horizon; return the most VMs used concurrently."""
     calendar, rule, weighed = Calendar(tasks, vms, acceptance), START, FIRST
     memory = MEMORY // max(len(tasks), 1)
     for slot, submitted in enumerate(draft.paced(rows_of(arrivals))):
@@ -98,9 +98,9 @@ def _run(draft: Draft, tasks: Sequence[Tasks], vms: int, arrivals: Counts, accep
 def cheapest(
     tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float, in_force: Rule = START
 ) -> Rule:
-    """Return the rule that would have cost least on these arrivals; of several, on fewer VMs; of several, the first.
+    """Return the rule with the least cost on these arrivals; of several, on fewer VMs; of several, the first.
 
-    The one ``in_force`` is tried first: dearer ones are given up the sooner. That changes no answer.
+    The one ``in_force`` is tried first, so that dearer ones are dropped sooner. That does not change the result.
     """
     ledger = Ledger(tasks)
     rules = _unlike(tasks, ledger.by_value, acceptance)
@@ -248,7 +248,7 @@ class Calendar:
             self.paid += gone.queue.outsourcing
 
     def settle(self, slot: int) -> None:
-        """Tasks that start in this slot will end: they finish in time."""
+        """Count the tasks that start in this slot as finished on time: they will end."""
         for index, groups in self.bookings.begun(slot):
             tasks = self.tasks[index]
             for arrival, count in groups:

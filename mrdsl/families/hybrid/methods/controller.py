@@ -210,7 +210,7 @@ class Controlled:
 
 
 def control(draft: Draft) -> Draft:
-    """Run the controller over the horizon. Raises MrdslError where it cannot promise a queue's delay."""
+    """Run the controller over the horizon. Raises MrdslError if it cannot guarantee a queue's delay."""
     problems = tuple(unpromised(draft.spec))
     if problems:
         raise MrdslError(problems)

@@ -153,7 +153,10 @@ def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
 
 def _add_jobs_at_once(model: pyo.ConcreteModel, work: Workload) -> None:
-    """Whole jobs n of each class at once: gamma n <= VMs, and served <= gamma n / Xi in VMs, which is Xi n jobs."""
+    """Add whole concurrent jobs n of each class: gamma n <= VMs.
+
+    Served demand, in VMs, is at most gamma n / Xi, which is Xi n jobs.
+    """
     gamma, names = work.execution.vms_per_job.tolist(), list(work.class_names)
     least, most = (work.jobs_at_once(demand[:, : work.classes], False) for demand in (work.low, work.high))
     cells = [(t, name) for t in range(work.periods) for name in names]

@@ -49,7 +49,7 @@ def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]
 
 
 def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
-    """P0: jobs, slots, rates and VMs; whole VMs and whole jobs at once unless relaxed."""
+    """Build P0: jobs, slots, rates and VMs; whole VMs and whole concurrent jobs unless relaxed."""
     model = _common(spec, work, "P0", relax)
     run = work.execution
     if not _whole(work, relax):
@@ -92,9 +92,9 @@ def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]
 
 
 def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
-    """P1: P0 in the reciprocals of the jobs, with the response bound made linear.
+    """Build P1: P0 in the reciprocals of the jobs, with the response bound made linear.
 
-    With whole jobs at once these are the ones to be inverted; their product with the reciprocals is 1.
+    With whole concurrent jobs, the model inverts these; their product with the reciprocals is 1.
     """
     model = _common(spec, work, "P1", relax)
     run = work.execution
@@ -162,8 +162,9 @@ def _whole(work: Workload, relax: bool) -> bool:
 
 
 def _busy(work: Workload, relax: bool) -> tuple[Floats, Floats]:
-    """Return the jobs that share the slots, least and most, (periods, classes): whole ones at once, or all of a
-    period.
+    """Return the least and most jobs that share the slots, (periods, classes).
+
+    They are whole concurrent jobs, or all jobs of a period.
     """
     least, most = work.low[:, : work.classes], work.high[:, : work.classes]
     if _whole(work, relax):
@@ -176,7 +177,7 @@ def _bounds(least: Floats, most: Floats) -> Callable[..., tuple[float, float]]:
 
 
 def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteModel:
-    """Return variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole jobs at once."""
+    """Return variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole concurrent jobs."""
     _refuse_zero(spec, work, name)
     model = pyo.ConcreteModel(f"joint_{name}")
     used = np.argwhere(work.high > 0).tolist()

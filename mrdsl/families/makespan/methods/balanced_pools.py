@@ -35,7 +35,7 @@ def balanced_pools(
     """Find the best division of jobs and slots in two pools, each in Johnson's or a genetic search's order.
 
     ``order`` is ``johnson`` or ``genetic``. A genetic search runs only on pools that can still give a better makespan
-    than the best one found; otherwise Johnson's order selects the half of the interval to continue with.
+    than the best one found. Otherwise Johnson's order selects the half of the interval to continue with.
     """
     progress = work_of(draft)
     if (stopped := cut_short(draft, progress)) is not None:
@@ -84,7 +84,7 @@ def divide(
 def _splits(batch: Batch) -> tuple[Integers, Integers]:
     """Return the first s and the other jobs by number of map tasks, for s from 1 to n - 1.
 
-    Of very many jobs only some s, evenly spread, so that a round places ``PLACEMENTS`` jobs at most.
+    For very many jobs, only some evenly spread s are used, so that a round places ``PLACEMENTS`` jobs at most.
     """
     n = len(batch)
     ranked = batch.map_tasks.argsort(kind="stable")

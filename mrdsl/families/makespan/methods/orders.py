@@ -105,7 +105,7 @@ def johnson(draft: Draft) -> Draft:
 
 
 def conclude(draft: Draft) -> Draft:
-    """Return the plan of the best schedule, with its bound; the last step of every makespan pipeline."""
+    """Return the plan of the best schedule, with its bound; the last step of every makespan heuristic."""
     progress = work_of(draft)
     if progress.schedule is None:
         return draft

@@ -29,7 +29,7 @@ def prove(draft: Draft, solver: str = "highs", most_variables: int = 2000, nodes
     """Raise the bound, and find an optimal schedule, if the program is small.
 
     The proof solves at most ``programs`` programs in whole numbers, each to at most ``nodes`` nodes (or
-    ``limits.nodes``), so that a run ends the same everywhere; ``limits.time`` ends it in any case.
+    ``limits.nodes``), so that a run ends the same everywhere. ``limits.time`` ends it in any case.
     """
     progress = work_of(draft)
     if progress.schedule is None or progress.proven:

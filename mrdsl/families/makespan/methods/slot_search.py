@@ -1,9 +1,9 @@
 """Local search at task and slot level: free lists of tasks instead of orders of jobs.
 
 A state is a list of map tasks and a list of reduce tasks, each a sequence of (job, count); slots take the tasks in
-sequence. Every schedule without needless idle time is such a pair, whether or not pools or an order give it. A
-neighbour moves an entry or a part of one to another place, or exchanges two entries, in either list. Many neighbours
-are judged at once; the best is taken where it is not much worse, and less and less worse is allowed.
+sequence. Every schedule without needless idle time is such a pair, with or without pools or an order. A neighbour moves
+an entry or a part of one to another position, or exchanges two entries, in either list. Many neighbours are judged
+together. The best is accepted if it is not much worse; the tolerance shrinks over time.
 """
 
 from __future__ import annotations

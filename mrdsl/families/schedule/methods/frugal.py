@@ -6,22 +6,20 @@ It differs from MDASA in five points:
     evenly.
   Here a job gets the whole waves of map and of reduce tasks that meet its deadline on the fewest
   VMs. A VM has slots of both kinds, so the larger of the two needs counts, not their sum.
-* **Paid time first.** Tasks use slots of VMs that are paid for long enough anyway, the tightest fit first; then
-    they queue after
-  the work of such slots; then they use free slots whose VM will be paid once more; new VMs are last.
+* **Paid time first.** Tasks use slots of VMs that are paid for long enough anyway, the tightest fit first. Then
+    they queue after the work of such slots, then they use free slots whose VM will be paid once more. New VMs are last.
 * **Bids at the on-demand price.** A spot VM pays the market price for any bid, so a low bid only loses VMs. If
   the period that the market ends is free, losing them saves it. Then the bid is the least that outlasts the work
   with probability ``reliability``, if that is lower.
 * **Late jobs are cheap.** A job that cannot be on time any more gets just the VMs that end it within
   ``late_within``, by default one billing period, which they fill.
 * **Intended lateness.** At most ``tardy_share`` of the jobs that have arrived are made late on
-  purpose: those whose saving is among the largest so far. On demand, a new VM can boot and run one map and one
-      reduce wave
-  before most due times: every other such job is on time.
+  purpose: those whose saving is among the largest so far. On demand, every other job is on time if a new VM can
+      boot and run one map wave, then one reduce wave, before its due time.
 
 VMs that boot could break that guarantee in the reduce phase, whose slots other jobs may have by then. So a job is sized
-with time for a second boot. If that needs more VMs, the policy reserves reduce slots for it instead: on VMs that are
-paid for until its map phase ends, or else on VMs that are rented one boot before.
+with time for a second boot. If that needs more VMs, the policy reserves reduce slots for it instead. They are on VMs
+that are paid for until its map phase ends, otherwise on VMs that are rented one boot before.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ RESERVE = 10
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Whole waves of map and reduce tasks, the VMs that they need at most, and the reduce slots held for the job."""
+    """Whole waves of map and reduce tasks, the most VMs that they need, and the reduce slots reserved for the job."""
 
     map: int
     reduce: int
@@ -129,7 +127,7 @@ class Frugal:
         """Nothing waits."""
 
     def clock(self, sim: Simulation) -> None:
-        """Rents ahead for jobs whose map phase ends in one boot."""
+        """Rent VMs in advance for jobs whose map phase ends in one boot."""
         while self.ahead and self.ahead[0][0] <= sim.now:
             _, _, run = heappop(self.ahead)
             if run.phase == MAP and run.note is not None:
@@ -156,7 +154,7 @@ class Frugal:
             run.note = PhaseDue(sim.now + in_time.map * run.duration + boot, in_time.held)
 
     def _on_idle_slots(self, sim: Simulation, run: JobRun) -> PhaseDue | None:
-        """For a job that is due before a new VM could end it: in time if the slots that are idle now stay so."""
+        """Plan a job that is due before a new VM could end it: on time if the idle slots remain idle."""
         idle = [sum(self._idle(cohort, phase, run) for cohort in sim.fleet()) for phase in (MAP, REDUCE)]
         if any(tasks and not slots for tasks, slots in zip(run.job.tasks, idle, strict=True)):
             return None
@@ -169,7 +167,7 @@ class Frugal:
     def _may_be_late(self, saving: float) -> bool:
         """Return True if the budget has room and the saving is among the largest that the budget can take.
 
-        The less of the budget is left, the larger the saving must be: a job that dwarfs all others may still come.
+        The less of the budget is left, the larger the saving must be: a job that dwarfs all others may still arrive.
         """
         left = self.tardy_share * self.arrived - self.late
         if left < 1.0:
@@ -207,9 +205,9 @@ class Frugal:
             self._hold_reduce_slots(sim, run)
 
     def _hold_reduce_slots(self, sim: Simulation, run: JobRun) -> None:
-        """Hold idle slots whose VMs are paid for until the map phase ends; for the rest VMs are rented ahead.
+        """Reserve idle slots whose VMs are paid for until the map phase ends; rent VMs in advance for the rest.
 
-        That is one boot before it ends, so that they are there when it does.
+        These are rented one boot before the map phase ends, so that they are ready at its end.
         """
         left = run.note.held
         for cohort in sim.fleet():
@@ -229,7 +227,7 @@ class Frugal:
         sim.call_at(at)
 
     def _fill_held(self, sim: Simulation, run: JobRun, due: float) -> None:
-        """Fill the reduce slots that were rented ahead for the job and gives back the rest."""
+        """Fill the reduce slots that were rented in advance for the job, and release the rest."""
         for cohort in sim.fleet():
             own = self.held.get(cohort.number, {}).get(run.number, 0)
             for free, lanes in ({0.0: cohort.idle[REDUCE]} | cohort.busy(REDUCE)).items() if own else ():
@@ -249,7 +247,7 @@ class Frugal:
             holds[run.number] = holds.get(run.number, 0) + slots
 
     def _idle(self, cohort: Cohort, phase: int, run: JobRun | None) -> int:
-        """Idle slots of a cohort that a job may take: not those held for another one."""
+        """Count the idle slots of a cohort that a job may take: those not reserved for another one."""
         if phase == MAP or cohort.number not in self.held:
             return cohort.idle[phase]
         others = sum(slots for holder, slots in self.held[cohort.number].items() if run is None or holder != run.number)

@@ -1,6 +1,6 @@
 """The four policies of the thesis (Vishal 2015, 4.3, 4.4.2): NDASA, MDASA, epEDF and evEDF.
 
-Lines 4 to 9 of Algorithms 1 and 2 give every idle slot a task while the job has one; the sizing (m_j, r_j) bounds only
+Lines 4 to 9 of Algorithms 1 and 2 give every idle slot a task while the job has one. The sizing (m_j, r_j) bounds only
 the slots rented for it. ``idle = sized`` applies the sizing to idle slots too, unlike the thesis.
 
 The thesis leaves details open, and these policies decide them. Idle slots come from the VMs rented first. A job's tasks
@@ -43,13 +43,13 @@ class Naive:
     request: str = "missing"
 
     def ready(self, sim: Simulation, run: JobRun) -> None:
-        """A new job is sized; either phase is served at once."""
+        """Size a new job, and serve either phase immediately."""
         if run.phase == MAP:
             run.slots = slots_for(run.job.profile, run.job.due - sim.now - sim.machine.boot, self.sizing)
         self.serve(sim, run, run.slots[run.phase])
 
     def lost(self, sim: Simulation, run: JobRun) -> None:
-        """Lost tasks are served anew at once."""
+        """Serve lost tasks again immediately."""
         self.serve(sim, run, slots_for_rest(sim, run))
 
     def decide(self, sim: Simulation) -> None:
@@ -97,7 +97,7 @@ class Malleable(Naive):
     """
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
-        """Place all waiting tasks: on idle slots, on slots that fall free in time, on new ones."""
+        """Place all waiting tasks: on idle slots, on slots that become free on time, on new ones."""
         wanted = min(wanted, run.waiting)
         tasks = run.waiting
         lanes = self.idle_slots(sim, run, wanted)

@@ -54,9 +54,7 @@ def simulation(
     jobs: Iterable[Job] | None = None,
     make: Make = policy_of,
 ) -> Simulation:
-    """Return a run that is ready to start: prices and policy of the facts and, unless given, their jobs, from
-    ``seed``.
-    """
+    """Return a run that is ready to start: prices, policy and, unless given, jobs of the spec, from ``seed``."""
     vm = facts.vms[0]
     prices = price_process(vm, seed) if facts.policy.instances != "on_demand" else None
     arrivals = jobs_of(facts, seed) if jobs is None else jobs
