@@ -84,6 +84,14 @@ def test_all_solvers_agree_with_the_second_program(seed: int, solver: str) -> No
     assert list(faults(known(drawn), told(drawn, solver))) == [], text_of(drawn)
 
 
+def test_containers_fit_own_machines_within_a_quota() -> None:
+    """Cores and memory of containers add up to fewer VMs than hold them, and the plan of the sums has no room."""
+    drawn = replace(draw(52031), whole="machines")
+    ours = told(drawn, "highs")
+    assert list(faults(known(drawn), ours)) == [], text_of(drawn)
+    assert ours.value == pytest.approx(364.704, abs=1e-3)
+
+
 @pytest.mark.parametrize("seed", [30006, 60003, 60008, 60173, 60225])
 def test_direct_keeps_parts_on_spot_and_quotas_on_own_machines(seed: int) -> None:
     """Classes on machines of their own: firm VMs beside those on spot, and both within the quota of one type."""

@@ -207,6 +207,11 @@ def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], w
     if wholeness == NO or not (packing in (ALL, SOME) or wholeness == MACHINES):
         return
     lanes = lanes_in()
+    if wholeness == MACHINES and packing == SOME and any(lane.vectors is not None for lane in lanes):
+        alone = groups_of(_by_class(lanes), True)
+        assert alone is not None
+        _add_groups(model, lanes, alone)
+        return
     if wholeness == MACHINES:
         _add_machines(model, lanes)
         return
@@ -216,10 +221,20 @@ def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], w
         _add_groups(model, lanes, groups)
 
 
+def _by_class(lanes: Sequence[Lane]) -> list[Lane]:
+    """Return each lane once for each of its classes, with the slots of that class alone."""
+    return [
+        replace(lane, rows=tuple(row for row in lane.rows if row.of_class == index))
+        for lane in lanes
+        for index in dict.fromkeys(row.of_class for row in lane.rows)
+    ]
+
+
 def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
     """Whole VMs of each class, which its slots add up to no more than: of one class alone that is enough.
 
-    See :func:`mrdsl.formulas.packing.of_one_class`.
+    Of containers it is not: cores and memory may add up to VMs that do not hold them. See
+    :func:`mrdsl.formulas.packing.of_one_class`.
     """
     parts: dict[tuple[int, ...], list[tuple[float, Any]]] = {}
     for number, lane in enumerate(lanes):
@@ -282,7 +297,7 @@ def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequenc
         used = [
             (1.0, variables[at, place])
             for at, group in enumerate(groups)
-            if group.lane is lane
+            if group.lane.vms is lane.vms
             for place in range(len(group.patterns))
         ]
         return None, row_of([*used, *((-1.0, each) for each in lane.vms)]), -float(lane.masters)
