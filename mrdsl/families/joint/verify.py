@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,8 @@ from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
 
-MOST_TURNS = 100_000
-"""Turns in a period, or periods of a turn, up to which they are played through."""
+MOST_TURNS = 1_000
+"""Turns in a period, or periods of a turn, up to which they are played through; more are a quotient."""
 
 
 @dataclass(frozen=True)
@@ -166,11 +167,11 @@ def _turns_of(period: float, deadline: float) -> float:
         while now + deadline <= period * (1 + FEASIBILITY) and starts < MOST_TURNS:
             starts += 1
             now = starts * deadline
-        return float(starts) if starts < MOST_TURNS else period // deadline
+        return float(starts if starts < MOST_TURNS else floor(period * (1 + FEASIBILITY) / deadline))
     periods = 1
     while periods * period < deadline * (1 - FEASIBILITY) and periods < MOST_TURNS:
         periods += 1
-    return 1.0 / periods if periods < MOST_TURNS else period / deadline
+    return 1.0 / (periods if periods < MOST_TURNS else ceil(deadline * (1 - FEASIBILITY) / period))
 
 
 def _table(spec: Spec) -> Floats:

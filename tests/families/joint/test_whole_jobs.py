@@ -12,6 +12,7 @@ import pytest
 from mrdsl import loads
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.families.joint import verify as joint_verify
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts
 from mrdsl.families.joint.methods.greedy import fill_by_penalty, recover, serve_least
@@ -268,6 +269,34 @@ def test_turns_in_a_period(deadline: float, turns: float) -> None:
     plan = solve(loads(text)).plan
     assert plan is not None
     assert plan.document()["periods"][0]["classes"]["r"]["at_once"] == ceil(6 / turns - 1e-9)
+
+
+@pytest.mark.parametrize("most", [3, 1000, 10**9])
+@pytest.mark.parametrize("turns", [1, 2, 3, 4, 999, 1000, 1001, 99_999, 100_000, 100_001, 150_000])
+@pytest.mark.parametrize("off", [-1e-9, 0.0, 1e-9])
+def test_turns_are_counted_alike_however_many(
+    most: int, turns: int, off: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Played through or by a quotient, a billionth of the period more or less is nothing."""
+    monkeypatch.setattr(joint_verify, "MOST_TURNS", min(most, 200_000))
+    assert joint_verify._turns_of(turns * 7.3 * (1 + off), 7.3) == turns
+    assert 1 / joint_verify._turns_of(7.3, turns * 7.3 * (1 + off)) == pytest.approx(turns, rel=1e-12)
+
+
+@pytest.mark.parametrize("hours", [10**6, 10**15, 10**90])
+def test_no_period_is_played_through_turn_by_turn(hours: int) -> None:
+    """Of a thousand classes each played a hundred thousand turns, whatever the limit of time."""
+    played: list[str] = []
+
+    class Time(float):
+        """A time that notes every sum of a turn."""
+
+        def __radd__(self, other: float) -> float:
+            played.append("")
+            return float(self) + other
+
+    joint_verify._turns_of(hours * 3600.0, Time(900.0))
+    assert len(played) <= 1001
 
 
 SMALL = """problem joint
