@@ -1,14 +1,17 @@
-"""TOML with places: the content of a file, and the place of each key and value."""
+"""TOML with locations: the data of a file, where its keys and values are, and a reader that collects all mistakes."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, is_printable, printable, shortened
 
 Path = tuple[str | int, ...]
 """The way to a value: keys of tables, and numbers (from 0) in arrays."""
@@ -33,20 +36,27 @@ class TomlError(Exception):
 
 @dataclass(frozen=True)
 class TomlText:
-    """``data`` as tomllib gives it; the places of its keys (table heads among them) and of its values."""
+    """`data` as tomllib reads it, and the locations of its keys (table heads among them) and values."""
 
     data: dict[str, Any]
-    keys: dict[Path, Span]
-    values: dict[Path, Span]
+    text: str
     name: str
 
+    @cached_property
+    def places(self) -> tuple[dict[Path, Span], dict[Path, Span]]:
+        """The locations of keys and of values, looked up only for a message."""
+        scanner = _Scanner(self.text, self.name)
+        with suppress(RecursionError):
+            scanner.document()
+        return scanner.keys, scanner.values
+
     def key(self, path: Path) -> Span:
-        """Return the place of a key, or of the nearest item above it."""
-        return self._near(path, self.keys, self.values)
+        """Return the location of a key; if no key has the path, that of the nearest key or value above it."""
+        return self._near(path, *self.places)
 
     def value(self, path: Path) -> Span:
-        """Return the place of a value, or of its key if the value is a table of its own."""
-        return self._near(path, self.values, self.keys)
+        """Return the location of a value, or of its key if it is a table with a head."""
+        return self._near(path, *reversed(self.places))
 
     def _near(self, path: Path, *places: dict[Path, Span]) -> Span:
         for length in range(len(path), 0, -1):
@@ -57,19 +67,115 @@ class TomlText:
 
 
 def read_toml(text: str, name: str) -> TomlText:
-    """Read a text; ``name`` is its file. Raises TomlError for text that is not TOML."""
+    """Read a text as TOML; `name` is the file's name. Raise TomlError if it is not TOML."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
-        data = tomllib.loads(text)
-        scanner = _Scanner(text, name)
-        scanner.document()
+        return TomlText(tomllib.loads(text), text, name)
     except RecursionError:
         raise TomlError("it is nested too deeply", Span(name, 1, 1, 1, 1)) from None
     except tomllib.TOMLDecodeError as mistake:
         raise _told(str(mistake), text, name) from None
     except ValueError as mistake:  # a number with more digits than Python reads
         raise TomlError(str(mistake), Span(name, 1, 1, 1, 1)) from None
-    return TomlText(data, scanner.keys, scanner.values, name)
+
+
+Read = Callable[[Path, Any], Any]
+"""A function from the path of a value, and the value, to what is kept of it: None if it is wrong, after a mistake."""
+T = TypeVar("T")
+
+
+class TomlReader:
+    """Reader of the values of one file that collects all mistakes, each with its location.
+
+    Values of an entry point have no text, and so no locations.
+    """
+
+    def __init__(self, code: str, toml: TomlText | None) -> None:
+        self.code, self.toml = code, toml
+        self.mistakes: list[Diagnostic] = []
+
+    def wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
+        """Add a mistake at a value, or at its `key`."""
+        place = None if self.toml is None else self.toml.key(path) if key else self.toml.value(path)
+        self.mistakes.append(error(self.code, message, place, hint))
+
+    def table(self, path: Path, value: Any, known: Mapping[str, Read]) -> dict[str, Any]:
+        """Return the values of a table by their keys, without those that are wrong."""
+        if not isinstance(value, Mapping):
+            keys = ", ".join(f"`{key}`" for key in known)
+            self.wrong(path, f"`{dotted(path)}` must be a table", f"write a table with some of {keys}")
+            return {}
+        found = {}
+        for key, inner in value.items():
+            here = (*path, key)
+            if key not in known:
+                where = f" in `{dotted(path)}`" if path else ""
+                message = f"unknown key `{shortened(key)}`{where}"
+                self.wrong(here, message, did_you_mean(key, known, "keys: "), key=True)
+                continue
+            read = known[key](here, inner)
+            if read is not None:
+                found[key] = read
+        return found
+
+    def tables(self, path: Path, value: Any, read: Callable[[Path, Any], T | None]) -> tuple[T, ...]:
+        """Return what `read` keeps of each table in a list of tables."""
+        if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+            self.wrong(path, f"`{dotted(path)}` must be a list of tables", f"write `[[{path[-1]}]]`", key=True)
+            return ()
+        found = (read((*path, number), each) for number, each in enumerate(value))
+        return tuple(each for each in found if each is not None)
+
+    def listed(self, path: Path, value: Any, example: str) -> list[tuple[Path, Any]]:
+        """Return the values of a list with their paths; a value that is not a list counts as a list of one."""
+        if not isinstance(value, list):
+            return [(path, value)]
+        if not value:
+            self.wrong(path, f"`{dotted(path)}` is empty", f"write `{path[-1]} = {example}`, or remove it")
+        return [((*path, number), each) for number, each in enumerate(value)]
+
+    def words(self, path: Path, value: Any) -> str | None:
+        """Return a text that is not blank and can be printed."""
+        if isinstance(value, str) and is_printable(value.replace("\n", "")) and value.strip():
+            return value.strip()
+        hint = 'write `"..."`' if isinstance(path[-1], int) else f'write `{path[-1]} = "..."`'
+        self.wrong(path, f"`{dotted(path)}` must be text, got {shown(value)}", hint)
+        return None
+
+    def flag(self, path: Path, value: Any) -> bool | None:
+        """Return True or False."""
+        if isinstance(value, bool):
+            return value
+        self.wrong(path, f"`{dotted(path)}` must be true or false, got {shown(value)}", f"write `{path[-1]} = true`")
+        return None
+
+    def some_of(self, known: Sequence[str], what: str) -> Read:
+        """Return a reader of one of the known words or a list of them; `what` is their name in messages."""
+
+        def read(path: Path, value: Any) -> tuple[str, ...] | None:
+            found = [(here, self.words(here, each)) for here, each in self.listed(path, value, f'["{known[0]}"]')]
+            for here, each in found:
+                if each is not None and each not in known:
+                    hint = did_you_mean(each, known, f"known {what}s: ")
+                    self.wrong(here, f"unknown {what} `{shortened(each)}`", hint)
+            return tuple(dict.fromkeys(each for _, each in found if each is not None)) or None
+
+        return read
+
+
+def dotted(path: Path) -> str:
+    """Write a path as `runs[2].limits.time`, counted from 1."""
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return shortened(text)
+
+
+def shown(value: Any) -> str:
+    """Write a value as messages show it: itself if it is short, else its type."""
+    if isinstance(value, str | int | float):
+        return f"`{printable(shortened(str(value)))}`"
+    return f"a {type(value).__name__}"
 
 
 def _told(message: str, text: str, name: str) -> TomlError:

@@ -1,4 +1,4 @@
-"""The schema of a file in ``solvers/``: frozen, with an error for unknown keys.
+"""Declarations in the files of `solvers/`: a frozen schema that refuses unknown keys and values of a wrong type.
 
 There are three ways to call a solver: ``[worker]``, a Python function that runs in its own process; ``[command]``, a
 program that reads a model file and writes a solution file; ``[pyomo]``, a name in Pyomo's own SolverFactory. A pipeline
@@ -14,7 +14,9 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.diagnostics import MrdslError, did_you_mean, in_order
+from mrdsl.core.toml_text import Path as Place
+from mrdsl.core.toml_text import Read, TomlReader, TomlText, dotted, shown
 from mrdsl.exchange.registry import MODELS
 from mrdsl.spec.declared import LIMITS
 
@@ -165,38 +167,31 @@ class SolverFile:
         return way
 
 
-_TABLES: Mapping[str, type] = MappingProxyType({"worker": Worker, "command": Command, "pyomo": ThroughPyomo})
-_OF_SOLVER = (
-    "kind",
-    "name",
-    "title",
-    "summary",
-    "homepage",
-    "install",
-    "solves",
-    "offers",
-    "worker",
-    "command",
-    "pyomo",
-    "limits",
-    "options",
-    "distrust",
-)
-_OF_PIPELINE = ("kind", "name", "title", "summary", "homepage", "install", "requires", "pipelines")
+_WAYS: Mapping[str, type] = MappingProxyType({"worker": Worker, "command": Command, "pyomo": ThroughPyomo})
 
 
-def declare(data: Mapping[str, Any], source: str, origin: str, text: str = "") -> SolverFile:
-    """Return the declaration in ``data`` (a parsed TOML file), all its mistakes reported at once as a MrdslError."""
-    return _Reader(source, origin, text).read({**_understood(data, source), **data})
+def declare(data: Mapping[str, Any], source: str, origin: str, toml: TomlText | None = None) -> SolverFile:
+    """Return the declaration in the data of a solver file or an entry point.
+
+    Args:
+        data: Tables and values.
+        source: The file or the entry point.
+        origin: The reason that this source has priority.
+        toml: The text of a file, for the locations of mistakes.
+
+    Raises:
+        MrdslError: All mistakes of the data, ``bad-solver-file``.
+    """
+    return _Reader(source, toml).read({**_understood(data, source), **data}, origin)
 
 
 def _understood(data: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the data with defaults: the name of the file, the kind from its tables, and linear models for solvers of
-    Pyomo.
+    """Return what a file need not state: its name is its file's, its kind shows in its tables, and Pyomo's solvers
+    solve linear models.
     """
     path = PurePath(source)
     found: dict[str, Any] = {"name": path.stem} if path.suffix == ".toml" else {}
-    ways = [way for way in _TABLES if way in data]
+    ways = [way for way in _WAYS if way in data]
     if ways or "pipelines" in data:
         found["kind"] = "solver" if ways else "pipeline"
     pyomo = data.get("pyomo")
@@ -206,120 +201,122 @@ def _understood(data: Mapping[str, Any], source: str) -> dict[str, Any]:
     return found
 
 
-class _Reader:
-    """Collects every mistake of one file."""
+class _Reader(TomlReader):
+    """Reader of one solver file."""
 
-    def __init__(self, source: str, origin: str, text: str) -> None:
-        self.source, self.origin, self.text = source, origin, text
-        self.problems: list[Diagnostic] = []
+    def __init__(self, source: str, toml: TomlText | None) -> None:
+        super().__init__("bad-solver-file", toml)
+        self.source = source
+        self.forms: Mapping[str, Read] = {
+            "str": self.words,
+            "bool": self.flag,
+            "tuple[str, ...]": self._texts,
+            "Mapping[str, Any]": self._open,
+            "tuple[Mapping[str, Any], ...]": lambda path, value: self.tables(path, value, self._step),
+        }
+        """The reader of a field by its annotation."""
 
-    def wrong(self, key: str, message: str, hint: str = "") -> None:
-        self.problems.append(error("bad-solver-file", f"{message} in {self.source}", self._place(key), hint))
+    def wrong(self, path: Place, message: str, hint: str, *, key: bool = False) -> None:
+        super().wrong(path, message if self.toml is not None else f"{message} in {self.source}", hint, key=key)
 
-    def _place(self, key: str) -> Span | None:
-        pattern = re.compile(rf"\s*\[?[\"']?(?:pipelines\.)?{re.escape(key)}\b")
-        for number, line in enumerate(self.text.splitlines(), 1):
-            if pattern.match(line):
-                return Span(self.source, number, 1, number, len(line) + 1)
-        return Span(self.source, 1, 1, 1, 1) if self.text else None
-
-    def read(self, data: Mapping[str, Any]) -> SolverFile:
+    def read(self, data: Mapping[str, Any], origin: str) -> SolverFile:
         kind = data.get("kind")
         if kind not in ("solver", "pipeline"):
-            self.wrong("kind", f"kind is {kind!r}", 'write kind = "solver" or kind = "pipeline"')
-            raise MrdslError(self.problems, exit_code=2)
-        allowed = _OF_SOLVER if kind == "solver" else _OF_PIPELINE
-        self._unknown(data, allowed, "")
-        for key in ("name", "summary"):
-            if not isinstance(data.get(key), str):
-                self.wrong(key, f"{key} is missing or no text", f'write {key} = "…"')
-        values = {key: self._value(key, value) for key, value in data.items() if key in allowed}
+            message = "missing key `kind`" if kind is None else f"unknown kind {shown(kind)}"
+            self.wrong(("kind",), message, 'write `kind = "solver"` or `kind = "pipeline"`', key=True)
+            raise MrdslError(self.mistakes, exit_code=2)
+        values = self.table((), data, self._known(kind))
+        self._require(data, {"name": '"..."', "summary": '"..."'})
         if kind == "solver":
-            self._check_solver(values)
+            self._require(data, {"solves": '["LP", "MILP"]', "install": '"pip install ..."'})
+            self._check_reach(values)
         elif not values.get("pipelines"):
-            self.wrong("pipelines", "a pipeline has no steps", "write [pipelines.FAMILY] with steps = […]")
-        if self.problems:
-            raise MrdslError(self.problems, exit_code=2)
-        return SolverFile(**values, source=self.source, origin=self.origin)
+            self.wrong((), "a pipeline needs steps", "write `[pipelines.FAMILY]`, and under it `steps = [...]`")
+        if self.mistakes:
+            raise MrdslError(in_order(self.mistakes), exit_code=2)
+        return SolverFile(**values, source=self.source, origin=origin)
 
-    def _unknown(self, data: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
-        for key in data:
-            if key not in allowed:
-                self.wrong(key, f"unknown key {where}{key}", "known keys: " + ", ".join(allowed))
+    def _known(self, kind: str) -> dict[str, Read]:
+        about = dict.fromkeys(("kind", "name", "title", "summary", "homepage", "install"), self.words)
+        if kind == "pipeline":
+            return {**about, "requires": self.words, "pipelines": self._pipelines}
+        ways = {name: self._made(way) for name, way in _WAYS.items()}
+        kinds = {"solves": self.some_of(KINDS_OF_MODEL, "kind of model"), "offers": self.some_of(OFFERS, "offer")}
+        own: dict[str, Read] = {"limits": self._limits, "options": self._open, "distrust": self._distrusts}
+        return {**about, **ways, **kinds, **own}
 
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _TABLES:
-            return self._table(key, _TABLES[key], value)
-        if key in ("solves", "offers"):
-            known = KINDS_OF_MODEL if key == "solves" else OFFERS
-            for word in value:
-                if word not in known:
-                    self.wrong(key, f"{key} holds {word!r}", "known: " + ", ".join(known))
+    def _pipelines(self, path: Place, value: Any) -> Mapping[str, Pipeline]:
+        families = value if isinstance(value, Mapping) else {"FAMILY": {}}
+        return MappingProxyType(self.table(path, value, dict.fromkeys(families, self._made(Pipeline))))
+
+    def _require(self, data: Mapping[str, Any], examples: Mapping[str, str], path: Place = ()) -> bool:
+        missing = [key for key in examples if key not in data]
+        for key in missing:
+            where = f" in `{dotted(path)}`" if path else ""
+            self.wrong(path, f"missing key `{key}`{where}", f"write `{key} = {examples[key]}`", key=True)
+        return not missing
+
+    def _made(self, kind: type) -> Read:
+        """Return the reader of a table whose keys are the fields of a dataclass."""
+        known = {each.name: self.forms[str(each.type)] for each in fields(kind)}
+        required = {each.name: "..." for each in fields(kind) if each.default is MISSING}
+
+        def read(path: Place, value: Any) -> Any:
+            before = len(self.mistakes)
+            found = self.table(path, value, known)
+            complete = isinstance(value, Mapping) and self._require(value, required, path)
+            return kind(**found) if complete and len(self.mistakes) == before else None
+
+        return read
+
+    def _texts(self, path: Place, value: Any) -> tuple[str, ...] | None:
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
             return tuple(value)
-        if key == "pipelines":
-            return MappingProxyType({name: self._pipeline(name, item) for name, item in value.items()})
-        if key == "distrust":
-            return self._distrust(value)
-        if key == "limits":
-            self._unknown(value, tuple(LIMITS), "limits.")
-            for name, own in value.items():
-                if isinstance(own, Mapping) and set(own) != {"name", "whole"}:
-                    self.wrong("limits", f"limits.{name} is {dict(own)!r}", 'write { name = "tmlim", whole = true }')
+        self.wrong(path, f"`{dotted(path)}` must be a list of texts", f'write `{path[-1]} = ["..."]`')
+        return None
+
+    def _open(self, path: Place, value: Any) -> Mapping[str, Any] | None:
+        if isinstance(value, Mapping):
             return MappingProxyType(dict(value))
-        return MappingProxyType(dict(value)) if isinstance(value, Mapping) else value
+        self.wrong(path, f"`{dotted(path)}` must be a table", f'write `{path[-1]} = {{ name = "value" }}`')
+        return None
 
-    def _table(self, where: str, made: type, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            self.wrong(where, f"{where} is not a table", f"write [{where}]")
+    def _step(self, path: Place, value: Any) -> Mapping[str, Any] | None:
+        if ":" in str(value.get("call", "")):
+            return MappingProxyType(value)
+        self.wrong(path, "a step needs a function", 'write `{ call = "module:function" }`')
+        return None
+
+    def _limits(self, path: Place, value: Any) -> Mapping[str, Any] | None:
+        return MappingProxyType(self.table(path, value, dict.fromkeys(LIMITS, self._limit)))
+
+    def _limit(self, path: Place, value: Any) -> Any:
+        if isinstance(value, Mapping) and set(value) != {"name", "whole"}:
+            self.wrong(path, f"`{dotted(path)}` needs `name` and `whole`", 'write `{ name = "tmlim", whole = true }`')
             return None
-        declared = fields(made)
-        self._unknown(data, tuple(f.name for f in declared), where + ".")
-        for f in declared:
-            if f.default is MISSING and f.name not in data:
-                self.wrong(where, f"{where}.{f.name} is missing")
-                return None
-        known = {f.name for f in declared}
-        return made(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known})
+        return value
 
-    def _distrust(self, value: Any) -> tuple[Distrust, ...]:
-        if not isinstance(value, list):
-            self.wrong("distrust", "distrust is not a list of tables", "write [[distrust]]")
-            return ()
-        entries = tuple(self._table("distrust", Distrust, item) for item in value)
-        for each in entries:
-            if each is None:
-                return ()
-            try:
-                re.compile(each.versions)
-            except (re.error, TypeError):
-                self.wrong("versions", f"distrust.versions is {each.versions!r}", "write a regular expression")
-            if not isinstance(each.options, Mapping):
-                self.wrong("options", "distrust.options is not a table", 'write options = { name = "value" }')
-            for kind in each.kinds:
-                if kind not in KINDS_OF_MODEL:
-                    self.wrong("kinds", f"distrust.kinds holds {kind!r}", "known: " + ", ".join(KINDS_OF_MODEL))
-        return entries
+    def _distrusts(self, path: Place, value: Any) -> tuple[Distrust, ...]:
+        return self.tables(path, value, self._distrust)
 
-    def _pipeline(self, family: str, data: Any) -> Pipeline | None:
-        pipeline = self._table(family, Pipeline, data)
-        for step in pipeline.steps if pipeline else ():
-            if ":" not in str(step.get("call", "")):
-                self.wrong(family, f"a step of {family} has no call", 'write { call = "module:function" }')
-                return None
-        return (
-            pipeline
-            if pipeline is None
-            else replace(pipeline, steps=tuple(MappingProxyType(s) for s in pipeline.steps))
-        )
+    def _distrust(self, path: Place, value: Any) -> Distrust | None:
+        found: Distrust | None = self._made(Distrust)(path, value)
+        if found is None:
+            return None
+        if found.kinds:
+            self.some_of(KINDS_OF_MODEL, "kind of model")((*path, "kinds"), list(found.kinds))
+        try:
+            re.compile(found.versions)
+        except re.error:
+            here = (*path, "versions")
+            message = f"`{dotted(here)}` must be a regular expression, got {shown(found.versions)}"
+            self.wrong(here, message, "for example: `2[.]1.*`")
+        return found
 
-    def _check_solver(self, values: Mapping[str, Any]) -> None:
-        reaches = [key for key in _TABLES if values.get(key) is not None]
-        if len(reaches) != 1 and not self.problems:
-            self.wrong("kind", "a solver needs exactly one of [worker], [command], [pyomo]")
+    def _check_reach(self, values: Mapping[str, Any]) -> None:
+        if len([way for way in _WAYS if way in values]) != 1 and not self.mistakes:
+            self.wrong((), "a solver needs exactly one of `worker`, `command`, `pyomo`", "write one of these tables")
         command = values.get("command")
         if command is not None and command.writes not in FORMATS:
-            self.wrong("writes", f"writes is {command.writes!r}", "known: " + ", ".join(FORMATS))
-        if not values.get("solves"):
-            self.wrong("solves", "solves is missing", 'for example: solves = ["LP", "MILP"]')
-        if not values.get("install"):
-            self.wrong("install", "install is missing", 'write install = "pip install …"')
+            hint = did_you_mean(command.writes, FORMATS, "formats: ")
+            self.wrong(("command", "writes"), f"unknown format {shown(command.writes)}", hint)

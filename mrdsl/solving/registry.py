@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -30,6 +29,7 @@ from mrdsl.core.diagnostics import MrdslError, Span, error
 from mrdsl.core.plugins import entry_points_of, load, named_folders
 from mrdsl.core.reading import make_importable, read_trusted
 from mrdsl.core.resources import resource
+from mrdsl.core.toml_text import TomlError, read_toml
 from mrdsl.solving.declaration import ENTRY_POINT, SHIPPED, Command, SolverFile, ThroughPyomo, Worker, declare
 from mrdsl.solving.processes import end, start
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
@@ -116,14 +116,17 @@ def read(path: Path, origin: str) -> SolverFile:
     """Return one file; raises MrdslError ``bad-solver-file``."""
     try:
         text = path.read_text(encoding="utf-8") if origin in (SHIPPED, ENTRY_POINT) else read_trusted(path)
-        data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as cause:
-        message = f"{path} cannot be read as TOML: {cause}"
+        toml = read_toml(text, str(path))
+    except TomlError as mistake:
+        raise MrdslError([error("bad-solver-file", f"invalid TOML: {mistake}", mistake.span)]) from None
+    except (OSError, UnicodeDecodeError) as cause:
+        message = f"{path} cannot be read: {cause}"
         raise MrdslError([error("bad-solver-file", message, Span(str(path), 1, 1, 1, 1))]) from None
-    solver = declare(data, str(path), origin, text)
+    solver = declare(toml.data, str(path), origin, toml)
     if solver.name != path.stem:
         message = f"{path} declares the name `{solver.name}`"
-        raise MrdslError([error("bad-solver-file", message, hint=f"call the file {solver.name}.toml")])
+        place = toml.value(("name",))
+        raise MrdslError([error("bad-solver-file", message, place, f"call the file {solver.name}.toml")])
     return solver
 
 

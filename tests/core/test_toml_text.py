@@ -32,7 +32,7 @@ def places(text: TomlText) -> dict[Any, str]:
     lines = text_lines
     return {
         path: lines[span.line - 1][span.column - 1 : span.end_column - 1]
-        for path, span in text.values.items()
+        for path, span in text.places[1].items()
         if span.line == span.end_line
     }
 
@@ -109,8 +109,9 @@ def test_every_value_that_tomllib_reads_has_a_place(lines: list[str]) -> None:
         return
     found = read_toml(text, "a.toml")
     assert found.data == data
-    assert ways(data) <= found.values.keys()
-    assert all(way[:length] in found.keys | found.values for way in ways(data) for length in range(1, len(way) + 1))
+    keys, values = found.places
+    assert ways(data) <= values.keys()
+    assert all(way[:length] in keys | values for way in ways(data) for length in range(1, len(way) + 1))
 
 
 @pytest.mark.parametrize(

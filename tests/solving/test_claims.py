@@ -205,15 +205,15 @@ def test_a_distrusted_version_gets_its_options() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ([{"versions": "(", "reason": "x", "options": {}}], "distrust.versions is '('"),
-        ([{"versions": "1", "reason": "x"}], "distrust.options is missing"),
-        ([{"versions": "1", "reason": "x", "options": {}, "kinds": ["QP"]}], "distrust.kinds holds 'QP'"),
-        ([{"versions": "1", "reason": "x", "options": {}, "why": "y"}], "unknown key distrust.why"),
-        ({"versions": "1"}, "distrust is not a list of tables"),
+        ([{"versions": "(", "reason": "x", "options": {}}], "`distrust[1].versions` must be a regular expression"),
+        ([{"versions": "1", "reason": "x"}], "missing key `options` in `distrust[1]`"),
+        ([{"versions": "1", "reason": "x", "options": {}, "kinds": ["QP"]}], "unknown kind of model `QP`"),
+        ([{"versions": "1", "reason": "x", "options": {}, "why": "y"}], "unknown key `why` in `distrust[1]`"),
+        ({"versions": "1"}, "`distrust` must be a list of tables"),
     ],
 )
 def test_a_mistake_in_what_is_distrusted_is_told(wrong: Any, words: str) -> None:
-    with pytest.raises(MrdslError, match="distrust") as caught:
+    with pytest.raises(MrdslError, match="bad-solver-file") as caught:
         declare({**TOML, "distrust": wrong}, "toy.toml", "here")
     assert any(words in d.message for d in caught.value.diagnostics)
 

@@ -41,7 +41,7 @@ def test_a_program_that_reads_lp_gets_lp(case: Case, tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("wanted", ["nl", "xls", ""])
 def test_a_format_that_is_not_written_is_refused(wanted: str) -> None:
     data = toy(command={"program": "toy", "arguments": [], "reads": "a:b", "writes": wanted})
-    with pytest.raises(MrdslError, match="writes is"):
+    with pytest.raises(MrdslError, match=r"`command\.writes`|unknown format"):
         declare(data, "toy.toml", "test")
 
 

@@ -253,16 +253,17 @@ def test_every_shipped_file_can_be_read() -> None:
 
 
 MISTAKES = {
-    "kind": ({"kind": "sovler"}, "kind is 'sovler'"),
-    "unknown key": ({"colour": "red"}, "unknown key colour"),
-    "unknown key inside": ({"worker": {"call": "a:b", "speed": 3}}, "unknown key worker.speed"),
-    "missing inside": ({"worker": {}}, "worker.call is missing"),
-    "no such kind of model": ({"solves": ["LP", "QP"]}, "solves holds 'QP'"),
-    "no such gift": ({"offers": ["coffee"]}, "offers holds 'coffee'"),
-    "no such limit": ({"limits": {"tmie": "x"}}, "unknown key limits.tmie"),
+    "kind": ({"kind": "sovler"}, "unknown kind `sovler`"),
+    "unknown key": ({"colour": "red"}, "unknown key `colour`"),
+    "unknown key inside": ({"worker": {"call": "a:b", "speed": 3}}, "unknown key `speed` in `worker`"),
+    "missing inside": ({"worker": {}}, "missing key `call` in `worker`"),
+    "a number for a text": ({"worker": {"call": 3}}, "`worker.call` must be text"),
+    "no such kind of model": ({"solves": ["LP", "QP"]}, "unknown kind of model `QP`"),
+    "no such gift": ({"offers": ["coffee"]}, "unknown offer `coffee`"),
+    "no such limit": ({"limits": {"tmie": "x"}}, "unknown key `tmie` in `limits`"),
     "two ways": ({"pyomo": {"factory": "x"}}, "exactly one of"),
-    "no install line": ({"install": ""}, "install is missing"),
-    "steps of a solver": ({"pipelines": {}}, "unknown key pipelines"),
+    "no install line": ({"install": ""}, "`install` must be text"),
+    "steps of a solver": ({"pipelines": {}}, "unknown key `pipelines`"),
 }
 
 
@@ -280,9 +281,9 @@ def test_all_mistakes_of_a_file_come_with_their_lines(tmp_path: Path) -> None:
     path.write_text(TOY.format(name="toy", summary="s").replace("call", "cal") + "speed = 1\n", encoding="utf-8")
     with pytest.raises(MrdslError) as caught:
         registry.read(path, "test")
-    lines = [d.span.line for d in caught.value.diagnostics if d.span]
+    places = [(d.span.line, d.span.column) for d in caught.value.diagnostics if d.span]
     assert len(caught.value.diagnostics) == 3
-    assert lines == [7, 8, 6]
+    assert places == [(6, 2), (7, 1), (8, 1)]
 
 
 @pytest.mark.parametrize("text", ["kind = ", "\x00", "kind = 3"])

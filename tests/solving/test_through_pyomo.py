@@ -188,7 +188,7 @@ def test_a_limit_in_whole_seconds() -> None:
     options = options_of(declare(data, "toy.toml", "test"), Limits(time=7.2))
     assert options == {"tmlim": 8}
     assert isinstance(options["tmlim"], int)
-    with pytest.raises(MrdslError, match=r"limits\.time is"):
+    with pytest.raises(MrdslError, match=r"limits\.time` needs"):
         declare({**data, "limits": {"time": {"nmae": "tmlim"}}}, "toy.toml", "test")
 
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path as File
-from typing import Any, TypeVar
+from typing import Any
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import (
-    Diagnostic,
     MrdslError,
     Span,
     did_you_mean,
     error,
     in_order,
-    is_printable,
     nearest,
-    printable,
     shortened,
 )
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Limits
-from mrdsl.core.toml_text import Path, TomlError, TomlText, read_toml
+from mrdsl.core.toml_text import Path, Read, TomlError, TomlReader, TomlText, read_toml, shown
 from mrdsl.exchange.text import decode
 from mrdsl.spec.declared import LIMITS, SEED, python_number_mistake
 from mrdsl.spec.schema import Item
@@ -33,22 +30,19 @@ from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Me
 from mrdsl.sweeping.study.planned import unknown_column_mistakes
 from mrdsl.sweeping.study.tables import GOAL
 
-T = TypeVar("T")
-Read = Callable[[Path, Any], Any]
-
 
 def read_study(file: File) -> Study:
     """Return the study in a file. Raises MrdslError ``unreadable-file``, or ``bad-study-file`` with all of its
     mistakes.
     """
-    shown = str(file)
+    name = str(file)
     try:
         text, problem = decode(read_bytes(file, budgets.STUDY_BYTES, own_descriptors=True))
     except UnreadableError as refused:
         text, problem = None, str(refused)
     if text is None:
-        raise MrdslError([error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1))])
-    return study_of(text, shown)
+        raise MrdslError([error("unreadable-file", f"`{name}` cannot be read: {problem}", Span(name, 1, 1, 1, 1))])
+    return study_of(text, name)
 
 
 def study_of(text: str, name: str) -> Study:
@@ -63,43 +57,43 @@ def study_of(text: str, name: str) -> Study:
     return _Reader(toml).study()
 
 
-class _Reader:
-    """Collects every mistake of one file."""
+class _Reader(TomlReader):
+    """Reader of one study file."""
 
     def __init__(self, toml: TomlText) -> None:
-        self.toml = toml
-        self.mistakes: list[Diagnostic] = []
+        super().__init__("bad-study-file", toml)
+        self.text = toml
         self.runs_are_sound = True
 
     def study(self) -> Study:
-        found = self._table(
+        found = self.table(
             (),
-            self.toml.data,
+            self.text.data,
             {
-                "title": self._words,
-                "about": self._words,
+                "title": self.words,
+                "about": self.words,
                 "runs": self._designs,
-                "tables": lambda path, value: self._several(path, value, self._pivot),
-                "profiles": lambda path, value: self._several(path, value, self._profile),
+                "tables": lambda path, value: self.tables(path, value, self._pivot),
+                "profiles": lambda path, value: self.tables(path, value, self._profile),
             },
         )
         designs = found.get("runs", ())
         if not designs and not self.mistakes:
-            self._wrong((), "the study has no runs", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
+            self.wrong((), "the study has no runs", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
         parts = (*found.get("tables", ()), *found.get("profiles", ()))
         for part in parts:
             self._known_runs(part, [design.name for design in designs if design.name])
-        self.mistakes += unknown_column_mistakes(parts, designs, self.toml) if designs and self.runs_are_sound else ()
+        self.mistakes += unknown_column_mistakes(parts, designs, self.text) if designs and self.runs_are_sound else ()
         self._one_meaning(designs)
         if self.mistakes:
             raise MrdslError(in_order(self.mistakes))
-        title = found.get("title") or File(self.toml.name).stem
-        return Study(title, found.get("about", ""), designs, found.get("tables"), found.get("profiles"), self.toml)
+        title = found.get("title") or File(self.text.name).stem
+        return Study(title, found.get("about", ""), designs, found.get("tables"), found.get("profiles"), self.text)
 
     def _known_runs(self, part: Pivot | Profile, names: Sequence[str]) -> None:
         if part.runs and part.runs not in names:
             hint = did_you_mean(part.runs, names, "runs: ") or "give `[[runs]]` a `name`"
-            self._wrong((*part.path, "runs"), f"unknown runs `{part.runs}`", hint)
+            self.wrong((*part.path, "runs"), f"unknown runs `{part.runs}`", hint)
 
     def _one_meaning(self, designs: Sequence[Design]) -> None:
         """Check that the name of a method means the same method in all runs."""
@@ -108,56 +102,26 @@ class _Reader:
             for method in design.methods:
                 if replace(known.setdefault(method.label, method), name="") != replace(method, name=""):
                     hint = 'give one of them another name: `{ solver = "highs", name = "..." }`'
-                    self._wrong((*design.path, "methods"), f"two methods have the name `{method.label}`", hint)
+                    self.wrong((*design.path, "methods"), f"two methods have the name `{method.label}`", hint)
         named: dict[str, tuple[str, Limits]] = {}
         for who, name in names_of(designs).items():
             if named.setdefault(name, who) != who:
                 place = next(each.path for each in designs if who[0] in [method.label for method in each.methods])
                 hint = "one gets this name from its limits; give the other another name"
-                self._wrong((*place, "methods"), f"two methods have the name `{name}`", hint)
-
-    def _wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
-        place = self.toml.key(path) if key else self.toml.value(path)
-        self.mistakes.append(error("bad-study-file", message, place, hint))
-
-    def _table(self, path: Path, value: Any, known: Mapping[str, Read]) -> dict[str, Any]:
-        """Return the values of a table by key; wrong ones are reported and left out."""
-        if not isinstance(value, Mapping):
-            keys = ", ".join(f"`{key}`" for key in known)
-            self._wrong(path, f"`{_name(path)}` must be a table", f"write a table with some of {keys}")
-            return {}
-        found = {}
-        for key, inner in value.items():
-            here = (*path, key)
-            if key not in known:
-                where = f" in `{_name(path)}`" if path else ""
-                message = f"unknown key `{shortened(key)}`{where}"
-                self._wrong(here, message, did_you_mean(key, known, "keys: "), key=True)
-                continue
-            read = known[key](here, inner)
-            if read is not None:
-                found[key] = read
-        return found
-
-    def _several(self, path: Path, value: Any, read: Callable[[Path, Any], T | None]) -> tuple[T, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-            self._wrong(path, f"`{_name(path)}` must be a list of tables", f"write `[[{path[-1]}]]`", key=True)
-            return ()
-        found = (read((*path, number), each) for number, each in enumerate(value))
-        return tuple(each for each in found if each is not None)
+                self.wrong((*place, "methods"), f"two methods have the name `{name}`", hint)
 
     def _designs(self, path: Path, value: Any) -> tuple[Design, ...]:
         before = len(self.mistakes)
-        found = self._several(path, value, self._design)
+        found = self.tables(path, value, self._design)
         self.runs_are_sound = len(self.mistakes) == before
         return found
 
     def _design(self, path: Path, value: Any) -> Design | None:
-        found = self._table(
+        found = self.table(
             path,
             value,
             {
-                "name": self._words,
+                "name": self.words,
                 "specs": self._texts,
                 "methods": self._methods,
                 "params": self._params,
@@ -166,54 +130,25 @@ class _Reader:
             },
         )
         if "specs" not in value and nearest("specs", value) is None:
-            self._wrong(path, "these runs have no specs", 'write `specs = ["night.mrspec", "folder"]`', key=True)
+            self.wrong(path, "these runs have no specs", 'write `specs = ["night.mrspec", "folder"]`', key=True)
         return Design(**found, path=path) if found.get("specs") else None
 
-    def _words(self, path: Path, value: Any) -> str | None:
-        if isinstance(value, str) and is_printable(value.replace("\n", "")) and value.strip():
-            return value.strip()
-        hint = 'write `"..."`' if isinstance(path[-1], int) else f'write `{path[-1]} = "..."`'
-        self._wrong(path, f"`{_name(path)}` must be text, got {_shown(value)}", hint)
-        return None
-
     def _texts(self, path: Path, value: Any) -> tuple[str, ...] | None:
-        listed = value if isinstance(value, list) else [value]
-        at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
-        if not listed:
-            self._wrong(path, f"`{_name(path)}` is empty", f'write `{path[-1]} = ["..."]`')
-        found = [self._words(place, each) for place, each in zip(at, listed, strict=True)]
+        found = [self.words(place, each) for place, each in self.listed(path, value, '["..."]')]
         return tuple(dict.fromkeys(each for each in found if each is not None)) or None
 
-    def _statistics(self, path: Path, value: Any) -> tuple[str, ...] | None:
-        found = self._texts(path, value) or ()
-        for number, each in enumerate(found):
-            if each not in STATISTICS:
-                place = (*path, number) if isinstance(value, list) else path
-                hint = did_you_mean(each, STATISTICS, "known statistics: ")
-                self._wrong(place, f"unknown statistic `{shortened(each)}`", hint)
-        return found or None
-
-    def _yes(self, path: Path, value: Any) -> bool | None:
-        if isinstance(value, bool):
-            return value
-        self._wrong(path, f"`{_name(path)}` must be true or false, got {_shown(value)}", f"write `{path[-1]} = true`")
-        return None
-
     def _methods(self, path: Path, value: Any) -> tuple[Method, ...] | None:
-        listed = value if isinstance(value, list) else [value]
-        at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
-        if not listed:
-            self._wrong(path, "`methods` is empty", 'write `methods = ["highs", "direct"]`, or remove it')
-        found = [self._method(place, each) for place, each in zip(at, listed, strict=True)]
+        listed = self.listed(path, value, '["highs", "direct"]')
+        found = [self._method(place, each) for place, each in listed]
         methods = tuple(each for each in found if each is not None)
-        for place, each in zip(at, found, strict=True):
+        for (place, _), each in zip(listed, found, strict=True):
             if each is not None:
                 self._no_word(place, each)
         labels = [each.label for each in methods]
         for number, label in enumerate(labels):
             if label in labels[:number]:
                 hint = 'give one of them another name: `{ solver = "highs", name = "..." }`'
-                self._wrong(at[number], f"two methods have the name `{label}`", hint)
+                self.wrong(listed[number][0], f"two methods have the name `{label}`", hint)
         return methods or None
 
     def _method(self, path: Path, value: Any) -> Method | None:
@@ -222,30 +157,30 @@ class _Reader:
             return None if solver is None else Method(solver)
         if not isinstance(value, Mapping):
             hint = 'write `"highs"`, or `{ solver = "highs", formulation = "P2", relax = true, name = "..." }`'
-            self._wrong(path, f"a method must be text or a table, got {_shown(value)}", hint)
+            self.wrong(path, f"a method must be text or a table, got {shown(value)}", hint)
             return None
         words, yes = (
-            dict.fromkeys(("formulation", "name"), self._words),
-            dict.fromkeys(("relax", "optional"), self._yes),
+            dict.fromkeys(("formulation", "name"), self.words),
+            dict.fromkeys(("relax", "optional"), self.flag),
         )
-        return Method(**self._table(path, value, {"solver": self._solver, **words, **yes}))
+        return Method(**self.table(path, value, {"solver": self._solver, **words, **yes}))
 
     def _no_word(self, path: Path, method: Method) -> None:
         """Check that the name of a method is not a word with a meaning in ``above``."""
         if method.label in (BEST, BOUND):
             message = f"a method cannot have the name `{method.label}`, which has a meaning in `above`"
-            self._wrong(path, message, 'give it another name: `{ solver = "highs", name = "..." }`')
+            self.wrong(path, message, 'give it another name: `{ solver = "highs", name = "..." }`')
 
     def _solver(self, path: Path, value: Any) -> str | None:
         if isinstance(value, str) and METHOD_NAME.fullmatch(value):
             return value
-        self._wrong(path, f"the name of a solver must be text, got {_shown(value)}", METHOD_NAME_RULE)
+        self.wrong(path, f"the name of a solver must be text, got {shown(value)}", METHOD_NAME_RULE)
         return None
 
     def _params(self, path: Path, value: Any) -> tuple[Axis, ...] | None:
         if not isinstance(value, Mapping):
             hint = 'write `params = { scale = [1, 2], deadline = "10 min:20 min:5 min" }`'
-            self._wrong(path, f"`params` must be a table, got {_shown(value)}", hint)
+            self.wrong(path, f"`params` must be a table, got {shown(value)}", hint)
             return None
         found = [self._axis((*path, name), name, given) for name, given in value.items()]
         return tuple(axis for axis in found if axis is not None)
@@ -254,14 +189,14 @@ class _Reader:
         listed = given if isinstance(given, list) else [given]
         if not listed or not all(_is_plain(each) for each in listed):
             hint = 'write numbers or texts, as for `-D`: `[1, 2]`, `["10 min", "20 min"]`, `"0.8:1.4:0.1"`'
-            self._wrong(path, f"the values of `{shortened(name)}` must be numbers or texts, at least one", hint)
+            self.wrong(path, f"the values of `{shortened(name)}` must be numbers or texts, at least one", hint)
             return None
         texts = [each if isinstance(each, str) else repr(each) for each in listed]
         try:
             return axis_of(name, texts[0] if len(texts) == 1 else texts)
         except MrdslError as mistake:
             told = mistake.diagnostics[0]
-            self._wrong(path, told.message.replace("--over ", ""), told.hint.replace("--over ", ""))
+            self.wrong(path, told.message.replace("--over ", ""), told.hint.replace("--over ", ""))
             return None
 
     def _seeds(self, path: Path, value: Any) -> tuple[int, ...] | None:
@@ -275,17 +210,14 @@ class _Reader:
                 raise ValueError
         except (MrdslError, ValueError):
             hint = 'write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
-            self._wrong(path, f"`seeds` must list whole numbers, got {_shown(value)}", hint)
+            self.wrong(path, f"`seeds` must list whole numbers, got {shown(value)}", hint)
             return None
         return seeds
 
     def _limits(self, path: Path, value: Any) -> tuple[Limits, ...] | None:
-        listed = value if isinstance(value, list) else [value]
-        at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
-        if not listed:
-            self._wrong(path, "`limits` is empty", 'write `limits = { time = "10 s" }`, or remove it')
         known = {name: self._limit(name, item) for name, item in LIMITS.items()}
-        found = [Limits(**self._table(place, each, known)) for place, each in zip(at, listed, strict=True)]
+        listed = self.listed(path, value, '{ time = "10 s" }')
+        found = [Limits(**self.table(place, each, known)) for place, each in listed]
         return tuple(dict.fromkeys(found)) or None
 
     def _limit(self, name: str, item: Item) -> Read:
@@ -299,12 +231,12 @@ class _Reader:
                 try:
                     number = item_from_text(name, item, value, "")
                 except MrdslError as refused:
-                    self._wrong(path, refused.diagnostics[0].message, f"write `{example}`")
+                    self.wrong(path, refused.diagnostics[0].message, f"write `{example}`")
                     return None
             mistake = python_number_mistake(name, item, number)
             if mistake is not None or isinstance(value, bool):
-                message = mistake.message if mistake is not None else f"invalid value for `{name}`: {_shown(value)}"
-                self._wrong(path, message, f"write `{example}`")
+                message = mistake.message if mistake is not None else f"invalid value for `{name}`: {shown(value)}"
+                self.wrong(path, message, f"write `{example}`")
                 return None
             return int(number) if item.whole else float(number)
 
@@ -315,10 +247,12 @@ class _Reader:
         return found
 
     def _pivot(self, path: Path, value: Any) -> Pivot | None:
-        known = dict.fromkeys(("title", "rows", "columns", "value", "above", "share_of", "runs"), self._words)
-        found = self._table(path, value, {**known, "statistic": self._statistics, "chart": self._yes})
+        known = dict.fromkeys(("title", "rows", "columns", "value", "above", "share_of", "runs"), self.words)
+        found = self.table(
+            path, value, {**known, "statistic": self.some_of(STATISTICS, "statistic"), "chart": self.flag}
+        )
         if "value" not in value:
-            self._wrong(
+            self.wrong(
                 path,
                 "this table has no value",
                 'write `value = "value"`, the goal\'s, or a column of the runs',
@@ -328,30 +262,16 @@ class _Reader:
         if above_bound and (found["value"] != GOAL or "share_of" in found):
             what = "a share" if "share_of" in found else f"`{found['value']}`"
             hint = 'write `value = "value"` without `share_of`, or `above = "best"`'
-            self._wrong((*path, "above"), f"a bound applies to the objective, not to {what}", hint)
+            self.wrong((*path, "above"), f"a bound applies to the objective, not to {what}", hint)
         return Pivot(**found, path=path) if "value" in found else None
 
     def _profile(self, path: Path, value: Any) -> Profile | None:
-        words = dict.fromkeys(("title", "measure", "runs"), self._words)
-        found = self._table(path, value, {**words, "within": self._share})
+        words = dict.fromkeys(("title", "measure", "runs"), self.words)
+        found = self.table(path, value, {**words, "within": self._share})
         if "measure" not in value:
             hint = 'write `measure = "cpu_seconds"` or `measure = "value"`, or another column of the runs'
-            self._wrong(path, "this profile has no measure", hint, key=True)
+            self.wrong(path, "this profile has no measure", hint, key=True)
         return Profile(**found, path=path) if "measure" in found else None
-
-
-def _name(path: Path) -> str:
-    """``runs[2].limits.time``, counted from 1, as a reader of the file does."""
-    text = ""
-    for part in path:
-        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return shortened(text)
-
-
-def _shown(value: Any) -> str:
-    return (
-        f"`{printable(shortened(str(value)))}`" if isinstance(value, str | int | float) else f"a {type(value).__name__}"
-    )
 
 
 def _is_whole(value: Any) -> bool:
