@@ -333,7 +333,7 @@ class Mix:
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def possible(self) -> NDArray[np.bool_]:
         """The lanes in which each class can run."""
         return np.isfinite(self.gamma)

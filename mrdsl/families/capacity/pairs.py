@@ -305,6 +305,8 @@ def _place(work: Coefficients, values: Coefficients, places: tuple[NDArray[np.in
 
 
 RESOURCES = ("cores", "memory")
+NONE = -1
+"""In the place of what nobody says, and of no group."""
 
 
 @dataclass(frozen=True)
@@ -350,24 +352,26 @@ def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
             )
             for each in RESOURCES
         ]
-        known: dict[tuple[float, ...], int] = {}
-        for vm, index in zip(*(axis.tolist() for axis in by_container[number].nonzero()), strict=True):
-            said = tuple(
-                float(each) for pair in zip(taken, there, strict=True) for each in (pair[0][index], pair[1][vm])
-            )
-            count = int(keys[number, vm, index])
-            if said not in known:
-                known[said] = _key(said, count, vectors)
-            key = known[said]
-            keys[number, vm, index] = key
-            if key < 0:
-                parts[number, :, vm, index] = [float(each) for each in list(vectors)[-1 - key]]
+        containers, of_class = np.unique(np.nan_to_num(np.stack(taken, axis=1), nan=NONE), axis=0, return_inverse=True)
+        shapes, of_vm = np.unique(np.nan_to_num(np.stack(there, axis=1), nan=NONE), axis=0, return_inverse=True)
+        group = np.where(by_container[number], of_vm.ravel()[:, None] * len(containers) + of_class.ravel(), NONE)
+        groups, first, of_group = np.unique(group, return_index=True, return_inverse=True)
+        found = [
+            _key(containers[each % len(containers)], shapes[each // len(containers)], hosted, vectors)
+            for each, hosted in zip(groups.tolist(), keys[number].ravel()[first].tolist(), strict=True)
+            if each != NONE
+        ]
+        every = np.array([*[0] * (len(groups) - len(found)), *found], dtype=np.int64)[of_group].reshape(group.shape)
+        keys[number] = np.where(by_container[number], every, keys[number])
+    vector = keys < 0
+    values = np.array(list(vectors) or [(0, 0)], dtype=np.float64).T
+    parts = np.where(vector[:, None], np.moveaxis(values[:, np.where(vector, -1 - keys, 0)], 0, 1), parts)
     return SlotSizes(keys, parts, tuple(vectors))
 
 
-def _key(said: tuple[float, ...], hosts: int, vectors: dict[tuple[Fraction, Fraction], int]) -> int:
-    """Return the key of a container and a VM, given by cores and memory in turn; NaN if not given."""
-    parts = [_part(said[place], said[place + 1]) for place in (0, 2)]
+def _key(container: Floats, vm: Floats, hosts: int, vectors: dict[tuple[Fraction, Fraction], int]) -> int:
+    """The key of a container and a VM with their cores and memory; NONE where nothing is said."""
+    parts = [_part(taken, there) for taken, there in zip(container.tolist(), vm.tolist(), strict=True)]
     parts = [
         min(part, Fraction(1, hosts)) if part * hosts <= Fraction(1) + Fraction(1, 10**6) else part for part in parts
     ]
@@ -377,6 +381,6 @@ def _key(said: tuple[float, ...], hosts: int, vectors: dict[tuple[Fraction, Frac
 
 
 def _part(taken: float, there: float) -> Fraction:
-    if np.isnan(taken) or np.isnan(there) or there <= 0.0:
+    if taken == NONE or there <= 0.0:
         return Fraction(0)
     return Fraction(repr(float(taken))) / Fraction(repr(float(there)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mrdsl.core import budgets
@@ -40,8 +40,9 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
                 yield at_path(_no_slots(facts.classes[index]), f"classes[{index}].slots")
         return
     vms = tuple(facts.vms)
+    lacking = {name: [vm for vm in vms if getattr(vm, name) is None] for name in ("cores", "memory")}
     for index, node in distinct_classes(facts):
-        for found in _hosting(vms, node):
+        for found in _hosting(vms, lacking, node):
             yield at_path(found, f"classes[{index}]")
 
 
@@ -159,8 +160,8 @@ def _no_slots(node: JobClass) -> Diagnostic:
     )
 
 
-def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
-    """Yield errors in one class's slots per VM."""
+def _hosting(vms: Sequence[VmType], lacking: Mapping[str, Sequence[VmType]], node: JobClass) -> Iterator[Diagnostic]:
+    """What one class says of what a VM hosts; ``lacking`` are the types that do not say a resource."""
     if node.slots is not None and node.container is not None:
         yield error(
             "slots-and-container",
@@ -187,11 +188,11 @@ def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
                 f"add {kind} {{ cores = 1, memory = 2 GiB }}",
             )
             continue
-        for resource in ("cores", "memory"):
+        for resource in lacking:
             if getattr(taken, resource) is None:
                 continue
-            for vm in vms:
-                if may_use(node, vm) and getattr(vm, resource) is None and not _said_on(node, vm):
+            for vm in lacking[resource]:
+                if may_use(node, vm) and not _said_on(node, vm):
                     example = "cores = 4" if resource == "cores" else "memory = 16 GiB"
                     yield error(
                         "missing-item",
