@@ -364,7 +364,7 @@ def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
         every = np.array([*[0] * (len(groups) - len(found)), *found], dtype=np.int64)[of_group].reshape(group.shape)
         keys[number] = np.where(by_container[number], every, keys[number])
     vector = keys < 0
-    values = np.array(list(vectors) or [(0, 0)], dtype=np.float64).T
+    values = np.array(list(vectors) or [(Fraction(0), Fraction(0))], dtype=np.float64).T
     parts = np.where(vector[:, None], np.moveaxis(values[:, np.where(vector, -1 - keys, 0)], 0, 1), parts)
     return SlotSizes(keys, parts, tuple(vectors))
 

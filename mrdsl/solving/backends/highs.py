@@ -11,6 +11,7 @@ from typing import Any
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array, LinearProgram
@@ -140,7 +141,7 @@ class GrowingProgram:
             len(costs), costs, np.zeros(len(costs)), upper, by_column.nnz, starts, rows, by_column.data
         )
 
-    def bound(self, columns: Array, lower: Array, upper: Array) -> None:
+    def bound(self, columns: NDArray[np.int64], lower: Array, upper: Array) -> None:
         """Give columns other bounds; the dual simplex method goes on from there."""
         self._solver.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
         self._solver.setOptionValue("simplex_strategy", _DUAL)

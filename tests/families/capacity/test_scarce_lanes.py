@@ -16,8 +16,9 @@ from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.methods import relaxation
 from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, dual_bound, wanted
+from mrdsl.families.capacity.methods.pair_program import by_pairs, weighed
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
-from mrdsl.families.capacity.methods.within_quotas import by_pairs, weighed, whole_jobs
+from mrdsl.families.capacity.methods.within_quotas import whole_jobs
 from mrdsl.families.capacity.verify import verify
 from tests.families.capacity.type_specs import best_by_trying, random_types
 
@@ -178,8 +179,9 @@ def test_a_lane_on_which_no_job_fits_is_no_part_of_the_bound() -> None:
         "problem capacity\nwhole = no\n"
         "vm small { on_demand { price = 0.10 USD/h }, available = 2 }\n"
         "vm large { on_demand { price = 1 USD/h }, available = 9 }\n"
-        "class a { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, deadline = 10 min, penalty = 99 USD, jobs = 2..2\n"
-        "  on small { slots { map = 4, reduce = 2 } }, on large { slots { map = 16, reduce = 8 } } }\nminimize cost\n"
+        "class a { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, deadline = 10 min, penalty = 99 USD\n"
+        "  jobs = 2..2, on small { slots { map = 4, reduce = 2 } }, on large { slots { map = 16, reduce = 8 } }\n}\n"
+        "minimize cost\n"
     )
     found = mrdsl.solve(spec, "direct")
     one = float(mix_of(spec).gamma[1, 0])

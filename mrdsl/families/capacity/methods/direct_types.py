@@ -20,9 +20,10 @@ from mrdsl.families.capacity.methods import within_quotas
 from mrdsl.families.capacity.methods.few_lanes import improved, on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
+from mrdsl.families.capacity.methods.pair_program import weighed
 from mrdsl.families.capacity.methods.relaxation import has_program, never_fits, relaxed
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
-from mrdsl.families.capacity.methods.within_quotas import Whole, weighed
+from mrdsl.families.capacity.methods.within_quotas import Whole
 from mrdsl.families.capacity.packed_plans import beyond_quotas, held_by_lane
 from mrdsl.families.capacity.packing import packed
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of

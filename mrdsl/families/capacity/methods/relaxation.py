@@ -2,7 +2,7 @@
 
 Of few lanes, or very many classes, it mixes the answers of all classes to earlier prices (Dantzig and Wolfe 1960,
 *Decomposition principle for linear programs*): its value falls, the dual bound rises, and they meet. Of others
-:mod:`mrdsl.families.capacity.methods.within_quotas` finds them.
+:mod:`mrdsl.families.capacity.methods.pair_program` finds them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mrdsl.families.capacity.methods.lane_prices import (
     dual_bound,
     wanted,
 )
-from mrdsl.families.capacity.methods.within_quotas import by_pairs, is_scarce
+from mrdsl.families.capacity.methods.pair_program import by_pairs, is_scarce
 from mrdsl.families.capacity.plan_parts import summed
 
 Flags = NDArray[np.bool_]
