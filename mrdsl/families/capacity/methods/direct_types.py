@@ -25,16 +25,17 @@ from mrdsl.families.capacity.methods.relaxation import has_program, never_fits, 
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
 from mrdsl.families.capacity.methods.within_quotas import Whole
 from mrdsl.families.capacity.packed_plans import beyond_quotas, held_by_lane
-from mrdsl.families.capacity.packing import packed
+from mrdsl.families.capacity.packing import sizes_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import mix_plan_of, taken_vms
+from mrdsl.formulas.packing import pack
 from mrdsl.spec.spec import Spec
 
 MOST_PAIRS = 1_500
 """With so few pairs of lanes and classes one integer program has all of them."""
 NODES = 100
-TURNS = 2
-"""So often whole jobs are looked for anew where packing took more VMs than they add up to."""
+TURNS, SEARCHED = 8, 2
+"""So often whole jobs are placed anew where packing took more VMs than they add up to, at first with a search."""
 MANY_PAIRS, NEAR = 20_000, 1e-4
 """Of more pairs the relaxation is solved to this relative gap."""
 CLOSE = 2e-3
@@ -146,8 +147,9 @@ def _within_quotas(draft: Draft, placement: Placement, gap: float) -> tuple[Whol
     enough = bound + gap * abs(bound - draft.fixed)
     best: Whole | None = None
     scale = np.ones(len(task.market.lanes))
-    for _ in range(TURNS):
-        found = within_quotas.whole_jobs(placement.relaxed, enough, until, scale)
+    for turn in range(TURNS):
+        search_to = enough if turn < SEARCHED else np.inf
+        found = within_quotas.whole_jobs(placement.relaxed, search_to, until, scale)
         if found is None:
             break
         if _is_small(task):
@@ -158,7 +160,8 @@ def _within_quotas(draft: Draft, placement: Placement, gap: float) -> tuple[Whol
             fitting = replace(found, bought=bought, cost=task.mix.cost(bought, found.jobs))
             best = fitting if best is None or fitting.cost < best.cost else best
         more = vms > ceiling(taken) + ROUNDING
-        if not more.any() or (best is not None and best.cost <= max(enough, found.cost * (1.0 + CLOSE))):
+        near = best is not None and (turn >= SEARCHED or best.cost <= max(enough, found.cost * (1.0 + CLOSE)))
+        if near or not more.any():
             break
         scale = np.where(more, np.maximum(scale, vms / np.where(more, taken, 1.0)), scale)
     return best, bound
@@ -195,7 +198,7 @@ def _packed_vms(spec: Spec, task: Task, found: Whole) -> Floats:
         if len(held.slots):
             lane = places[held.vm, held.spot]
             masters = task.market.masters_of_lane[lane]
-            vms[lane] = packed(held, float(taken[lane] - masters)).vms + masters
+            vms[lane] = pack(*sizes_of(held), float(taken[lane] - masters), quick=True).vms + masters
     return vms
 
 
