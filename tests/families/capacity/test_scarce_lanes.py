@@ -52,6 +52,14 @@ def test_some_of_these_have_a_plan_and_some_none() -> None:
     assert 6 < sum(np.isfinite(costs)) < 24
 
 
+@pytest.mark.parametrize("seed", [52, 58, 72, 82, 92, 96, 110])
+def test_whole_jobs_keep_the_parts_of_classes_on_spot(seed: int) -> None:
+    """A rounded job on spot VMs may be one too many for its class's part."""
+    found = mrdsl.solve(random_types(7_000 + seed, classes=3, types=4, jobs=5), "direct")
+    assert "broken-plan" not in [told.code for told in found.diagnostics]
+    assert found.plan is not None
+
+
 def task_of(spec: Spec) -> Task:
     mix = mix_of(spec)
     return Task(mix, mix.low, mix.expected, mix.market.available, False)

@@ -17,7 +17,7 @@ from mrdsl.families.capacity.instance import instance_of, of_lanes
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods import within_quotas
-from mrdsl.families.capacity.methods.few_lanes import improved, on_few_lanes
+from mrdsl.families.capacity.methods.few_lanes import MANY, improved, on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.pair_program import weighed
@@ -121,6 +121,8 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
         found, bound = _on_own_machines(draft, placement, gap)
     elif has_program(task):
         found, bound = _within_quotas(draft, placement, gap)
+        if found is None and len(task.market.lanes) <= MANY:
+            found, _ = _on_few_lanes(draft, placement, gap)
     else:
         found, bound = _on_few_lanes(draft, placement, gap)
     if found is None:

@@ -310,7 +310,7 @@ class PairProgram:
         part_of = np.full(len(mix), NONE)
         part_of[self.capped] = self.ends[1] + np.arange(len(self.capped))
         capped = np.flatnonzero(part_of[new.of_class] != NONE)
-        beyond = self._hosted(new) * (task.market.spot[new.of_lane] - mix.spot_share[new.of_class])
+        beyond = self.hosted(new) * (task.market.spot[new.of_lane] - mix.spot_share[new.of_class])
         self._columns(
             -mix.penalty[new.of_class],
             np.full(len(new), np.inf),
@@ -320,7 +320,7 @@ class PairProgram:
         )
         return len(new) > 0
 
-    def _hosted(self, new: Columns) -> Floats:
+    def hosted(self, new: Columns) -> Floats:
         """The VM time of one job by how many slots a VM hosts, of which a part may be on spot."""
         pairs, at = self.task.mix.pairs, (self.task.market.vm_of_lane[new.of_lane], new.of_class)
         return np.asarray(new.maps / pairs.map_per_vm[at] + new.reduces / pairs.reduce_per_vm[at])

@@ -199,6 +199,11 @@ class _Room:
         self.lacking = np.full(len(task.mix), worth) * np.maximum(1.0, task.mix.expected)
 
     @property
+    def on_spot(self) -> Flags:
+        """Mark the columns of spot lanes."""
+        return self.task.market.spot[self.program.jobs.of_lane]
+
+    @property
     def types(self) -> Places:
         """The type of each column's lane."""
         return self.task.market.vm_of_lane[self.program.jobs.of_lane]
@@ -218,13 +223,14 @@ class _Room:
     def keep(self, jobs: Floats) -> bool:
         """Place the whole parts of jobs and the largest other parts; return False if nothing is left to place."""
         whole = np.asarray(floor(jobs + PART)) - self.count
-        for place in np.flatnonzero(whole > 0.0).tolist():
+        places = np.flatnonzero(whole > 0.0)
+        for place in places[np.argsort(self.on_spot[places], kind="stable")].tolist():
             self.put(place, float(whole[place]))
         part = np.where(self.shut, 0.0, jobs - self.count)
         left = np.flatnonzero(part > PART)
         if not len(left):
             return False
-        order = left[np.argsort(-part[left], kind="stable")]
+        order = left[np.lexsort((-part[left], self.on_spot[left]))]
         most = max(1, int(np.ceil(AT_ONCE * len(order))))
         for place in order[:most].tolist():
             if not self.put(place, 1.0):
@@ -267,6 +273,7 @@ class _Room:
         with np.errstate(divide="ignore", invalid="ignore"):
             most = np.where(taken > 0.0, room / taken, np.inf).min(initial=np.inf)
         count = min(count, float(floor(most + ROUNDING)), float(self.task.high[index] - self.total[index]))
+        count = min(count, self._within_share(place, index))
         if count < 1.0 or self.shut[place]:
             return False
         if self.task.mix.together[index]:
@@ -275,6 +282,18 @@ class _Room:
         self.used[:, lane] += count * taken
         self.total[index] += count
         return True
+
+    def _within_share(self, place: int, index: int) -> float:
+        """Count the jobs of a column that may come until more of their class's VM time is on spot than its part."""
+        task, jobs = self.task, self.program.jobs
+        share, spot = float(task.mix.spot_share[index]), task.market.spot
+        if share >= 1.0 or not spot[jobs.of_lane[place]]:
+            return np.inf
+        mine = np.flatnonzero(jobs.of_class == index)
+        hosted = self.program.hosted(jobs)
+        vms = hosted[mine] * self.count[mine]
+        left = share * float(vms.sum()) - float(vms[spot[jobs.of_lane[mine]]].sum())
+        return float(floor(left / (float(hosted[place]) * (1.0 - share)) + ROUNDING))
 
     def bounds(self) -> tuple[Places, Floats, Floats]:
         """Columns of the program with their least and greatest values for what is left."""
