@@ -313,7 +313,7 @@ def _nothing_left(clauses: Sequence[Clause], block: tree.Block, rows: Rows, scop
     )
     return error(
         "nothing-left",
-        f"no {rows.word} of `{rows.file}` meets all that is required; nearest is {rows.names[best]}: {told}",
+        f"no {rows.word} of `{rows.file}` meets all requirements; nearest is {rows.names[best]}: {told}",
         scope.span(block.words[0]),
         "require less, or add rows to the table",
     )

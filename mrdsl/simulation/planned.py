@@ -334,8 +334,16 @@ def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Setti
 
 def override_notes(settings: Settings) -> Iterator[Diagnostic]:
     """Yield a note on the options that override the spec."""
-    said = settings.what_if.said()
-    if said:
-        shown = ", ".join(f"{key} = {value}" for key, value in said.items())
-        message = f"simulated with {shown}, from an option of the command and not from the spec"
+    what_if = settings.what_if
+    options = []
+    if what_if.slowstart is not None:
+        options.append(f"--slowstart {what_if.slowstart:g}")
+    if what_if.stragglers is not None:
+        options.append(f"--stragglers {what_if.stragglers[0] * 100:g}%:{what_if.stragglers[1]:g}")
+    if what_if.lose is not None:
+        options.append(f"--fail-machines {what_if.lose}")
+    if what_if.burst is not None:
+        options.append(f"--burst {what_if.burst}")
+    if options:
+        message = f"simulated with `{' '.join(options)}`, which overrides the spec"
         yield note("what-if", message)

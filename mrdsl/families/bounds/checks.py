@@ -29,9 +29,9 @@ def kinds_of_slots(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:
             if getattr(slots, kind) is not None:
                 yield warning(
                     "unused",
-                    f"the cluster's slots have `task`, one pool for all tasks, and `{kind}` too",
+                    f"`{kind}` in the cluster's slots has no effect, because `task` is one pool for all tasks",
                     slots.span_of(kind) or facts.cluster.span,
-                    f"leave `{kind}` out, or `task`",
+                    f"remove `{kind}`, or remove `task` to have separate pools",
                 )
         return
     lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(slots, kind) is None]
@@ -71,9 +71,9 @@ def of_phases_alone(facts: BoundsFacts) -> Iterator[Diagnostic]:
             yield at_path(
                 error(
                     "stages-and-profile",
-                    f"class {node.name} consists of stages, and `{what}` is known of map and reduce phases alone",
+                    f"class {node.name} consists of stages, but `{what}` requires map and reduce phases",
                     node.span_of(item),
-                    "take guarantee = average, upper or lower" if item == "guarantee" else f"leave {item} out",
+                    "write guarantee = average, upper or lower" if item == "guarantee" else f"remove `{item}`",
                 ),
                 f"classes[{index}].{item}",
             )
@@ -172,7 +172,7 @@ def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
         has, lacks = ("profiled_on", "data") if node.data is None else ("data", "profiled_on")
         yield error(
             "missing-item",
-            f"class {node.name} gives {has} but not {lacks}",
+            f"class {node.name} has `{has}` but no `{lacks}`",
             node.span_of(has),
             f"add {lacks}: the profile is scaled by data / profiled_on",
         )
@@ -369,7 +369,7 @@ def _deadlines(spec: Spec) -> Iterator[Diagnostic]:
             "missing-item",
             f"minimize slots needs a deadline, and class {node.name} has none",
             node.span,
-            "add deadline = 10 min, or the time that you promise",
+            "add a deadline, for example `deadline = 10 min`",
         )
     for node in facts.classes:
         if node.guarantee == "fractional_waves":

@@ -71,7 +71,7 @@ def _refuse_whole_waves(facts: BoundsFacts) -> None:
             "needs-formulation",
             f"the model `slots` is convex: it cannot count the waves of class {node.name}",
             node.span_of("guarantee"),
-            "take --solver formulas without subject to, another guarantee, or "
+            "pass `--solver formulas` if the spec has no `subject to`, or write another guarantee or "
             "fractional_waves, which may miss the deadline",
         )
         for node in facts.classes

@@ -63,9 +63,9 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
     if scenario.masters and jobs >= slots:
         yield error(
             "too-small-cluster",
-            f"with masters = yes {jobs} jobs hold all {slots} slots and leave none for tasks",
+            f"with `masters = yes` the masters of {jobs} jobs use all {slots} slots, so no slot is left for tasks",
             facts.cluster.span_of("masters") if facts.cluster else None,
-            "leave out masters, or promise earlier deadlines",
+            "remove `masters = yes`, or write earlier deadlines, which require more slots",
         )
 
 

@@ -344,7 +344,7 @@ def contradictions_of(spec: Spec, names: Sequence[str], flags: NDArray[np.bool_]
             "impossible-admission",
             f"{constraint.text or 'this comparison'} leaves no number of jobs for class {bound.name}",
             constraint.span,
-            "compare admitted(c) with a number inside the class's range of jobs",
+            f"compare `admitted({bound.name})` with a number inside the class's range of jobs",
         )
         for constraint in spec.constraints
         for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds

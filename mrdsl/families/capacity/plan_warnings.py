@@ -104,7 +104,7 @@ def idle_vm_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
         yield warning(
             "idle-vms",
             f"{told} are rented for {cost:.2f} {spec.currency} a period or more, and no job uses them: "
-            f"`{asks.text or 'a share'}` counts VMs, used or not",
+            f"`{asks.text or 'a share'}` counts all rented VMs, also idle ones",
             asks.span,
             "ask for less of it, or let classes use them: `spot` and `types` in a class select its VMs",
         )

@@ -237,9 +237,9 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
         else:
             found = impossible(
                 "no-vm-type",
-                f"class {node.name} can run on spot VMs alone, of which it may use none",
+                f"class {node.name} can run only on spot VMs, but it cannot use any of them",
                 node.span_of("spot"),
-                "allow more of spot, or another type",
+                "raise `spot` of the class, for example `spot = 100%`, or add an `on_demand` block to a VM type",
             )
         yield found if mix.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
     if not lost:

@@ -17,7 +17,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     if not len(facts.dags):
         yield error(
             "missing-block",
-            "the spec has no dag",
+            "the spec has no `dag` block",
             spec.span,
             "add dag NAME { allowable_delay = 10 min, task NAME { duration = 60 s } }",
         )
@@ -28,7 +28,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
             "out-of-range",
             "every task takes 0 s: there is no ratio of slack to duration",
             spec.goal.span,
-            "maximize min_slack instead",
+            "write `maximize min_slack`",
         )
     yield from _cycles(tasks)
 

@@ -23,7 +23,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
                 "out-of-range",
                 f"vm {vm.name} has no price, but the budgets of an energy problem are divided by prices",
                 vm.on_demand.span_of("price"),
-                "write a price above 0; if money does not matter, any price without a budget",
+                "write a price above 0, for example `price = 1`; if the jobs have no budget, its value does not matter",
             )
     unknown = [mistake for job in facts.jobs for mistake in _names(facts, job)]
     yield from unknown

@@ -56,7 +56,7 @@ def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
             "missing-item",
             f"queue {queue.name} has no arrivals",
             queue.span,
-            "add arrivals = poisson(22), or a table of recorded ones",
+            "add `arrivals = poisson(22)`, or a table of recorded arrivals",
         )
     random = isinstance(queue.arrivals, Distribution) or queue.bursts is not None
     if random and spec.seed is None:
@@ -64,7 +64,7 @@ def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
             "missing-seed",
             f"arrivals of queue {queue.name} are random, but the spec has no seed",
             queue.span_of("arrivals"),
-            "add a line seed = 42 at the top level",
+            "add `seed = 42` at the top level",
         )
     if mean_arrivals(queue) > queue.arrivals_max:
         yield error(
@@ -83,9 +83,9 @@ def _nowhere_to_go(facts: HybridFacts) -> Iterator[Diagnostic]:
     place = control.span_of("acceptance") or facts.span
     yield error(
         "nowhere-to-go",
-        "all tasks are to be accepted, but none may leave once the cloud is full",
+        "`acceptance` is 100 %, but `outsource_limit` is 0: no task can leave when the private cloud is full",
         place,
-        "lower acceptance, or raise outsource_limit above 0",
+        "write `acceptance = 95%`, or an `outsource_limit` above 0",
     )
 
 
@@ -94,13 +94,14 @@ def _load(facts: HybridFacts) -> Iterator[Diagnostic]:
         queues = [queue for queue in facts.queues if queue.vm == vm.name]
         load = sum(mean_arrivals(queue) * queue.size for queue in queues)
         if not queues:
-            yield warning("unused", f"no queue runs on vm {vm.name}", vm.span, "leave it out, or give it a queue")
+            yield warning(
+                "unused", f"no queue runs on vm {vm.name}", vm.span, f"remove it, or write `vm = {vm.name}` in a queue"
+            )
         elif load > vm.available:
             share = max(0.0, 1.0 - vm.available / load)
             yield warning(
                 "more-work-than-capacity",
-                f"the queues of vm {vm.name} bring {load:g} VM-slots of work a slot, its {vm.available} VMs do "
-                f"{vm.available}",
+                f"the queues of vm {vm.name} need {load:g} VMs on average, but `available` is {vm.available}",
                 vm.span_of("available"),
                 f"about {share * 100:.0f} % of the work will leave or be turned away; {load:g} VMs would keep up",
             )

@@ -79,13 +79,13 @@ def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
     facts: HybridFacts = spec.facts
     span = _written(facts).span_of("acceptance") or queue.span
     floor = run.floor(asked)
-    said = f"{run.acceptance:.1%} of the tasks of queue {queue.name} were accepted, asked are {asked:.1%}: "
+    said = f"{run.acceptance:.1%} of the tasks of queue {queue.name} were accepted, but {asked:.1%} are required: "
     if floor is None or run.debt_bound is None:
         return warning(
             "acceptance-below",
-            said + "this policy promises none",
+            said + "this policy guarantees no acceptance",
             span,
-            "take --solver controller or --solver calendar, which look at the acceptance",
+            "pass `--solver controller` or `--solver calendar`, which take the acceptance into account",
         )
     tasks = ceil(run.debt_bound / ((1 - SHORT) * asked))
     slots = ceil(tasks / run.submitted * facts.horizon)

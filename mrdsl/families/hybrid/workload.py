@@ -79,7 +79,7 @@ def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic
         report.add(
             error(
                 "missing-column",
-                "the table names no queue of this spec",
+                "no column of the table has the name of a queue",
                 raw.header_span(),
                 f"name a column after each queue: {', '.join(q.name for q in facts.queues)}",
             )

@@ -137,9 +137,9 @@ def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
     if demand.from_ is not None and demand.day != "flat":
         yield error(
             "demand-twice",
-            "the demand comes from a table and from a typical day",
+            "the demand has both `from` and `day`, but only one of them can define it",
             demand.span_of("day"),
-            "keep `from` or `day`",
+            "remove `day` to use the table, or remove `from` to use the typical day",
         )
     if demand.day != "flat" and spec.seed is None:
         yield error(
@@ -151,7 +151,7 @@ def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
     if demand.noise > 0 and demand.day == "flat":
         yield warning(
             "unused",
-            "`noise` is read with `day = bimodal` only",
+            "`noise` has no effect without `day = bimodal`",
             demand.span_of("noise"),
             "leave it out, or add `day = bimodal`",
         )
@@ -225,7 +225,7 @@ def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
     elif cluster.reuse is not None:
         yield warning(
             "unused",
-            "`reuse` is read with `concurrency = fractional` only: whole jobs at once run in whole rounds",
+            "`reuse` has no effect without `concurrency = fractional`, because whole jobs run in whole rounds",
             cluster.span_of("reuse"),
             "leave it out",
         )

@@ -99,7 +99,7 @@ def _check_job(job: Job) -> Iterator[Diagnostic]:
             "unused",
             f"the shuffle of {job.name} has no effect: the job has no reduce tasks",
             job.span_of("shuffle"),
-            "give it reduce tasks, or leave the shuffle out",
+            "remove the shuffle, or add a `reduce` block",
         )
     elif job.reduce.time is not None:
         yield error(
@@ -111,9 +111,9 @@ def _check_job(job: Job) -> Iterator[Diagnostic]:
     elif job.shuffle.avg > job.shuffle.max:
         yield error(
             "max-below-avg",
-            f"the shuffle of {job.name} has avg above max",
+            f"the shuffle of {job.name} has `avg` = {job.shuffle.avg:g} s, above `max`, {job.shuffle.max:g} s",
             job.shuffle.span_of("max"),
-            "max is the longest: at least avg",
+            "raise `max` to at least `avg`, or lower `avg`",
         )
     elif is_far_above(job.shuffle.avg, job.shuffle.max):
         what = f"the longest shuffle of {job.name}"
@@ -142,25 +142,25 @@ def _check_phase(job: Job, phase: str, tasks: MapTasks | ReduceTasks) -> Iterato
     elif tasks.avg > tasks.max:
         yield error(
             "max-below-avg",
-            f"the {phase} phase of {job.name} has avg above max",
+            f"the {phase} phase of {job.name} has `avg` = {tasks.avg:g} s, above `max`, {tasks.max:g} s",
             tasks.span_of("max"),
-            "max is the longest: at least avg",
+            "raise `max` to at least `avg`, or lower `avg`",
         )
     elif tasks.min is not None and tasks.min > tasks.avg:
         yield error(
             "min-above-avg",
-            f"the {phase} phase of {job.name} has min above avg",
+            f"the {phase} phase of {job.name} has `min` = {tasks.min:g} s, above `avg`, {tasks.avg:g} s",
             tasks.span_of("min"),
-            "min is the shortest: at most avg",
+            "lower `min` to at most `avg`, or raise `avg`",
         )
     elif is_far_above(tasks.avg, tasks.max):
         yield far_above(f"the longest {phase} task of {job.name}", tasks.avg, tasks.max, tasks.span_of("max"))
     elif tasks.max == 0.0:
         yield error(
             "out-of-range",
-            f"the {phase} tasks of {job.name} take no time at all",
+            f"the {phase} tasks of {job.name} take 0 s",
             tasks.span_of("max"),
-            "give max a time above 0 s, or leave the phase out",
+            "write a `max` above 0 s, or remove the phase",
         )
 
 

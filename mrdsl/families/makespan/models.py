@@ -202,7 +202,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
                     f"in steps of {step}, which divide all task times, the batch takes {ceiling} steps:"
                     " too many for one model",
                     spec.span,
-                    "round the task times, or let `portfolio` or `cp-sat` solve it",
+                    "pass `--solver portfolio` or `--solver cp-sat`, or round the task times",
                 )
             ]
         )

@@ -98,7 +98,10 @@ def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
         return
     for extra in facts.vms[1:]:
         yield error(
-            "one-vm-type", f"a schedule rents one VM type, {extra.name} is one more", extra.span, "keep one vm block"
+            "one-vm-type",
+            f"a schedule rents one VM type, but vm {extra.name} is another",
+            extra.span,
+            "keep one vm block",
         )
     vm, kind = facts.vms[0], facts.policy.instances
     for phase in ("map", "reduce"):
@@ -178,7 +181,7 @@ def _check_jobs(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
     if facts.classes and facts.horizon is None:
         yield error(
             "missing-item",
-            "jobs of classes arrive without end: there is no horizon",
+            "the spec has no `horizon`, so the classes' jobs never stop arriving",
             facts.classes[0].span,
             "add `horizon = 24 h` at the top level",
         )

@@ -138,7 +138,7 @@ def instance_of(spec: Spec) -> Instance:
                     "empty-trace",
                     "no job arrives in the horizon",
                     spec.span,
-                    "give a longer horizon, or a higher rate",
+                    "write a longer `horizon`, or a higher rate of arrivals",
                 )
             ]
         )
@@ -311,7 +311,7 @@ def _too_large(spec: Spec) -> MrdslError:
                 "too-large",
                 "the offline optimum is for small instances: a few jobs over some hundred steps of time",
                 spec.span,
-                "simulate a policy instead: --solver policy",
+                "simulate a policy: pass `--solver policy`",
             )
         ]
     )

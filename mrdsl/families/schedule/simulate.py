@@ -220,7 +220,7 @@ def _log_of_method(spec: Spec, seed: int) -> Sequence[Entry] | None:
     plan = once(seed)
     if plan.log is None:
         message = f"`{method.name}` keeps no log of its decisions"
-        raise MrdslError([error("no-simulation", message, method.span, "leave out `solve with`")])
+        raise MrdslError([error("no-simulation", message, method.span, "remove `solve with`")])
     return plan.log()
 
 

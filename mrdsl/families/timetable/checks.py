@@ -169,7 +169,7 @@ def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
         if clock is not None and clock.day is None:
             yield error(
                 "mixed-times",
-                f"the runs of class {node.name} begin at {first_time} of no date, and other times have a date",
+                f"the runs of class {node.name} begin at {first_time} without a date, but other times have a date",
                 node.runs.span_of("from_" if not node.runs.at else "at"),
                 f"write the date too: 2026-11-23T{first_time}",
             )

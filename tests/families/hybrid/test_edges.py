@@ -94,4 +94,4 @@ def test_why_does_not_say_that_a_run_cost_less_than_any_run_can() -> None:
         told[-1] == f"The acceptance of q is below the 0.95 asked for; with it no run costs less than {asked:.4g} "
         "per slot."
     )
-    assert "this policy promises none" in " ".join(d.message for d in result.diagnostics)
+    assert "this policy guarantees no acceptance" in " ".join(d.message for d in result.diagnostics)

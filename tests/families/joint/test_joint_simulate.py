@@ -106,5 +106,5 @@ def test_coefficients_are_told_and_too_much_work_is_refused() -> None:
 
 def test_arrivals_that_are_no_numbers_are_told(tmp_path: Path) -> None:
     (tmp_path / "at.txt").write_text("0\nsoon\n")
-    with pytest.raises(mrdsl.MrdslError, match="no list of arrivals"):
+    with pytest.raises(mrdsl.MrdslError, match="not a list of arrivals"):
         spec_of(EQUAL.format(jobs=4, deadline="30 min", more='submissions = "at.txt"'), folder=tmp_path)

@@ -37,12 +37,12 @@ BAD = [
     (
         "max-below-avg",
         CLUSTER + "job A { map { tasks = 3, avg = 3 s, max = 2 s } }",
-        [("max-below-avg", 3, 37, "above max")],
+        [("max-below-avg", 3, 37, "above `max`, ")],
     ),
     (
         "min-above-avg",
         CLUSTER + "job A { map { tasks = 3, avg = 3 s, max = 4 s, min = 3.5 s } }",
-        [("min-above-avg", 3, 48, "min above avg")],
+        [("min-above-avg", 3, 48, "above `avg`, ")],
     ),
     (
         "shuffle-beside-time",

@@ -213,9 +213,9 @@ def _drawn_back(draft: Draft, value: float) -> float | None:
 def _sums(spec: Spec) -> Diagnostic:
     return error(
         "unable-solver",
-        "direct keeps sums of several tasks for the goal slack alone",
+        "solver `direct` supports constraints on sums of several tasks only with the goal `slack`",
         spec.constraints[0].span,
-        "leave the solver to auto, or write --solver highs",
+        "pass `--solver highs`",
     )
 
 

@@ -140,7 +140,7 @@ def exact_fallback(draft: Draft, seconds: float = 60.0) -> Draft:
         "the search found no plan; the exact counted form "
         + ends.get(answer.termination, "has one" if plan is not None else "found none in time either"),
         draft.spec.span,
-        "--solver highs asks it at once",
+        "to use the exact form directly, pass `--solver highs`",
     )
     proven = answer.termination if answer.termination in ends else draft.termination
     if plan is None:

@@ -43,7 +43,7 @@ def only_energy(spec: Spec) -> None:
     goal = spec.goal
     if goal is not None and goal.quantity != "energy":
         message = f"the methods of the energy family minimize energy, not {goal.quantity}"
-        raise MrdslError([error("unable-solver", message, goal.span, "take --solver highs, or any other MILP solver")])
+        raise MrdslError([error("unable-solver", message, goal.span, "pass `--solver highs`, or another MILP solver")])
 
 
 NO_SLOTS = 1e-9
@@ -421,7 +421,7 @@ def report(draft: Draft) -> Draft:
 def _no_placement(name: str) -> Diagnostic:
     return note(
         "no-plan-found",
-        f"this method finds no plan for job {name} that keeps its deadline and budget; another method may",
+        f"this method found no plan that meets the deadline and budget of job {name}; another method may find one",
         None,
-        "take --solver auto, which proves whether there is one",
+        "pass `--solver auto`, which proves whether a plan exists",
     )
