@@ -65,7 +65,7 @@ def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockCo
             "unknown-item",
             f"`{text} = ...` is not valid {context.words and 'in ' + context.words}".rstrip(),
             span,
-            "an item is `name = value`",
+            f"write one name before `=`, such as `{'_'.join(statement.words)} = ...`",
         )
     key = tree.word_text(statement.words[0])
     if key in words.singles or key in words.repeated:

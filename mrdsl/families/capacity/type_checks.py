@@ -87,7 +87,7 @@ def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
         yield at_path(
             error(
                 "reserved-name",
-                "`types = one` keeps the jobs of a class on one VM type, whichever it is, and a vm is called `one`",
+                "`types = one` keeps the jobs of a class on one VM type, but a vm is also called `one`",
                 facts.vms[place].span,
                 "give the vm another name",
             ),

@@ -9,14 +9,20 @@ from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.spec.spec import Spec
 
+VM_EXAMPLE = "add `vm m1 { slots { map = 1, reduce = 1 }, on_demand { price = 0.04 USD/h }, available = 6 }`"
+JOB_EXAMPLE = (
+    "add `job sort { map { tasks = 10 }, reduce { tasks = 2 }, deadline = 1 h, "
+    "on m1 { map { time = 300 s, energy = 5000 J }, reduce { time = 500 s, energy = 8000 J } } }`"
+)
+
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Yield names that are not there, tasks that no VM can run, VM types that no job has times for."""
     facts: EnergyFacts = spec.facts
     if not facts.vms:
-        yield error("missing-block", "an energy problem needs at least one vm", spec.span)
+        yield error("missing-block", "an energy problem needs at least one `vm` block", spec.span, VM_EXAMPLE)
     if not facts.jobs:
-        yield error("missing-block", "an energy problem needs at least one job", spec.span)
+        yield error("missing-block", "an energy problem needs at least one `job` block", spec.span, JOB_EXAMPLE)
     for vm in facts.vms:
         if vm.on_demand.price == 0.0:
             yield error(

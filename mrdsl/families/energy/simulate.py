@@ -37,8 +37,8 @@ def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[Ene
     """
     facts: EnergyFacts = spec.facts
     if plan.relaxed:
-        message = "a relaxed plan has parts of tasks, which cannot be run"
-        raise MrdslError([error("no-simulation", message, spec.span, "leave out --relax")])
+        message = "a relaxed plan has fractions of tasks, which cannot be simulated"
+        raise MrdslError([error("no-simulation", message, spec.span, "remove `--relax`")])
     runs = drawing(
         spec,
         settings,

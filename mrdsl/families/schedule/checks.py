@@ -252,7 +252,7 @@ def _lines(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[float]:
                 "missing-file",
                 f"{arrivals.source.written} cannot be read: {cause}",
                 arrivals.source.span or arrivals.span,
-                "check the name; it is relative to the spec",
+                "check the file; its path is relative to the spec",
             )
         )
 

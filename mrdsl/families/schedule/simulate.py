@@ -103,8 +103,13 @@ def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], ScheduleP
         with ending(None if limits.time is None else started + limits.time):
             draft = last_draft(steps, Draft(spec, seed=seed, limits=limits, started=started))
         if not isinstance(draft.plan, SchedulePlan):
-            message = f"`{declared.name}` gives no run to simulate"
-            raise MrdslError([*draft.diagnostics, error("no-simulation", message, method.span)])
+            message = f"solver `{declared.name}` returned no plan that can be simulated"
+            raise MrdslError(
+                [
+                    *draft.diagnostics,
+                    error("no-simulation", message, method.span, "to simulate a policy, remove `solve with`"),
+                ]
+            )
         return draft.plan
 
     return once

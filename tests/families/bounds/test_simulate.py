@@ -252,7 +252,7 @@ def test_recorded_arrivals_come_in_bursts(tmp_path):
 
 
 def test_a_cluster_of_slots_has_no_machines_that_could_go():
-    with pytest.raises(mrdsl.MrdslError, match="machines cannot go"):
+    with pytest.raises(mrdsl.MrdslError, match="machines cannot fail here"):
         mrdsl.simulate(class_of(""), what_if=WhatIf(lose=1))
 
 
