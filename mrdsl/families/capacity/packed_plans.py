@@ -21,7 +21,7 @@ from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, solved_mix
-from mrdsl.families.capacity.market import SPOT, Floats, Market, market_of
+from mrdsl.families.capacity.market import Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
 from mrdsl.families.capacity.packing import Held, PackedLane, by_class, joined, packed
 from mrdsl.families.capacity.pairs import slot_sizes, slots_on_types
@@ -43,11 +43,7 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     if not isinstance(plan, CapacityPlan) or plan.wholeness == NO or plan.packing is not None:
         return result
     held = held_by_lane(spec, plan)
-    lanes = (
-        [packed(each) for each in by_class(held)]
-        if plan.wholeness == MACHINES
-        else [packed(each, _rented(spec, plan, each)) for each in held]
-    )
+    lanes = [packed(each) for each in (by_class(held) if plan.wholeness == MACHINES else held)]
     fitting = _enough(spec, plan, lanes)
     if fitting is not None and fitting.total == plan.total:
         return replace(result, plan=replace(fitting, packing=joined(lanes)))
@@ -183,15 +179,6 @@ def _held(
         np.rint(np.concatenate(np.broadcast_arrays(*per_vm))).astype(np.int64)[some],
         count[some],
     )
-
-
-def _rented(spec: Spec, plan: CapacityPlan, held: Held) -> float:
-    """The VMs of a lane that a plan rents, without its masters; 0 of a plan on one type."""
-    if plan.mix is None:
-        return 0.0
-    name, masters = spec.facts.vms[held.vm].name, 0.0 if held.spot else float(plan.mix.masters[held.vm])
-    mine = (each.vms for each in plan.mix.bought if each.vm == name and (each.way == SPOT) == held.spot)
-    return sum(mine) - masters
 
 
 def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> CapacityPlan | None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array, LinearProgram
@@ -32,8 +31,8 @@ TERMINATIONS = MappingProxyType(
     }
 )
 _FEASIBLE = 2
-_DUAL, _PRIMAL = 1, 4
-"""The dual and the primal simplex method, among HiGHS's strategies."""
+_PRIMAL = 4
+"""The primal simplex method, among HiGHS's strategies."""
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
@@ -140,37 +139,6 @@ class GrowingProgram:
         self._solver.addCols(
             len(costs), costs, np.zeros(len(costs)), upper, by_column.nnz, starts, rows, by_column.data
         )
-
-    def bound(self, columns: NDArray[np.int64], lower: Array, upper: Array) -> None:
-        """Give columns other bounds; the dual simplex method goes on from there."""
-        self._solver.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
-        self._solver.setOptionValue("simplex_strategy", _DUAL)
-
-    def solve_whole(
-        self, whole: Array, bounds: tuple[Array, Array], start: Array, gap: float, nodes: int, seconds: float | None
-    ) -> tuple[Array | None, float]:
-        """Return the best point found with some columns ``whole``, None if there is none, and a bound.
-
-        Args:
-            whole: The columns that are whole.
-            bounds: Least and greatest values of all columns.
-            start: A point to begin with.
-            gap: How far from the bound the value may lie.
-            nodes: Nodes to look at.
-            seconds: Time limit.
-        """
-        solver, every = self._solver, np.arange(len(start), dtype=np.int32)
-        solver.changeColsBounds(len(start), every, *bounds)
-        solver.changeColsIntegrality(len(start), every, whole.astype(np.uint8))
-        solver.setSolution(len(start), every, start)
-        for name, value in (("mip_rel_gap", 0.0), ("mip_abs_gap", gap), ("mip_max_nodes", nodes)):
-            solver.setOptionValue(name, value)
-        if seconds is not None:
-            solver.setOptionValue("time_limit", solver.getRunTime() + max(seconds, 0.0))
-        solver.run()
-        info = solver.getInfo()
-        found = info.primal_solution_status == _FEASIBLE
-        return (np.array(solver.getSolution().col_value) if found else None), float(info.mip_dual_bound)
 
     def solve(self, seconds: float | None = None) -> tuple[float, Array, Array] | None:
         """Return value, point and duals of the rows, or None if the optimum is not found within that many seconds.

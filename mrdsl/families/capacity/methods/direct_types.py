@@ -1,4 +1,15 @@
-"""The steps of ``direct`` where a spec has several VM types, or buys one in several ways."""
+"""Steps of ``direct`` for a spec with several VM types, or with several purchase options of one.
+
+If cores and memory of containers have to fit, ``direct`` weighs both resources of a type as one.
+
+Jobs that fit the cores and the memory of VMs fit any weighting of both. At weights of a type, a slot takes the weighted
+sum of its parts of a VM. Each job has the pair of slots that takes the least by Theorem 4.1. The rest is as with one
+resource, and it bounds the cost from below for all weights. This is a surrogate constraint (Glover 1965, *A multiphase-
+dual algorithm for the zero-one integer programming problem*). The weights are those at which all expected jobs on the
+type take the most: there cores and memory are filled alike, or one of them is idle.
+
+A plan has the pairs of its weights, and as many VMs as the scarcer resource requires.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +24,107 @@ from mrdsl.core.rounding import PROVEN, ROUNDING, ceiling, floor
 from mrdsl.families.capacity.constraints import ClassBounds, contradictions_of, quotas_in, refuse
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
-from mrdsl.families.capacity.instance import instance_of, of_lanes
-from mrdsl.families.capacity.lanes import solved_mix
+from mrdsl.families.capacity.instance import Mix, instance_of, of_lanes
+from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
-from mrdsl.families.capacity.methods import within_quotas
-from mrdsl.families.capacity.methods.few_lanes import MANY, improved, on_few_lanes
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
+from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
+from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
-from mrdsl.families.capacity.methods.pair_program import weighed
-from mrdsl.families.capacity.methods.relaxation import has_program, never_fits, relaxed
+from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
-from mrdsl.families.capacity.methods.within_quotas import Whole
-from mrdsl.families.capacity.packed_plans import beyond_quotas, held_by_lane
-from mrdsl.families.capacity.packing import sizes_of
+from mrdsl.families.capacity.packed_plans import beyond_quotas
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import mix_plan_of, taken_vms
-from mrdsl.formulas.packing import pack
 from mrdsl.spec.spec import Spec
 
-MOST_PAIRS = 1_500
-"""With so few pairs of lanes and classes one integer program has all of them."""
-NODES = 100
-TURNS, SEARCHED = 8, 2
-"""So often whole jobs are placed anew where packing took more VMs than they add up to, at first with a search."""
-MANY_PAIRS, NEAR = 20_000, 1e-4
-"""Of more pairs the relaxation is solved to this relative gap."""
-CLOSE = 2e-3
-"""A plan is not looked for anew where packing costs no more than this part of it."""
+LEAST = 1e-7
+"""The least weight of a resource: a slot that takes nothing of one still takes something."""
+STEPS = 40
+CLASSES = 64
+"""So many classes are weighed to choose the weights of a type."""
+
+
+def weighed(task: Task) -> tuple[Task, Task]:
+    """Return the task to plan with and the task that bounds the cost; both are the task itself for one resource.
+
+    If a part of a class may be on spot VMs, VM time is counted by the slots per VM. The class is then planned on the
+    slots that take least of that, and the bound ignores its limit on spot.
+    """
+    mix = task.mix
+    if mix.sizes is None:
+        return task, task
+    gamma, maps, reduces = _least(mix, _weights(mix))
+    limited = np.zeros(len(mix), dtype=bool)
+    limited[limited_classes(mix)] = True
+    bound = replace(
+        mix, gamma=gamma, map_slots=maps, reduce_slots=reduces, spot_share=np.where(limited, 1.0, mix.spot_share)
+    )
+    kept = [
+        np.where(limited, old, new)
+        for old, new in ((mix.gamma, gamma), (mix.map_slots, maps), (mix.reduce_slots, reduces))
+    ]
+    plan = replace(mix, gamma=kept[0], map_slots=kept[1], reduce_slots=kept[2])
+    return replace(task, mix=plan), replace(task, mix=bound)
+
+
+def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
+    """Return the VMs of each lane that the scarcer resource asks for."""
+    vms = taken_vms(task.mix, jobs, task.spare.of_all(jobs))
+    return vms if relax else np.asarray(ceiling(vms))
+
+
+def by_scarcer_resource(mix: Mix) -> Mix:
+    """Return the mix in which jobs count for their scarcer resource: jobs that fit then fit both resources.
+
+    Classes with a limited part on spot VMs are unchanged, since that part is of VM time.
+    """
+    limited = np.zeros(len(mix), dtype=bool)
+    limited[limited_classes(mix)] = True
+    taken = mix.taken(mix.map_slots, mix.reduce_slots).max(axis=0)
+    return replace(mix, gamma=np.where(limited, mix.gamma, np.maximum(mix.gamma, taken)))
+
+
+def _weights(mix: Mix) -> Floats:
+    """Return the weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
+    some = np.argsort(-mix.expected, kind="stable")[:CLASSES]
+    expected = mix.expected[some]
+    low, high = np.full(len(mix.gamma), LEAST), np.full(len(mix.gamma), 1.0 - LEAST)
+
+    def taken(weights: Floats) -> Floats:
+        gamma = _least(mix, weights, some, whole=False)[0]
+        return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * expected).sum(axis=1))
+
+    part = (5.0**0.5 - 1.0) / 2.0
+    for _ in range(STEPS):
+        one, two = high - part * (high - low), low + part * (high - low)
+        less = taken(one) < taken(two)
+        low, high = np.where(less, one, low), np.where(less, high, two)
+    return np.asarray((low + high) / 2.0)
+
+
+def _least(
+    mix: Mix, weights: Floats, at: Places | None = None, whole: bool | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Return the weighted part of a VM that one job takes, and its map and reduce slots, (lanes, classes).
+
+    ``at`` selects classes.
+    """
+    assert mix.sizes is not None
+    vms, classes = mix.market.vm_of_lane, np.arange(len(mix)) if at is None else at
+    both = np.stack([weights, 1.0 - weights])[:, :, None]
+    maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms[:, None], classes] * both).sum(axis=0) for kind in (0, 1))
+    lanes = np.arange(len(vms))
+    pairs = (mix.pairs if at is None else mix.pairs.of_classes(at)).in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
+    kept = mix.map_kept[:, classes], mix.reduce_kept[:, classes]
+    maps, reduces = pairs.slots_with_losses(lanes, kept, mix.wholeness != NO if whole is None else whole)
+    maps, reduces = (np.where(mix.possible[:, classes], each, np.inf) for each in (maps, reduces))
+    return maps * maps_part + reduces * reduces_part, maps, reduces
+
+
+TURNS, EXACT_TURNS = 8, 4
+"""So often quotas are made smaller by what packing takes beyond them; after some turns jobs count for more besides."""
+MARGIN = 0.02
+"""How much more jobs count for then in each turn: what is left of VMs is room for packing."""
 MOVES = 2_000_000
 """So many pairs of lanes for a job of each class are looked at in one move of all of them."""
 
@@ -79,8 +164,8 @@ def fill(draft: Draft, task: Task) -> Draft:
     """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
     until = _until(draft)
     task, below = weighed(task)
-    found = relaxed(task, ROUNDING if task.mix.gamma.size <= MANY_PAIRS else NEAR, until)
-    least = found.bound if below is task or has_program(task) else relaxed(below, ROUNDING, until).bound
+    found = relaxed(task, ROUNDING, until)
+    least = found.bound if below is task else relaxed(below, ROUNDING, until).bound
     if found.lacking > ROUNDING and never_fits(below, until):
         limited = np.flatnonzero(np.isfinite(task.available))
         vms = draft.spec.facts.vms
@@ -107,24 +192,12 @@ def fill(draft: Draft, task: Task) -> Draft:
     return replace(draft, plan=plan, value=plan.total, termination=ended)
 
 
-def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
-    """The VMs of each lane that the scarcer resource asks for."""
-    vms = taken_vms(task.mix, jobs, task.spare.of_all(jobs))
-    return vms if relax else np.asarray(ceiling(vms))
-
-
 def whole_jobs(draft: Draft, placement: Placement) -> Draft:
     """Return whole jobs and VMs near the relaxed ones; the relaxation bounds their excess cost."""
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
-    task = placement.task
-    if task.mix.wholeness == MACHINES:
-        found, bound = _on_own_machines(draft, placement, gap)
-    elif has_program(task):
-        found, bound = _within_quotas(draft, placement, gap)
-        if found is None and len(task.market.lanes) <= MANY:
-            found, _ = _on_few_lanes(draft, placement, gap)
-    else:
-        found, bound = _on_few_lanes(draft, placement, gap)
+    task, (found, bound) = placement.task, _placed(draft, placement, gap)
+    if is_scarce(task):
+        found = _with_room(draft, placement, found, gap)
     if found is None:
         told = warning(
             "no-plan-found",
@@ -133,107 +206,78 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
             "solve with --solver highs, which looks at all of them",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=_stopped(draft))
-    plan = _plan(draft.spec, task, found)
+    plan = _plan(draft.spec, task, *found)
     bound = min(plan.total, bound)
     proven = (relative_gap(plan.total, bound, draft.fixed) or 0.0) <= gap
     ended = Termination.OPTIMAL if proven else _stopped(draft)
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
 
 
-def _within_quotas(draft: Draft, placement: Placement, gap: float) -> tuple[Whole | None, float]:
-    """The cheapest whole jobs found whose packing has room within the quotas, and a bound.
-
-    Where packing takes more VMs than slots add up to, they count for as much more in the next turn.
-    """
-    task, bound, until = placement.task, placement.bound, _until(draft)
-    enough = bound + gap * abs(bound - draft.fixed)
-    best: Whole | None = None
-    scale = np.ones(len(task.market.lanes))
+def _with_room(
+    draft: Draft, placement: Placement, found: tuple[Floats, Floats] | None, gap: float
+) -> tuple[Floats, Floats] | None:
+    """Return ``found`` if quotas have room for its packing; otherwise a result for quotas less the packing's excess."""
+    task = placement.task
+    if found is None and task.mix.sizes is not None:
+        task = replace(task, mix=by_scarcer_resource(task.mix))
+        found = _again(draft, placement, task, gap)
+    best = found
     for turn in range(TURNS):
-        search_to = enough if turn < SEARCHED else np.inf
-        found = within_quotas.whole_jobs(placement.relaxed, search_to, until, scale)
-        if found is None:
+        plan = None if found is None else _plan(draft.spec, task, *found)
+        if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
             break
-        if _is_small(task):
-            found, bound = _by_one_program(task, found, bound, until)
-        vms, taken = _packed_vms(draft.spec, task, found), needed_vms_of(task, found)
-        bought = task.market.buy(np.maximum(vms, ceiling(taken)))
-        if not bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
-            fitting = replace(found, bought=bought, cost=task.mix.cost(bought, found.jobs))
-            best = fitting if best is None or fitting.cost < best.cost else best
-        more = vms > ceiling(taken) + ROUNDING
-        near = best is not None and (turn >= SEARCHED or best.cost <= max(enough, found.cost * (1.0 + CLOSE)))
-        if near or not more.any():
-            break
-        scale = np.where(more, np.maximum(scale, vms / np.where(more, taken, 1.0)), scale)
-    return best, bound
-
-
-def _is_small(task: Task) -> bool:
-    return task.mix.sizes is None and int(task.mix.possible.sum()) <= MOST_PAIRS
-
-
-def _by_one_program(task: Task, found: Whole, bound: float, until: float | None) -> tuple[Whole, float]:
-    """Whole jobs by one integer program of all pairs, and its bound; those that were found where it finds none."""
-    jobs, proven = improved(task, found.jobs, task.mix.possible, until, NODES)
-    bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
-    if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
-        return found, max(bound, proven)
-    better = Whole(jobs, None, bought, task.mix.cost(bought, jobs))
-    return min(found, better, key=lambda each: each.cost), max(bound, proven)
-
-
-def needed_vms_of(task: Task, found: Whole) -> Floats:
-    """The VMs of each lane, in parts, that whole jobs take."""
-    return taken_vms(task.mix, found.jobs, task.spare.of_all(found.jobs) if found.more is None else found.more)
-
-
-def _packed_vms(spec: Spec, task: Task, found: Whole) -> Floats:
-    """The VMs of each lane on which the whole slots of jobs are packed, masters included; none of parts of slots."""
-    vms = np.zeros(len(task.market.lanes))
-    plan = _plan(spec, task, found)
-    if plan.mix is None or plan.wholeness == NO:
-        return vms
-    places = {(lane.vm, lane.spot): number for number, lane in enumerate(task.market.lanes)}
-    taken = np.asarray(ceiling(needed_vms_of(task, found)))
-    for held in held_by_lane(spec, plan):
-        if len(held.slots):
-            lane = places[held.vm, held.spot]
-            masters = task.market.masters_of_lane[lane]
-            vms[lane] = pack(*sizes_of(held), float(taken[lane] - masters), quick=True).vms + masters
-    return vms
-
-
-def _on_own_machines(draft: Draft, placement: Placement, gap: float) -> tuple[Whole | None, float]:
-    """Whole jobs on machines of each class, whose packing has room within the quotas, and a bound."""
-    task, until = placement.task, _until(draft)
-    alone = on_own_machines(task, placement.relaxed, gap, until)
-    bound = max(placement.bound, alone.bound) if task.mix.sizes is None else placement.bound
-    for _ in range(TURNS):
-        if alone.placed is None:
-            return None, bound
-        found = Whole(alone.placed[0], None, alone.placed[1], 0.0)
-        plan = _plan(draft.spec, task, found)
-        over = np.zeros(0) if plan.mix is None else beyond_quotas(draft.spec, plan)
+        over = beyond_quotas(draft.spec, plan)
         if not over.any():
-            return found, bound
+            return found
         task = replace(task, available=np.maximum(task.available - over, task.market.masters))
-        alone = on_own_machines(task, relaxed(task, gap, until), gap, until)
-    return None, bound
+        if turn >= EXACT_TURNS:
+            task = replace(task, mix=replace(task.mix, gamma=(1.0 + MARGIN) * task.mix.gamma))
+        found = _again(draft, placement, task, gap)
+    return best if found is None else found
 
 
-def _on_few_lanes(draft: Draft, placement: Placement, gap: float) -> tuple[Whole | None, float]:
-    """Whole jobs on few lanes of which there are VMs in any number, and a bound."""
+def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[Floats, Floats] | None:
+    """Return whole jobs by lane and VMs by offer for a task with smaller quotas; None if none are found."""
+    best = relaxed(task, gap, _until(draft))
+    if best.lacking > ROUNDING:
+        return None
+    return _placed(draft, replace(placement, task=task, relaxed=best), gap)[0]
+
+
+def _placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
+    """Return whole jobs by lane and VMs by offer, None if they exceed the quotas, and a bound."""
     task, bound, until = placement.task, placement.bound, _until(draft)
-    enough = bound + gap * abs(bound - draft.fixed)
-    found = _moved(task, on_few_lanes(task, placement.relaxed.jobs, enough, until), enough, until)
-    if found is None:
-        return None, bound
-    jobs, bought = found
-    if task.mix.sizes is not None:
-        bought = task.market.buy(needed_vms(task, jobs, relax=False))
-    over = bool((by_type(task.market, bought) > task.available + ROUNDING).any())
-    return None if over else Whole(jobs, None, bought, task.mix.cost(bought, jobs)), bound
+    if task.mix.wholeness == MACHINES:
+        alone = on_own_machines(task, placement.relaxed, gap, until)
+        found, proven = alone.placed, alone.bound
+    else:
+        enough = bound + gap * abs(bound - draft.fixed)
+        jobs, proven = _whole_near(task, placement.relaxed, enough, until)
+        found = _moved(task, jobs, enough, until)
+        if is_scarce(task) and len(task.market.lanes) <= MANY:
+            found = _cheaper(task, found, whole_placement(task, placement.relaxed.jobs, enough, until))
+    return _as_needed(task, found), max(bound, proven) if task.mix.sizes is None else bound
+
+
+def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
+    """Return whole jobs on as many VMs as cores and memory require; None if that exceeds the quotas."""
+    if found is None or task.mix.sizes is None:
+        return found
+    bought = task.market.buy(needed_vms(task, found[0], relax=False))
+    lacking = bool((by_type(task.market, bought) > task.available + ROUNDING).any())
+    return None if lacking else (found[0], bought)
+
+
+def _whole_near(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
+    """Return jobs on few lanes, or within quotas if there are some, and another lower bound on their cost."""
+    if is_scarce(task):
+        return within_quotas(task, relaxed, enough, until)
+    return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf
+
+
+def _cheaper(task: Task, *plans: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
+    """Return the plan that costs less, of those that there are."""
+    return min((each for each in plans if each), key=lambda plan: task.mix.cost(plan[1], plan[0]), default=None)
 
 
 def _moved(task: Task, jobs: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
@@ -261,10 +305,9 @@ def _stopped(draft: Draft) -> Termination:
     return Termination.COMPLETED if until is None or draft.clock() <= until else Termination.TIME_LIMIT
 
 
-def _plan(spec: Spec, task: Task, found: Whole) -> CapacityPlan:
-    """Whole jobs by lane on whole VMs by offer; where there is one type alone, as a spec of one has them."""
-    bought, jobs = found.bought, found.jobs
+def _plan(spec: Spec, task: Task, jobs: Floats, bought: Floats) -> CapacityPlan:
+    """Return the plan of whole jobs by lane on whole VMs by offer; for one type, in the form of a one-type spec."""
     if not is_plain(spec.facts):
-        return mix_plan_of(task.mix, bought, jobs, relax=False, spare=found.more)
+        return mix_plan_of(task.mix, bought, jobs, relax=False)
     firm = float(bought[[offer.way == ON_DEMAND for offer in task.market.offers]].sum())
     return plan_of(instance_of(spec), (firm, float(bought.sum()) - firm), jobs.sum(axis=0), relax=False)

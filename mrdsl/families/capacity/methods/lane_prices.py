@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +93,6 @@ class Relaxed:
     bound: float
     lacking: float = 0.0
     rounds: int = 0
-    more: tuple[Floats, Floats] | None = None
-    program: Any = None
 
 
 def closed_form(task: Task) -> Relaxed | None:
