@@ -47,8 +47,8 @@ def soft_deadline_warnings(
     said = UNPRICED if is_own(spec.goal) else price(soft)
     yield warning(
         "soft-deadline",
-        f"by the upper estimate jobs of class {node.name} take {show(float(upper[index]), 'time')}, "
-        f"beyond their deadline{more}: without `guarantee` the average meets it",
+        f"by the average estimate jobs of class {node.name} meet their deadline{more}, "
+        f"but by the upper estimate they take {show(float(upper[index]), 'time')}",
         node.span_of("deadline"),
         f"`guarantee = upper` {said}; write `guarantee = average` to accept it",
     )

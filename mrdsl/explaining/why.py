@@ -210,12 +210,10 @@ def _no_repair(explanation: Explanation) -> str:
 
 
 def _claim(repair: Repair) -> str:
-    sum_of = f"The changes add up to {repair.size:.3g} times what is written"
+    sum_of = f"The relative changes add up to {100 * repair.size:.3g} %"
     if repair.proven:
-        return f"{sum_of}; no combination does with noticeably less."
-    return (
-        f"{sum_of}; every combination needs {repair.least:.3g} at least, and whether a smaller one does is not known."
-    )
+        return f"{sum_of}; no combination of changes has a noticeably smaller sum."
+    return f"{sum_of}; every combination needs at least {100 * repair.least:.3g} %, and a smaller sum may exist."
 
 
 def _sentence(result: Result | None) -> str:

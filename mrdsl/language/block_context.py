@@ -122,12 +122,13 @@ def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext
         if block.required and name not in written
     ]
     report = context.scope.report
+    owner = f"`{context.words}`" if context.words else "the spec"
     if missing:
         item = words.items[missing[0]][1]
         report.add(
             error(
                 "missing-item",
-                f"`{context.words or 'the spec'}` lacks {_list_words(missing)}",
+                f"{owner} lacks {_list_words(missing)}",
                 span,
                 f"add `{missing[0]} = ...`{_taken(item, report.currency)}: {item.doc}",
             )
@@ -136,7 +137,7 @@ def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext
         report.add(
             error(
                 "missing-block",
-                f"`{context.words or 'the spec'}` lacks {_list_words(missing_blocks)}",
+                f"{owner} lacks {_list_words(missing_blocks)}",
                 span,
                 f"add `{missing_blocks[0]}`",
             )

@@ -168,10 +168,14 @@ def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:
             )
         return name, count, ""
     if wishes.master:
-        return wishes.master, 1, f"the master is one {wishes.master} beside the plan and its cost"
+        return wishes.master, 1, f"the master is one {wishes.master}, in addition to the plan and its cost"
     held = [deployment.type_of(group.vm) for group in deployment.groups]
     cheapest = min(held, key=lambda each: inf if each.price is None else each.price)
-    return cheapest.name, 1, f"the master is one {cheapest.name} as the cheapest type of the plan and beside its cost"
+    return (
+        cheapest.name,
+        1,
+        f"the master is one {cheapest.name}, the cheapest type, in addition to the plan and its cost",
+    )
 
 
 KEY_LENGTH = 128

@@ -166,7 +166,7 @@ def emr_serverless(deployment: Deployment, _: Wishes) -> Exported:
 
 def _of_bill(deployment: Deployment) -> Iterator[str]:
     yield "the machines and their prices - the service has workers and prices of its own"
-    yield f"the driver of each application is a worker of {DRIVER[0]} vCPU and {DRIVER[1]} GB beside the tasks planned"
+    yield f"the driver of each application is a worker, {DRIVER[0]} vCPU and {DRIVER[1]} GB, besides the planned tasks"
 
 
 def worker_for(executors: Executors, name: str) -> Worker:

@@ -197,7 +197,9 @@ def running(deployment: Deployment) -> tuple[Workload, ...]:
 
 def driver_note() -> str:
     """Return the note on the driver, which every Spark target has in addition to the plan."""
-    return f"the driver of each application takes {DRIVER.vcores} core and {DRIVER.memory} MiB beside the tasks planned"
+    return (
+        f"the driver of each application takes {DRIVER.vcores} core and {DRIVER.memory} MiB, besides the planned tasks"
+    )
 
 
 def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:

@@ -132,8 +132,8 @@ def sized(deployment: Deployment, loads: Iterable[Workload]) -> bool:
 LAYER = "mapreduce"
 MEMORY = "yarn.nodemanager.resource.memory-mb"
 VCORES = "yarn.nodemanager.resource.cpu-vcores"
-UNSIZED = "what a task takes of a machine - the spec does not say it and queues have shares alone"
-MASTER = "the master of each application - YARN gives it a container beside the tasks planned"
+UNSIZED = "cores and memory of a task - the spec does not contain them, so queues have only shares"
+MASTER = "the master of each application - YARN gives it a container in addition to the planned tasks"
 UNIT = "yarn.scheduler.minimum-allocation-mb"
 
 

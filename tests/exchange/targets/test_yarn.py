@@ -98,8 +98,8 @@ def test_without_sizes_the_queues_have_shares_and_the_files_say_so() -> None:
         text.replace(", memory = 32 GiB", "").replace("  memory = 16 GiB\n", "").replace("{ ,", "{"), "yarn"
     )
     assert set(made.files) == {"capacity-scheduler.xml", "fair-scheduler.xml", "mapred-clicks.xml"}
-    assert any("what a task takes" in note for note in made.notes)
-    assert "not exported: what a task takes of a machine" in made.files["fair-scheduler.xml"]
+    assert any("cores and memory of a task" in note for note in made.notes)
+    assert "not exported: cores and memory of a task" in made.files["fair-scheduler.xml"]
     (layer,) = read_fair_scheduler(made.files["fair-scheduler.xml"])
     assert layer.children[0].memory is None
 
