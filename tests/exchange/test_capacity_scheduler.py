@@ -114,7 +114,7 @@ ONE = capacity_scheduler(Queue("root", children=(Queue("a"),)))
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "no XML"),
+        ("", "not XML"),
         ("<a/>", "not a <configuration>"),
         ("<configuration/>", "no queues"),
         ("<configuration><property><name>x</name></property></configuration>", "lacks"),

@@ -93,7 +93,7 @@ def test_a_joint_plan_is_read_from_their_solver() -> None:
 
 
 def test_a_model_without_values_has_no_plan() -> None:
-    with pytest.raises(MrdslError, match="nothing has solved it"):
+    with pytest.raises(MrdslError, match="solve the model first"):
         mrdsl.compile(mrdsl.loads(CAPACITY)).result()
 
 

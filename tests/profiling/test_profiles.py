@@ -244,7 +244,7 @@ def test_recorded_times_are_what_a_simulation_reads(tmp_path: Path) -> None:
 )
 def test_prices(text: str, hourly: float | None) -> None:
     if hourly is None:
-        with pytest.raises(ValueError, match="no price"):
+        with pytest.raises(ValueError, match="not a price"):
             parse_price(text)
     else:
         assert parse_price(text).hourly == pytest.approx(hourly)

@@ -311,7 +311,7 @@ def test_summaries():
     seen = summarize([[1.0, 2.0, 3.0, 4.0]])
     assert (seen.count, seen.mean, seen.p50, seen.half_width) == (4, 2.5, 2.5, None)
     assert summarize([[1.0, 3.0], [], [3.0, 5.0]]).half_width == pytest.approx(tan(0.475 * pi))
-    with pytest.raises(ValueError, match="nothing"):
+    with pytest.raises(ValueError, match="observations"):
         summarize([[]])
 
 

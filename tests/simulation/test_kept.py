@@ -24,7 +24,7 @@ def test_the_interval_is_that_of_printed_tables() -> None:
 def test_what_rounding_adds_to_the_limit_is_in_time() -> None:
     assert on_time_share([[900.0000001] * 3], 900.0).share == 1.0
     assert on_time_share([[900.00001] * 3], 900.0).share == 0.0
-    with pytest.raises(ValueError, match="nothing"):
+    with pytest.raises(ValueError, match="observations"):
         on_time_share([[]], 1.0)
 
 

@@ -393,7 +393,7 @@ def test_a_deadline_that_no_cluster_keeps_is_told_with_the_least_time() -> None:
     assert result.plan is None
     (told,) = [one for one in result.diagnostics if one.code == "too-early-in-simulation"]
     # The longest of 40 uniform times between 18 and 42 s: its 95 % quantile is 18 + 24 * 0.95^(1/40).
-    least = float(told.message.partition("take up to ")[2].split()[0])
+    least = float(told.message.partition("takes up to ")[2].split()[0])
     assert least == pytest.approx(18.0 + 24.0 * 0.95 ** (1.0 / 40.0), abs=0.05)
 
 
@@ -430,7 +430,7 @@ def test_a_class_whose_tasks_are_not_known_promises_no_share() -> None:
     known = replace(
         CLICKS, map=None, shuffle=None, reduce=None, coefficients=Coefficients(A=500.0, B=9.0, C=5.0), guarantee=None
     )
-    with pytest.raises(mrdsl.MrdslError, match="cannot be seen"):
+    with pytest.raises(mrdsl.MrdslError, match="cannot be simulated"):
         mrdsl.solve(promised(known, constraints=(kept_at_least(0.9),)))
 
 

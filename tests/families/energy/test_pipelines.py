@@ -20,7 +20,7 @@ from mrdsl.families.energy import verify
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.facts import Job, MapTasks, ReduceTasks
 from mrdsl.families.energy.methods import moves, steps
-from mrdsl.families.energy.methods.exact import exact_fallback
+from mrdsl.families.energy.methods.exact import exact_where_none
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.solving import registry
 from mrdsl.solving.backends import highs
@@ -230,13 +230,13 @@ def test_mspan_is_no_later_than_any_plan_of_a_workload(name: str, least: float) 
 def test_what_the_search_misses_the_exact_form_finds_or_refutes() -> None:
     """Without the search's steps nothing is found: the exact form gives the optimum, or proves that there is none."""
     spec = reference()
-    found = exact_fallback(Draft(spec))
+    found = exact_where_none(Draft(spec))
     assert found.termination == "optimal"
     assert found.value == pytest.approx(mrdsl.solve(spec, "highs").objective.value, rel=1e-6)
     assert [d.code for d in found.diagnostics] == ["exact-form"]
-    none = exact_fallback(Draft(reference(deadline=200.0)))
+    none = exact_where_none(Draft(reference(deadline=200.0)))
     assert (none.plan, none.termination) == (None, "infeasible")
-    assert exact_fallback(replace(found, diagnostics=())).diagnostics == ()
+    assert exact_where_none(replace(found, diagnostics=())).diagnostics == ()
 
 
 def test_vms_of_one_type_may_specialise() -> None:

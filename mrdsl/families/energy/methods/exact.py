@@ -126,7 +126,7 @@ def _bounds(machines: Machines, search: SetSearch, sets: Ints) -> Floats:
     )
 
 
-def exact_fallback(draft: Draft, seconds: float = 60.0) -> Draft:
+def exact_where_none(draft: Draft, seconds: float = 60.0) -> Draft:
     """Solve the exact counted model if the search found no plan, in the remaining time, otherwise ``seconds``.
 
     It finds a plan, or proves that there is none, or neither in time. A note reports its use.
