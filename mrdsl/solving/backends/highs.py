@@ -121,6 +121,31 @@ def _bound(info: Any, program: LinearProgram, termination: Termination) -> float
     return bound if np.isfinite(bound) else None
 
 
+def integer_point(program: LinearProgram, gap: float, nodes: int, seconds: float | None) -> tuple[Array | None, float]:
+    """Minimize a program within this process, on one thread and without output.
+
+    Args:
+        program: The program, to minimize.
+        gap: Gap relative to the objective without `offset`.
+        nodes: Limit on branch-and-bound nodes.
+        seconds: Time limit [s], or None.
+
+    Returns:
+        The best point, None if there is none, and a bound.
+    """
+    highspy.Highs.resetGlobalScheduler(True)
+    solver = highspy._core._Highs()
+    options = {"output_flag": False, "threads": 1, "mip_rel_gap": gap, "mip_max_nodes": nodes}
+    for name, value in {**options, **({} if seconds is None else {"time_limit": seconds})}.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(model_of(program))
+    solver.run()
+    info = solver.getInfo()
+    found = np.array(solver.getSolution().col_value) if info.primal_solution_status == _FEASIBLE else None
+    bound = _bound(info, program, TERMINATIONS.get(solver.getModelStatus(), Termination.ERROR))
+    return found, -np.inf if bound is None else bound
+
+
 class GrowingProgram:
     """A linear program to minimize whose columns come in turns: each solve begins at the basis of the last one."""
 

@@ -94,21 +94,20 @@ def _solved(program: LinearProgram, until: float | None, nodes: int) -> tuple[Fl
 
     The gap is relative to the whole objective, its constant part included.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
+    from mrdsl.solving.backends.highs import integer_point
 
-    shape = len(program.row_lower), len(program.costs) + 1
-    rows = csr_array((program.coefficients, program.columns, program.starts), shape=shape)
-    time_limit = {} if until is None else {"time_limit": max(until - time.monotonic(), LEAST_TIME)}
-    found = milp(
-        np.append(program.costs, 1.0),
-        constraints=LinearConstraint(rows, program.row_lower, program.row_upper),
-        integrality=np.append(program.integer, False).astype(int),
-        bounds=Bounds(np.append(program.lower, program.offset), np.append(program.upper, program.offset)),
-        options={"mip_rel_gap": GAP, "node_limit": nodes, **time_limit},
+    whole = replace(
+        program,
+        costs=np.append(program.costs, 1.0),
+        lower=np.append(program.lower, program.offset),
+        upper=np.append(program.upper, program.offset),
+        integer=np.append(program.integer, False),
+        offset=0.0,
     )
-    bound = -np.inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
-    return None if found.x is None else np.asarray(found.x), bound
+    found, bound = integer_point(
+        whole, GAP, nodes, None if until is None else max(until - time.monotonic(), LEAST_TIME)
+    )
+    return None if found is None else found[:-1], bound
 
 
 MANY = 24
