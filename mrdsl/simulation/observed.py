@@ -129,4 +129,4 @@ def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> T
         )
         for name, o in observed
     ]
-    return Table("Simulated", (*head, "in time", "from", "to", "use of slots", "promise"), rows)
+    return Table("Simulated", (*head, "on time", "from", "to", "use of slots", "verdict"), rows)

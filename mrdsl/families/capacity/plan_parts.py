@@ -303,7 +303,7 @@ class Calibration:
             (each.name, each.level, each.limit, each.share, each.low, each.confidence, each.jobs, each.runs)
             for each in self.promises
         ]
-        head = ("class", "promised", "within [s]", "in time", "at least", "confidence", "jobs", "runs")
+        head = ("class", "required", "within [s]", "on time", "at least", "confidence", "jobs", "runs")
         found = (self.formula or "none", self.formula_vms, self.formula_cost, self.lp_bound, self.looks, self.runs)
         names = (
             "formula",

@@ -49,7 +49,7 @@ def costs_of_wholeness(spec: Spec, plan: CapacityPlan) -> Table | None:
             rows.append((named, None, None, None))
             continue
         rows.append((named, round(found.rented), int(found.admitted.sum()), found.total))
-    return Table("What is whole, and what it costs", ("whole", "VMs", "jobs", f"cost [{spec.currency}]"), rows)
+    return Table("Whole slots and their cost", ("whole", "VMs", "jobs", f"cost [{spec.currency}]"), rows)
 
 
 def _plan(spec: Spec) -> CapacityPlan | None:
@@ -239,7 +239,7 @@ def _reasons(spec: Spec, plan: CapacityPlan) -> Table:
         )
     money = spec.currency
     return Table(
-        f"Why so many jobs (VMs paid {_period(spec)})",
+        f"Admitted jobs (VMs paid {_period(spec)})",
         (
             "class",
             "admitted",

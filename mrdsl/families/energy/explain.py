@@ -246,7 +246,7 @@ def _price_of_promises(spec: Spec, plan: EnergyPlan) -> Table:
         ]
         rows.append((job.name, energy, *(None if value is None else energy - value for value in without)))
     return Table(
-        "What the promises cost in energy (and, with several jobs, the other jobs)",
+        "Energy cost of each constraint (with several jobs, also of the other jobs)",
         ("job", "energy [J]", "deadline costs [J]", "budget costs [J]", "both cost [J]"),
         rows,
     )

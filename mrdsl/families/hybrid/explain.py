@@ -59,7 +59,7 @@ def _charts(spec: Spec, plan: HybridPlan) -> list[Chart]:
     parts = {"sent outside": plan.cost.outsourcing, "preemptions": plan.cost.preemption}
     return [
         parts_chart("Where the cost of a slot comes from", parts, f"cost [{spec.currency}]"),
-        BarChart("What becomes of tasks", names, fates, y_label="tasks", stacked=True, horizontal=True),
+        BarChart("Outcome of tasks", names, fates, y_label="tasks", stacked=True, horizontal=True),
         IntervalChart("Worst delays beside their bounds", "slots of time", delays, "bound"),
         IntervalChart("Accepted tasks beside their floor", "% of all tasks", accepted, "floor"),
         IntervalChart("Longest queues beside their bounds", "tasks", backlog, "bound"),

@@ -67,7 +67,7 @@ def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
         )[:DRAWN]
     ]
     if promised:
-        charts.append(IntervalChart("Responses beside what was promised", "time [s]", tuple(promised), "promised"))
+        charts.append(IntervalChart("Responses and their limits", "time [s]", tuple(promised), "promised"))
     charts += _simulated(plan, {one.name: one.deadline for one in facts.classes} if plan.observed else {})
     if len(plan.vms) > 1:
         when = list(range(len(plan.vms)))
@@ -146,7 +146,7 @@ def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
         rows.append((label, *((None,) * 3 if found is None else _figures(found))))
     unit = spec.currency
     head = ("whole", "VMs, at most", f"penalties [{unit}]", f"cost [{unit}]")
-    return Table("What is whole, and what it costs", head, rows)
+    return Table("Whole slots and their cost", head, rows)
 
 
 def _figures(plan: JointPlan) -> tuple[float, float, float]:
@@ -260,7 +260,7 @@ def _one_more(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table
                 )
             )
     head = ("period", "part", "VMs", "idle", "marginal", f"one VM more saves [{spec.currency}/h]")
-    return Table("What one VM more is worth", head, rows)
+    return Table("Value of one more VM", head, rows)
 
 
 def _gains(work: Workload, part: slice, held: float) -> Floats:

@@ -89,7 +89,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     entries = plan.log()
     told: list[Table | str] = []
     if plan.jobs.tardy:
-        told.append(Table("Why jobs are late", ("cause", "jobs", "late by, mean [s]"), _causes(spec, entries)))
+        told.append(Table("Causes of late jobs", ("cause", "jobs", "late by, mean [s]"), _causes(spec, entries)))
     else:
         told.append("No job is late.")
     told.append(

@@ -418,7 +418,7 @@ def test_a_vm_of_two_classes_breaks_a_plan_of_machines() -> None:
 def test_why_has_the_three_costs_beside_each_other(what: str) -> None:
     spec = whole(small(3), what)
     result = mrdsl.solve(spec)
-    (table,) = [t for t in why(spec, result) if isinstance(t, Table) and t.title.startswith("What is whole")]
+    (table,) = [t for t in why(spec, result) if isinstance(t, Table) and t.title.startswith("Whole slots")]
     costs = {str(row[0]).split()[0]: row[-1] for row in table.rows}
     assert costs["slots"] == pytest.approx(enumerated(small(3)))
     assert costs["machines"] == pytest.approx(enumerated(small(3), shared=False))

@@ -27,7 +27,7 @@ def meant(spec: Spec, wholeness: str) -> Spec:
 def costs_of(spec: Spec, relax: bool = False) -> tuple[dict[str, float], list[str]]:
     """Costs by what is whole, and which rows say that they are this plan's."""
     found = why(spec, mrdsl.solve(spec, relax=relax))
-    tables = [each for each in found if isinstance(each, Table) and each.title.startswith("What is whole")]
+    tables = [each for each in found if isinstance(each, Table) and each.title.startswith("Whole slots")]
     rows = [row for table in tables for row in table.rows]
     named = {str(row[0]).removesuffix(" (this plan)"): row[-1] for row in rows}
     return named, [name for name, row in zip(named, rows, strict=True) if "this plan" in str(row[0])]
