@@ -125,6 +125,13 @@ def take_every_character() -> None:
             stream.reconfigure(errors="mrdsl.json_escapes")
 
 
+def escaped_for(text: str, encoding: str | None) -> str:
+    """Escape the yen sign and the overline for encodings of Japanese that write a backslash and a tilde for them."""
+    if encoding is None or "\u00a5".encode(encoding, "replace") != b"\\":
+        return text
+    return text.replace("\u00a5", "\\u00a5").replace("\u203e", "\\u203e")
+
+
 def say_file(text: str) -> None:
     """Print the text of a file, which is UTF-8 whatever the encoding of standard output. Raises OutputLostError."""
     if sys.stdout.encoding.lower() in ("utf-8", "utf8") or not hasattr(sys.stdout, "buffer"):
@@ -141,6 +148,8 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
     output.
     """
     stream = sys.stderr if err else sys.stdout
+    if isinstance(text, str):
+        text = escaped_for(text, getattr(stream, "encoding", None))
     try:
         click.echo(text, err=err, nl=nl)
     except BrokenPipeError:

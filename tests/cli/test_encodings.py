@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
-from mrdsl.cli.outputs import take_every_character
+from mrdsl.cli.outputs import escaped_for, take_every_character
 
 TITLE = "夜間 «é» 😀"
 SPEC = f"""problem capacity "{TITLE}"
@@ -110,6 +110,7 @@ def test_a_formatted_spec_is_utf_8(encoding: str, words: dict[str, str], monkeyp
     assert (code, f'problem capacity "{TITLE}"' in out.decode()) == (0, True)
 
 
+@example(text="\u00a5 \u203e", encoding="shift_jis")
 @given(text=st.text(st.characters(min_codepoint=1, exclude_characters="\r\n\\")), encoding=st.sampled_from(ENCODINGS))
 def test_any_text_comes_back(text: str, encoding: str) -> None:
     """Lone surrogates too, in text and in JSON."""
@@ -119,7 +120,7 @@ def test_any_text_comes_back(text: str, encoding: str) -> None:
         stream = sys.stdout = io.TextIOWrapper(collected, encoding=encoding)
         try:
             take_every_character()
-            stream.write(content)
+            stream.write(escaped_for(content, encoding))
             stream.flush()
         finally:
             sys.stdout = before
