@@ -39,7 +39,7 @@ def mistakes(queues: tuple[FairQueue, ...]) -> list[str]:
         if not isfinite(queue.weight) or queue.weight < 0:
             wrong.append(f"{queue.name}: the weight {queue.weight} is no number from 0 on")
         if (queue.memory is None) != (queue.vcores is None):
-            wrong.append(f"{queue.name}: memory and cores are promised together")
+            wrong.append(f"{queue.name}: write both memory and cores, or neither")
         if any(value is not None and value < 0 for value in (queue.memory, queue.vcores, queue.jobs)):
             wrong.append(f"{queue.name}: a promise or a number of jobs is negative")
         wrong += mistakes(queue.children)

@@ -186,7 +186,7 @@ def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterat
     if best is None or best.plan is None:
         return
     if result.termination is Termination.INFEASIBLE:
-        yield "it claims that there is no plan, but there is one"
+        yield "it claims that no plan exists, but another method found one"
         return
     declared = family(name)
     bound, value = result.bound, best.value

@@ -339,7 +339,7 @@ def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
             "wrong-value",
             f"`{key}` is a list",
             node,
-            f"write `{key} = [...]`: {advice(item, scope.report.currency).removeprefix('write ')} each",
+            f"write `{key} = [...]`, each value {advice(item, scope.report.currency).removeprefix('write ')}",
         )
     read = _moment if item.form == "moments" else quantity_value
     return tuple(read(key, item, part, scope) for part in node.items)

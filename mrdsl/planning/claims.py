@@ -75,7 +75,7 @@ def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, meth
     "infeasible" for a spec with a plan, are errors of the solver.
     """
     if answer.termination is Termination.INFEASIBLE and known.plan is not None:
-        message = f"it claims that there is no plan, but `{method}` found one with value {known.value:g}"
+        message = f"it claims that no plan exists, but `{method}` found one with value {known.value:g}"
         return replace(answer, termination=Termination.ERROR, message=message, bound=None)
     if answer.bound is None or known.plan is None or known.value is None:
         return answer

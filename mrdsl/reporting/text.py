@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _STOPS = {
     Termination.OPTIMAL: "optimal",
     Termination.COMPLETED: "completed",
-    Termination.INFEASIBLE: "infeasible: no plan keeps every promise",
+    Termination.INFEASIBLE: "infeasible: no plan meets all constraints",
     Termination.UNBOUNDED: "unbounded: the goal has no best value",
     Termination.TIME_LIMIT: "stopped at the time limit",
     Termination.NODE_LIMIT: "stopped at the node limit",

@@ -139,12 +139,11 @@ def python_number_mistake(key: str, item: Item, value: Any, currency: str = unit
 
 
 def advice(item: Item, currency: str = "") -> str:
-    """Describe the values that an item of numbers takes, without an example that would be a guess."""
+    """Describe the values that an item of numbers takes, with an example of its kind where it has a unit."""
     kind = units.KINDS[item.kind]
-    unit = kind.shown_in(currency).removeprefix("1")
     if kind.dimension == units.NUMBER or units.is_count(kind.dimension):
         return f"write {kind.noun}"
-    return f"write {kind.noun}: a number and its unit, such as `{unit}`"
+    return f"write {kind.noun} with its unit, such as `{kind.example(currency)}`"
 
 
 def _in_si(item: Item, currency: str) -> str:

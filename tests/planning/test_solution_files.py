@@ -115,7 +115,7 @@ def test_infeasible_is_refused_where_a_plan_is_known(solver: str, named: bool, t
     result = read_again(mrdsl.load(REFERENCE), INFEASIBLE[solver], tmp_path, named)
     assert (result.termination, result.plan) == (Termination.ERROR, None)
     assert [each.code for each in result.diagnostics] == ["solver-failed"]
-    assert "it claims that there is no plan, but `direct` found one with value" in result.diagnostics[0].message
+    assert "it claims that no plan exists, but `direct` found one with value" in result.diagnostics[0].message
 
 
 @pytest.mark.parametrize("solver", INFEASIBLE)

@@ -179,7 +179,7 @@ def test_infeasible_is_an_error_where_a_plan_is_known(monkeypatch: pytest.Monkey
     result = mrdsl.solve(on_capacity(monkeypatch, infeasible=True), "highs")
     assert result.termination is Termination.ERROR
     assert [d.code for d in result.diagnostics] == ["solver-failed"]
-    assert "it claims that there is no plan, but `direct` found one with value" in result.diagnostics[0].message
+    assert "it claims that no plan exists, but `direct` found one with value" in result.diagnostics[0].message
 
 
 TOML = {

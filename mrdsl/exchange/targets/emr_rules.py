@@ -100,8 +100,6 @@ def _targets(fleet: Mapping[str, Any]) -> tuple[int, int]:
     return fleet.get("TargetOnDemandCapacity", 0), fleet.get("TargetSpotCapacity", 0)
 
 
-"""What is wrong, and what to write instead."""
-
 NAME_LENGTH = 256
 MOST_TASK_GROUPS = 48
 MASTERS = (1, 3)

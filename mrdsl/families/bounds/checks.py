@@ -135,7 +135,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         node = spec.facts.classes[index]
         yield impossible(
             "impossible-deadline",
-            f"no cluster keeps the deadline of class {node.name}: {node.deadline:g} s are promised, but by its "
+            f"no cluster can meet the deadline of class {node.name}, {node.deadline:g} s: by the "
             f"{node.guarantee or 'average'} estimate a job takes {times[index]:g} s even with a slot for every task",
             node.span_of("deadline"),
             f"write deadline = {float(times[index]) * 1.05 + 1.0:.0f} s or more",

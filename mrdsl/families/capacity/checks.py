@@ -68,7 +68,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         node = spec.facts.classes[index]
         deadline, earliest = float(instance.completion_limit[index]), float(times[index])
         how = (
-            f"{show(earliest, 'time')} pass however many slots it gets"
+            f"a job takes {show(earliest, 'time')} whatever slots it gets"
             if node.coefficients is not None
             else f"a job takes {show(earliest, 'time')} even with a slot for every task"
             + (" that can run at once" if node.stages else "")
@@ -76,11 +76,11 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         place, written = limit_of_time(spec, node, deadline)
         found = impossible(
             "impossible-deadline",
-            f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
+            f"no cluster can meet the deadline of class {node.name}, {show(deadline, 'time')}: by the "
             f"{node.guarantee or 'average'} estimate {how}",
             place,
-            f"any {written.split()[0]} above {show(earliest, 'time')} can be met, with more VMs the nearer it is: "
-            f"for example {written} {show(_later(earliest), 'time')}",
+            f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {show(_later(earliest), 'time')}`; "
+            "the nearer it is, the more VMs it needs",
         )
         yield found if instance.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
 

@@ -312,11 +312,11 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
     place, written = limit_of_time(spec, node, limit)
     return impossible(
         "impossible-deadline",
-        f"no cluster keeps the deadline of class {node.name}: {show(limit, 'time')} are promised, but by the "
-        f"{node.guarantee or 'average'} estimate {show(earliest, 'time')} pass however many slots a job gets, on "
+        f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the "
+        f"{node.guarantee or 'average'} estimate a job takes {show(earliest, 'time')} whatever slots it gets, on "
         f"{mix.market.names[best]}, where it is fastest",
         place,
-        f"for example {written} {show(later, 'time')}",
+        f"write a later one, such as `{written} {show(later, 'time')}`",
     )
 
 

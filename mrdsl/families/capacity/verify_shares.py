@@ -223,7 +223,7 @@ def verify_promises(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[
         else:
             message = (
                 f"at least {100.0 * found.low:.4g} % of the jobs of class {promise.name} were shown to end in time, "
-                f"{100.0 * promise.level:.4g} % are promised"
+                f"but the spec requires {100.0 * promise.level:.4g} %"
             )
         yield error("broken-plan", message, promise.span)
 

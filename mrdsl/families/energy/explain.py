@@ -131,8 +131,8 @@ def _too_early(spec: Spec, job: Job, solve: Solve) -> Iterator[Diagnostic]:
     if fastest is not None and fastest.value > job.deadline * (1 + FEASIBILITY):
         yield impossible(
             "impossible-deadline",
-            f"the fastest possible uptime of job {job.name} is {fastest.value:.6g} s, on any of the machines there "
-            f"are; its deadline is {job.deadline:.6g} s",
+            f"the fastest possible uptime of job {job.name} is {fastest.value:.6g} s, even alone on the fastest "
+            f"machines; its deadline is {job.deadline:.6g} s",
             job.span_of("deadline"),
             f"write deadline = {ceil(fastest.value)} s or more, or give it more or faster machines",
         )

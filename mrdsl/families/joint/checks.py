@@ -299,9 +299,9 @@ def _deadlines(facts: JointFacts) -> Iterator[tuple[int, Diagnostic]]:
         node = facts.classes[index]
         found = impossible(
             "impossible-deadline",
-            f"no cluster keeps the deadline of class {node.name}: {show(node.deadline, 'time')} are "
-            f"promised, but by the {node.guarantee or 'average'} estimate {least[index]:g} s pass "
-            + ("with a slot for every task" if limits.map_most[index] < inf else "whatever slots it gets"),
+            f"no cluster can meet the deadline of class {node.name}, {show(node.deadline, 'time')}: by the "
+            f"{node.guarantee or 'average'} estimate a job takes {least[index]:g} s "
+            + ("even with a slot for every task" if limits.map_most[index] < inf else "whatever slots it gets"),
             node.span_of("deadline"),
             f"write deadline = {round(least[index] * 1.05 + 1):g} s or more",
         )

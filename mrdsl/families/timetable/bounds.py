@@ -7,12 +7,16 @@ interrupted and spread freely, so if a size has no such flow, it has no plan.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from heapq import heappush, heapreplace
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.timetable.night import TICK, Job, Night
+from mrdsl.core.lazy import kept
+from mrdsl.families.timetable.night import TICK, Night, Run
 
 POINTS = 3000
 """Elementary intervals at most: beyond, several are taken as one, which relaxes the bound."""
@@ -20,12 +24,19 @@ EDGES = 1_000_000
 """Pairs of a stage and an interval at most, for the same reason."""
 UNITS = 1 << 30
 """What all slots of all intervals come to at most in a flow, whose capacities are 32-bit integers."""
+MOST = 1 << 62
+"""What all slots of a night come to at most in ticks: beyond, ticks are longer, which relaxes the bound."""
+RANGES = 5000
+"""Ranges of sizes that are halved for a bound on the cost."""
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Of every stage of every run: its earliest start, its latest end, its tasks and their time, in ticks."""
+    """Of every stage of every run: its earliest start, its latest end, its tasks and their time, in ticks.
+
+    A tick is a nanosecond, or longer if the night comes to more than ``MOST`` of them.
+    """
 
     begin: Ints
     end: Ints
@@ -48,10 +59,13 @@ def windows_of(night: Night, slots: int) -> Windows | None:
     for run in night.runs:
         head, tail, tasks, ticks = heads[run.job]
         rows += [(run.ready + head[i], run.due - tail[i], tasks[i], ticks[i]) for i in range(len(head))]
-    begin, end, count, each = np.array(rows, dtype=np.int64).T
-    if bool((begin - (-count // slots) * each > end).any()):
+    if any(begin - (-count // slots) * each > end for begin, end, count, each in rows):
         return None
-    return Windows(begin, end, count, each)
+    span = max(end for _, end, _, _ in rows) - min(begin for begin, _, _, _ in rows)
+    tick = -(-max(slots * span, sum(count * each for _, _, count, each in rows)) // MOST)
+    if tick > 1:
+        rows = [(begin // tick, -(-end // tick), count, each // tick) for begin, end, count, each in rows]
+    return Windows(*np.array(rows, dtype=np.int64).T)
 
 
 def fits(night: Night, slots: int) -> bool:
@@ -113,35 +127,61 @@ def fewest_machines(night: Night) -> int:
 
 
 def earliest_end(night: Night, slots: int) -> int:
-    """Return a proven lower bound on the end of the last run on ``slots`` slots [ticks]."""
-    paths = [job.path(slots) for job in night.jobs]
-    alone = max(run.ready + paths[run.job] for run in night.runs)
-    ready = np.array([run.ready for run in night.runs], dtype=np.int64)
-    order = np.argsort(-ready, kind="stable")
-    work = np.cumsum(np.array([_work(night.jobs[night.runs[i].job]) for i in order], dtype=np.int64))
-    return max(alone, int((ready[order] + -(-work // slots)).max()))
+    """Return a proven lower bound on the end of the last run on ``slots`` slots [ticks].
+
+    That is the end of the run that ends last with all slots to itself, or of the work that is released from some time
+    on, with no slot idle.
+    """
+    last: Mapping[int, int] = kept(night, "last", lambda: {run.job: run.ready for run in sorted(night.runs, key=_ready)})
+    alone = max(ready + night.jobs[job].path(slots) for job, ready in last.items())
+    return max(alone, max(ready - (-work // slots) for ready, work in kept(night, "backlog", lambda: _backlog(night))))
 
 
-def _work(job: Job) -> int:
-    return job.work
+def _ready(run: Run) -> int:
+    return run.ready
+
+
+def _backlog(night: Night) -> list[tuple[int, int]]:
+    """Return times and the work that is released from each on, without those that never give the latest end.
+
+    The end of work ``W`` from time ``r`` on is ``r + W / slots``: only corners of the upper hull matter.
+    """
+    hull: list[tuple[int, int]] = []
+    work = 0
+    for run in sorted(night.runs, key=_ready, reverse=True):
+        work += night.jobs[run.job].work
+        while len(hull) > 1 and _is_below(hull[-2], hull[-1], (run.ready, work)):
+            hull.pop()
+        hull.append((run.ready, work))
+    return hull
+
+
+def _is_below(first: tuple[int, int], middle: tuple[int, int], last: tuple[int, int]) -> bool:
+    """Return True if the middle one of three points lies on or below the line between the others."""
+    return (middle[0] - first[0]) * (last[1] - first[1]) <= (last[0] - first[0]) * (middle[1] - first[1])
 
 
 def least_cost(night: Night, fewest: int, most: float) -> float:
     """Return a proven lower bound on the cost of a constant cluster of at least ``fewest`` machines.
 
-    Sizes above ``most`` cost more than a known plan.
+    No more than ``most``, the cost of a known plan. A range of sizes costs at least as much as its smallest size that
+    ends when its largest one can. Ranges are halved, the cheapest first, until that is one size, or ``RANGES`` times.
     """
     machine, begin = night.machine, night.first - night.machine.boot
-    least = float("inf")
-    shortest = min(run.ready + night.jobs[run.job].path(1 << 40) for run in night.runs)
-    count = fewest
-    shortest = max(run.ready + night.jobs[run.job].path(1 << 40) for run in night.runs) - begin
-    while machine.cost(count, shortest) < min(least, most):
-        least = min(least, machine.cost(count, earliest_end(night, count * machine.slots) - begin))
-        count += 1
-    return min(least, most)
 
+    def cost(count: int, upto: int) -> float:
+        return machine.cost(count, earliest_end(night, upto * machine.slots) - begin)
 
-def seconds(ticks: int) -> float:
-    """Return ticks in seconds."""
-    return ticks / TICK
+    least = min(most, cost(fewest, fewest))
+    shortest = max(run.ready + night.jobs[run.job].path() for run in night.runs) - begin
+    each = machine.price * machine.billed(shortest) / TICK
+    largest = max(fewest, ceil(least / each)) if each else fewest
+    ranges = [(cost(fewest, largest), fewest, largest)]
+    for _ in range(RANGES):
+        bound, low, high = ranges[0]
+        if bound >= least or low == high:
+            break
+        middle = (low + high) // 2
+        heapreplace(ranges, (cost(low, middle), low, middle))
+        heappush(ranges, (cost(middle + 1, high), middle + 1, high))
+    return min(ranges[0][0], least)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core.clock import EXAMPLES, clock_text, parse_clock
+from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, clock_text, parse_clock
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible
 from mrdsl.core.units import show
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts, VmType
@@ -15,6 +15,12 @@ from mrdsl.spec.spec import Spec
 
 MOST_RUNS = 200_000
 """Runs of a spec at most."""
+LATEST = 3660 * DAY_SECONDS
+"""The latest time of a spec, ten years [s]: the sums of verification are exact to a microsecond until then."""
+SHORTEST = 1e-3
+"""The shortest time of a task [s]: verification takes times within a microsecond as one."""
+MOST_TASKS = 10**9
+"""Tasks of a stage at most."""
 EXAMPLE = "runs { from = 22:00, every = 2 min, times = 200 }"
 
 
@@ -33,6 +39,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     yield from found
     if not has_errors(found):
         yield from _hosted(facts)
+        yield from _sizes(facts)
         yield from _windows(facts)
 
 
@@ -44,7 +51,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     if not facts.vms or not facts.classes:
         return
     night = night_of(facts)
-    least = [job.path(1 << 40) for job in night.jobs]
+    least = [job.path() for job in night.jobs]
     calendar = calendar_of(facts)
     told: set[int] = set()
     for run in night.runs:
@@ -202,6 +209,30 @@ def _hosted(facts: TimetableFacts) -> Iterator[Diagnostic]:
             return
 
 
+def _sizes(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Yield stages whose tasks are shorter, or more, than the range of verification."""
+    from mrdsl.families.timetable.night import TICK, job_of
+
+    for node in facts.classes:
+        for index, stage in enumerate(job_of(node).stages):
+            called = f"{'phase' if node.map is not None else 'stage'} {stage.name} of class {node.name}"
+            block = node.stages[index] if node.stages else node.map if stage.name == "map" else node.reduce
+            if stage.ticks < SHORTEST * TICK:
+                yield error(
+                    "out-of-range",
+                    f"a task of {called} takes {show(stage.ticks / TICK, 'time')}, less than 1 ms",
+                    block.span if block is not None else node.span,
+                    "write the time of a task from 0.001 s on, or one longer task in place of many",
+                )
+            if stage.tasks > MOST_TASKS:
+                yield error(
+                    "out-of-range",
+                    f"{called} has {stage.tasks:,} tasks, more than the {MOST_TASKS:,} that are planned",
+                    block.span if block is not None else node.span,
+                    "write fewer and longer tasks",
+                )
+
+
 def _each_kind(vm: VmType, node: JobClass) -> list[int]:
     from dataclasses import replace
 
@@ -237,6 +268,14 @@ def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
                     f"{called} is due at {_shown(calendar, due)}, not after its release at {_shown(calendar, release)}",
                     node.span_of("due"),
                     "write a later `due`, or a `deadline` after each release",
+                )
+                break
+            if due > LATEST:
+                yield error(
+                    "out-of-range",
+                    f"{called} is due {show(due, 'time')} after time 0, and a timetable covers 10 years",
+                    node.runs.span or node.span,
+                    "plan one day, or one week, at a time",
                 )
                 break
             if horizon is not None and due > horizon:

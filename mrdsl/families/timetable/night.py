@@ -38,10 +38,9 @@ class Job:
     order: tuple[int, ...]
     tail: tuple[int, ...]
 
-    def path(self, slots: int) -> int:
-        """Return the least ticks from the first task to the last on ``slots`` slots."""
-        ends = self.ends(slots)
-        return max(ends)
+    def path(self, slots: int | None = None) -> int:
+        """Return the least ticks from the first task to the last on ``slots`` slots; None is a slot for every task."""
+        return max(self.ends(slots or max(stage.tasks for stage in self.stages)))
 
     def ends(self, slots: int) -> list[int]:
         """Return the least ticks until each stage ends, if no other run takes slots."""
@@ -157,7 +156,8 @@ def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
 
 def ticks_of(seconds: float) -> int:
     """Return a time in whole ticks, rounded down."""
-    return floor(seconds * TICK + 0.01)
+    whole, part = divmod(seconds, 1.0)
+    return int(whole) * TICK + floor(part * TICK + 0.01)
 
 
 def slots_on(vm: VmType, node: JobClass) -> int:

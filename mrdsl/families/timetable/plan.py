@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from mrdsl.core.units import HOUR
 from mrdsl.spec.spec import Spec
 
 SHOWN = 20
-"""How many runs, and how many rentals, the terminal shows."""
+"""Runs, and kinds of rentals, in the tables of the terminal."""
 
 
 @dataclass(frozen=True)
@@ -146,11 +148,15 @@ class TimetablePlan(Plan):
         ]
         classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows)
         cost = Table("Cost", (f"VMs {MONEY}", f"total {MONEY}"), [(self.cost, self.cost)])
+        alike = Counter(self.rentals)
         rentals = Table(
             "Rentals",
-            ("vm", f"from{unit}", f"to{unit}", "billed [s]"),
-            [(each.vm, self.time(each.begin), self.time(each.end), each.billed) for each in self.rentals[:SHOWN]]
-            + _more(len(self.rentals), 3),
+            ("vm", "machines", f"from{unit}", f"to{unit}", "billed each [s]"),
+            [
+                (each.vm, count, self.time(each.begin), self.time(each.end), each.billed)
+                for each, count in islice(alike.items(), SHOWN)
+            ]
+            + _more(len(alike), 4),
         )
         runs = Table(
             "Runs",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mrdsl.families.timetable.night import Job, Night, Run
 
-FOREVER = 1 << 62
+FOREVER = 1 << 100
 Waves = list[tuple[int, int, int]]
 """Tasks that start together: the stage, the start, how many."""
 

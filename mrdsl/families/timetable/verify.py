@@ -33,9 +33,9 @@ class Stated:
 
 
 def measure(spec: Spec, plan: TimetablePlan) -> float:
-    """Compute the cost of all rentals."""
+    """Compute the cost of the time that all rentals are paid for, which :func:`verify` compares with the billing."""
     facts: TimetableFacts = spec.facts
-    return sum(_billed(facts, rental.end - rental.begin) for rental in plan.rentals) * _price(facts.vms[0])
+    return sum(rental.billed for rental in plan.rentals) * _price(facts.vms[0])
 
 
 def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Diagnostic]:
@@ -192,7 +192,8 @@ def _rentals(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan)
     for rental in plan.rentals:
         if rental.vm != vm.name:
             yield _wrong(f"a rental is of {rental.vm}, which the spec does not have")
-        if rental.end < rental.begin or _apart(rental.billed, _billed(facts, rental.end - rental.begin)):
+        time = rental.end - rental.begin
+        if time < 0.0 or all(_apart(rental.billed, _billed(facts, max(time + by, 0.0))) for by in (-SLACK, SLACK)):
             yield _wrong(
                 f"the rental from {rental.begin:g} s to {rental.end:g} s does not follow the billing of the spec"
             )
@@ -283,7 +284,7 @@ def _slots_of(vm: VmType, node: JobClass) -> int:
 def _billed(facts: TimetableFacts, seconds: float) -> float:
     """Return the time that a rental is paid for: whole periods, at least the minimum [s]."""
     paid = facts.vms[0].billing or facts.billing or Billing()
-    return max(ceil(seconds / paid.period - SLACK) * paid.period, paid.minimum)
+    return max(ceil(seconds / paid.period) * paid.period, paid.minimum)
 
 
 def _price(vm: VmType) -> float:

@@ -18,7 +18,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     night = night_of(spec.facts)
     fewest = fewest_machines(night)
     told: list[Table | str] = [
-        f"No timetable keeps every deadline on fewer than {fewest} VMs of {night.machine.name} at once."
+        f"No timetable meets every deadline on fewer than {fewest} VMs of {night.machine.name} at once."
     ]
     plan = result.plan
     if isinstance(plan, TimetablePlan):

@@ -40,8 +40,8 @@ def test_a_deadline_below_the_fastest_uptime_is_told_that_uptime() -> None:
     (found,) = result.diagnostics
     assert (result.termination, result.plan, found.code) == ("infeasible", None, "impossible-deadline")
     assert found.message == (
-        f"the fastest possible uptime of job wordcount is {fastest:.6g} s, on any of the machines "
-        "there are; its deadline is 100 s"
+        f"the fastest possible uptime of job wordcount is {fastest:.6g} s, even alone on the fastest "
+        "machines; its deadline is 100 s"
     )
     assert (found.span.line, found.span.column) == (18, 3)
     assert found.hint.startswith("write deadline = 164 s or more")

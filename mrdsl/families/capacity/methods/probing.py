@@ -262,12 +262,12 @@ def _broken_when_full(search: Search, placement: Placement, want: Wanted, at_the
         outcome = judge_share(times, promise.limit, promise.level, search.confidence_each).outcome
         if outcome is Outcome.BROKEN or (outcome is Outcome.UNDECIDED and at_the_end):
             least = show(float(f"{quantile(times, promise.level):.4g}"), "time")
-            none = "no cluster keeps" if outcome is Outcome.BROKEN else "not the largest cluster is shown to keep"
+            none = "no cluster can meet" if outcome is Outcome.BROKEN else "even the largest cluster was not shown to meet"
             yield warning(
                 "too-early-in-simulation",
-                f"{none} the deadline of class {promise.name} for {100.0 * promise.level:.10g} % of its "
-                f"jobs: with a slot for every task that share of them takes up to {least} in simulation, and "
-                f"{show(promise.limit, 'time')} are promised",
+                f"{none} the deadline of class {promise.name}, {show(promise.limit, 'time')}, for "
+                f"{100.0 * promise.level:.10g} % of its jobs: in simulation that share takes up to {least} "
+                "even with a slot for every task",
                 promise.span,
-                "promise a later deadline, or a smaller share",
+                "write a later deadline, or a smaller share",
             )

@@ -31,8 +31,7 @@ def constant(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
     if available is not None and fewest > available:
         told = impossible(
             "impossible-deadline",
-            f"no timetable keeps every deadline on the {available} VMs of {night.machine.name}: at least {fewest} are "
-            "needed at once",
+            f"to meet every deadline takes {fewest} VMs of {night.machine.name} at once, and {available} are available",
             facts.vms[0].span_of("available"),
             f"write available = {fewest} or more, or give the runs longer deadlines",
         )

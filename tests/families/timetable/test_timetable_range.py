@@ -1,0 +1,134 @@
+"""Nights at the edges of the range: huge, tiny, late, and rentals that end near the end of a billing period."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import mrdsl
+from mrdsl.families.timetable.bounds import earliest_end, fewest_machines, least_cost
+from mrdsl.families.timetable.night import night_of
+from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.verify import verify
+from mrdsl.language.loading import load_text
+from tests.families.timetable.drawn_nights import drawn
+
+SPEC = """problem timetable "range"
+billing {{ period = {period}, minimum = 0 s }}
+vm m {{ on_demand {{ price = 1 USD/h }} }}
+class a {{
+  stage s {{ tasks = {tasks}, avg = {time}, max = {time} }}
+  slots {{ task = {slots} }}
+  runs {{ at = {at} }}
+  deadline = {deadline}
+}}
+minimize cost
+"""
+USUAL = {
+    "period": "1 s",
+    "tasks": "1",
+    "time": "1 min",
+    "slots": "1",
+    "at": "[0 s]",
+    "deadline": "1 h",
+}
+
+
+def text_of(**given: str) -> str:
+    return SPEC.format(**{**USUAL, **given})
+
+
+def codes(**given: str) -> list[str]:
+    return [each.code for each in load_text(text_of(**given)).diagnostics]
+
+
+def test_a_bound_holds_where_slot_time_exceeds_64_bits() -> None:
+    """168 waves of 1 h fit into a week: 59,524 slots, 7,441 VMs. With 125 waves no slot is ever idle."""
+    spec = mrdsl.loads(text_of(tasks="10000000", time="1 h", slots="8", deadline="168 h"))
+    night = night_of(spec.facts)
+    assert fewest_machines(night) == 7441
+    assert least_cost(night, 7441, float("inf")) == pytest.approx(1e7 / 8)
+    result = mrdsl.solve(spec)
+    assert result.bound is not None
+    assert result.value is not None
+    assert 1e7 / 8 == pytest.approx(result.bound)
+    assert 1e7 / 8 <= result.value <= 1.001 * 1e7 / 8
+
+
+def test_more_tasks_than_slots_of_64_bits_of_a_tick_end_by_whole_waves() -> None:
+    """100 waves of 10 s each; their slot time exceeds 63 bits of nanoseconds."""
+    night = night_of(mrdsl.loads(text_of(tasks="1000000000", time="10 s", deadline="1000 s")).facts)
+    assert fewest_machines(night) == 10**7
+    assert earliest_end(night, 10**7) == 1000 * 10**9
+    assert least_cost(night, 10**7, float("inf")) == pytest.approx(1e10 / 3600)
+
+
+@pytest.mark.parametrize("tasks", ["2000000000000", "1000000001"])
+def test_too_many_tasks_are_refused_and_not_called_late(tasks: str) -> None:
+    assert codes(tasks=tasks, deadline="1 min") == ["out-of-range"]
+    assert codes(tasks="1000000000", deadline="1 min") == []
+
+
+@pytest.mark.parametrize(("time", "refused"), [("0.001 s", False), ("0.00099 s", True), ("1e-12 s", True)])
+def test_the_shortest_task_takes_a_millisecond(time: str, refused: bool) -> None:
+    assert codes(time=time) == ["out-of-range"] * refused
+    if not refused:
+        assert mrdsl.solve(mrdsl.loads(text_of(time=time))).solution == "optimal"
+
+
+@pytest.mark.parametrize(("at", "refused"), [("[0 s, 87839 h]", False), ("[0 s, 87840 h]", True), ("[1e90 s]", True)])
+def test_a_timetable_covers_ten_years(at: str, refused: bool) -> None:
+    assert codes(at=at) == ["out-of-range"] * refused
+    if not refused:
+        result = mrdsl.solve(mrdsl.loads(text_of(at=at)))
+        assert result.value == pytest.approx(87839 + 1 / 60)
+
+
+def test_a_billing_period_lasts_a_millisecond_at_least() -> None:
+    assert codes(period="0.001 s") == []
+    assert codes(period="1e-12 s") == ["out-of-range"]
+
+
+@pytest.mark.parametrize(
+    ("time", "hours"), [("3600 s", 1), ("3600.001 s", 2), ("3600.000000001 s", 2), ("3599.999999 s", 1), ("0.1 s", 1)]
+)
+def test_a_rental_that_ends_just_after_a_period_is_paid_for_one_more(time: str, hours: int) -> None:
+    result = mrdsl.solve(mrdsl.loads(text_of(period="1 h", time=time, deadline="2 h")))
+    assert (result.solution, result.value) == ("optimal", hours)
+
+
+def test_a_rental_paid_for_a_period_too_few_is_broken() -> None:
+    spec = mrdsl.loads(text_of(period="1 h", time="3600.001 s", deadline="2 h"))
+    plan = mrdsl.solve(spec).of(TimetablePlan).plan
+    assert plan is not None
+    assert list(verify(spec, plan)) == []
+    cheap = replace(plan, rentals=(replace(plan.rentals[0], billed=3600.0),), cost=1.0)
+    assert "broken-plan" in {each.code for each in verify(spec, cheap)}
+
+
+def test_equal_rentals_are_one_row() -> None:
+    plan = mrdsl.solve(mrdsl.loads(text_of(tasks="7", deadline="1 min"))).plan
+    assert plan is not None
+    (table,) = [each for each in plan.tables() if each.title == "Rentals"]
+    assert [tuple(row) for row in table.rows] == [("m", 7, 0.0, 60.0, 60.0)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_bound_on_the_cost_is_the_least_of_all_sizes(seed: int) -> None:
+    """Against each size in turn, by the latest end of a run alone and of all work from each release on."""
+    night = night_of(mrdsl.loads(drawn(seed).text("constant")).facts)
+    slots, begin = night.machine.slots, night.first - night.machine.boot
+    fewest = fewest_machines(night)
+
+    def ends(count: int) -> int:
+        return max(
+            max(
+                run.ready + max(night.jobs[run.job].ends(count)),
+                run.ready - (-sum(night.jobs[o.job].work for o in night.runs if o.ready >= run.ready) // count),
+            )
+            for run in night.runs
+        )
+
+    costs = [night.machine.cost(count, ends(count * slots) - begin) for count in range(fewest, fewest + 60)]
+    assert least_cost(night, fewest, float("inf")) == pytest.approx(min(costs), rel=1e-12)
