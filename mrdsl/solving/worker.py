@@ -22,7 +22,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -245,17 +244,18 @@ class _Inbox:
 
 
 def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
-    """Return an error with the signal or exit code, and the last printed lines."""
-    reply = reply or Reply(Termination.ERROR)
+    """Return an error with its message, or else with the signal or exit code, and the last printed lines."""
+    if reply is not None and reply.message:
+        return reply
     output.seek(0)
     printed = output.read().decode("utf-8", "replace").strip().splitlines()[-5:]
-    if code < 0 and not reply.message and code != -signal.SIGKILL:
+    if code == -signal.SIGKILL:
+        reason = "it was killed"
+    elif code < 0:
         reason = f"{CRASHED} ({signal.Signals(-code).name})"
-    elif not reply.message:
-        reason = "it was killed" if code == -signal.SIGKILL else f"it ended without an answer (exit code {code})"
     else:
-        reason = reply.message
-    return replace(reply, message="; ".join([reason, *filter(None, [" / ".join(printed)])]))
+        reason = f"it ended without an answer (exit code {code})"
+    return Reply(Termination.ERROR, message="; ".join([reason, *filter(None, [" / ".join(printed)])]))
 
 
 _Started = tuple[int, Connection, Connection, Callable[[], int]]

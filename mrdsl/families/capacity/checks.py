@@ -79,8 +79,8 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             f"no cluster can meet the deadline of class {node.name}, {show(deadline, 'time')}: by the "
             f"{node.guarantee or 'average'} estimate {how}",
             place,
-            f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {show(_later(earliest), 'time')}`; "
-            "the nearer it is, the more VMs it needs",
+            f"write a {written.split()[0]} above {show(earliest, 'time')}, such as "
+            f"`{written} {show(_later(earliest), 'time')}`; the nearer it is, the more VMs it needs",
         )
         yield found if instance.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
 

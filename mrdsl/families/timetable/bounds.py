@@ -7,7 +7,6 @@ interrupted and spread freely, so if a size has no such flow, it has no plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from math import ceil
@@ -132,7 +131,7 @@ def earliest_end(night: Night, slots: int) -> int:
     That is the end of the run that ends last with all slots to itself, or of the work that is released from some time
     on, with no slot idle.
     """
-    last: Mapping[int, int] = kept(night, "last", lambda: {run.job: run.ready for run in sorted(night.runs, key=_ready)})
+    last = kept(night, "last", lambda: {run.job: run.ready for run in sorted(night.runs, key=_ready)})
     alone = max(ready + night.jobs[job].path(slots) for job, ready in last.items())
     return max(alone, max(ready - (-work // slots) for ready, work in kept(night, "backlog", lambda: _backlog(night))))
 

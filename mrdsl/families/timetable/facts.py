@@ -25,7 +25,7 @@ RENTS = ("constant",)
 class Billing(Node):
     """Billing of the time of a rental."""
 
-    period: float = quantity("time", "billing period: each rental is rounded up to whole ones", default=1.0, at_least=0.001)
+    period: float = quantity("time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001)
     minimum: float = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
 
 

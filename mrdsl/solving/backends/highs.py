@@ -55,6 +55,10 @@ def _solve(request: Request, program: LinearProgram, report: Callable[[Array, fl
     for name, value in {**program.hints.get("highs", {}), **request.options}.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             return Reply(Termination.ERROR, message=f"HiGHS has no option {name} = {value!r}")
+    largest, limit = np.abs(program.coefficients).max(initial=0.0), solver.getOptionValue("large_matrix_value")[1]
+    if largest >= limit:
+        message = f"a coefficient of the model is {largest:.3g}, and HiGHS requires them below {limit:g}"
+        return Reply(Termination.ERROR, message=message)
     if solver.passModel(model_of(program)) == highspy.HighsStatus.kError:
         return Reply(Termination.ERROR, message="HiGHS refuses the model")
     if request.start is not None:

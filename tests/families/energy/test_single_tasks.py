@@ -227,3 +227,12 @@ def test_other_units_may_head_the_columns(tmp_path: Path) -> None:
         "vm\tkind\ttime [min]\ttask\tenergy [kJ]\n" + "\n".join(lines) + "\n", encoding="utf-8"
     )
     assert mrdsl.solve(mrdsl.load(tmp_path / "t.mrspec")).value == pytest.approx(plain, rel=1e-9)
+
+
+def test_a_time_beyond_what_the_solver_takes_is_reported_with_the_coefficient(tmp_path: Path) -> None:
+    rows = drawn(2) | {("map", 1, "c5"): (1e99, 5.0)}
+    result = mrdsl.solve(spec_of(tmp_path, rows), "highs")
+    assert (result.termination, result.plan) == ("error", None)
+    (found,) = result.diagnostics
+    assert found.code == "solver-failed"
+    assert found.message.endswith("HiGHS requires them below 1e+15")

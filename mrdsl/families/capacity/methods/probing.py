@@ -262,7 +262,8 @@ def _broken_when_full(search: Search, placement: Placement, want: Wanted, at_the
         outcome = judge_share(times, promise.limit, promise.level, search.confidence_each).outcome
         if outcome is Outcome.BROKEN or (outcome is Outcome.UNDECIDED and at_the_end):
             least = show(float(f"{quantile(times, promise.level):.4g}"), "time")
-            none = "no cluster can meet" if outcome is Outcome.BROKEN else "even the largest cluster was not shown to meet"
+            shown = outcome is Outcome.BROKEN
+            none = "no cluster can meet" if shown else "the runs do not show that the largest cluster meets"
             yield warning(
                 "too-early-in-simulation",
                 f"{none} the deadline of class {promise.name}, {show(promise.limit, 'time')}, for "

@@ -56,8 +56,8 @@ def by_period(
     """Solve every period's model, or one model of all periods if ``subject to`` couples them.
 
     All periods share one time limit: each gets the remaining time at its turn. A solver that counts whole seconds may
-    exceed it. One second after the limit no further period starts, and the result has no plan. Values and bounds add up. The
-    plan is proven if all periods ended and the gap of the sums is within the requested one.
+    exceed it. One second after the limit no further period starts, and the result has no plan. Values and bounds add
+    up. The plan is proven if all periods ended and the gap of the sums is within the requested one.
     """
     work = workload(spec)
     pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
