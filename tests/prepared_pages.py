@@ -112,6 +112,7 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "other-runs": lambda bad: {"run.json": _run_of_another_seed()} if bad else {},
     "file-changed": lambda bad: {"nightly.mrspec": "\n\n" + model(REFERENCE)},
     "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},
+    "lost-events": lambda bad: {"lost.jhist": _log("MAP_ATTEMPT_FINISHED", "")},
     "cut-log": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},
     "empty-log": lambda bad: {"empty.jhist": ""},
     "no-classes": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},

@@ -257,6 +257,7 @@ def profile(
     price: str | None = None,
     watch: Watch | None = None,
     allow_outside: bool = False,
+    strict: bool = False,
 ) -> Profiles:
     """Measure classes of jobs and the cluster in logs.
 
@@ -273,12 +274,13 @@ def profile(
         price: Price of a VM, such as `"0.20 USD/h"`.
         watch: Function that gets the total bytes and returns a context manager of a function that gets the bytes read.
         allow_outside: Follow links that leave a folder of logs.
+        strict: Reject logs that lost events which the others do not determine.
 
     Returns:
         Classes, cluster, and the jobs left out.
 
     Raises:
-        MrdslError: If no job could be read, or an option is wrong.
+        MrdslError: If no job could be read, an option is wrong, or `strict` rejects a log.
     """
     from mrdsl.profiling.profiles import profile as run
 
@@ -293,6 +295,7 @@ def profile(
         price=price,
         watch=watch,
         allow_outside=allow_outside,
+        strict=strict,
     )
 
 

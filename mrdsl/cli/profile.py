@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     help="Learn from the first SHARE of the time (such as 80%) and predict the rest.",
 )
 @click.option("--allow-outside", is_flag=True, help="Follow links that lead outside the log folders.")
+@click.option("--strict", is_flag=True, help="Fail if a log lost events that the others do not determine.")
 @shared.force
 def profile(
     paths: tuple[str, ...],
@@ -72,6 +73,7 @@ def profile(
     on: tuple[tuple[str, str], ...],
     share: str | None,
     allow_outside: bool,
+    strict: bool,
     force: bool,
 ) -> int:
     """Read the job histories, traces and event logs in LOGS and write a spec with their numbers."""
@@ -108,6 +110,7 @@ def profile(
         "longest": longest,
         "sort": sort,
         "allow_outside": allow_outside,
+        "strict": strict,
     }
     _check_types(on, cluster or classes is not None)
     profiles = run(paths, **options, price=price, watch=bytes_read)

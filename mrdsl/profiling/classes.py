@@ -45,12 +45,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that makes no profile, and why; ``slot_time`` are the slot-seconds that all its attempts held."""
+    """A run that makes no profile, and why; ``slot_time`` are the slot-seconds that all its attempts held.
+
+    ``damaged`` ones lack events that cannot be replaced.
+    """
 
     source: str
     job: str
     reason: str
     slot_time: float = 0.0
+    damaged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,10 +170,10 @@ def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled],
     for job, name in named:
         phases = phases_of(job)
         twice = (job.job, job.submitted) in seen
-        reason = _unfit(job, phases, twice)
+        lost = "" if twice or not job.succeeded else _lost(job, phases)
         seen.add((job.job, job.submitted))
-        if reason:
-            left.append(LeftOut(job.source, job.job, reason, _held(phases.overhead, twice)))
+        if reason := _unfit(job, phases, twice) or lost:
+            left.append(LeftOut(job.source, job.job, reason, _held(phases.overhead, twice), bool(lost)))
         else:
             used.append((job, phases, name))
     return used, left
@@ -197,8 +201,14 @@ def _unfit(job: MapReduceJob, phases: Phases, twice: bool) -> str:
         return f"it did not succeed ({job.status.lower()})"
     if phases.map.count == 0:
         return "no map task of it succeeded"
-    if job.total_maps and phases.map.count < job.total_maps:
-        return f"only {phases.map.count} of its {job.total_maps} map tasks are in the log"
+    return ""
+
+
+def _lost(job: MapReduceJob, phases: Phases) -> str:
+    counts = ("map", job.total_maps, phases.map.count), ("reduce", job.total_reduces, phases.reduces)
+    for kind, tasks, read in counts:
+        if tasks and read < tasks:
+            return f"only {read} of its {tasks} {kind} tasks are in the log"
     return ""
 
 

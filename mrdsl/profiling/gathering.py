@@ -53,11 +53,12 @@ def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_
         else:
             applications.append((run, name))
     used, left = sort_out(jobs)
-    profiled, rest = sort_out_applications(applications)
+    whole, rest = sort_out_applications(applications)
+    stage_classes, profiled, others = stage_classes_of(whole, longest=longest)
     return Gathered(
         classes_of(used, longest=longest, sort_counts_as=sort_counts_as),
-        stage_classes_of(profiled, longest=longest),
-        (*left, *rest),
+        stage_classes,
+        (*left, *rest, *others),
         cluster_of(_once(run for run, _ in jobs), _once(run for run, _ in applications)),
         tuple(used),
         tuple(profiled),

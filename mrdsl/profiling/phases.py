@@ -136,8 +136,8 @@ class Durations:
 class Phases:
     """The phases of one job.
 
-    ``negative`` counts phases that end before they begin, ``partial`` attempts without times. ``times`` are its
-    submission and end, ``overhead`` the lost attempts.
+    ``negative`` counts phases that end before they begin, ``partial`` attempts without times, ``reduces`` the reduce
+    tasks that succeeded. ``times`` are its submission and end, ``overhead`` the lost attempts.
     """
 
     map: Durations = Durations()
@@ -150,6 +150,7 @@ class Phases:
     unfinished: int = 0
     overhead: Overhead = Overhead()
     times: Times = Times(None, None)
+    reduces: int = 0
 
 
 def phases_of(job: MapReduceJob) -> Phases:
@@ -178,6 +179,7 @@ def phases_of(job: MapReduceJob) -> Phases:
         unfinished=sum(each.end is AttemptEnd.UNFINISHED for each in job.attempts),
         overhead=_overhead(job.attempts),
         times=_times(job, good),
+        reduces=len(reduces),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mrdsl.core.arguments import checked
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error, has_errors
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
@@ -17,6 +17,7 @@ from mrdsl.profiling.classes import MAX, P95, JobClass, LeftOut, Taught
 from mrdsl.profiling.cluster import Cluster
 from mrdsl.profiling.family_texts import schedule_text, spec_text
 from mrdsl.profiling.gathering import Gathered, class_name, clustered, gather, grouper, known_features
+from mrdsl.profiling.losses import lost_tasks
 from mrdsl.profiling.spec_text import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
 
@@ -37,7 +38,8 @@ class Profiles:
 
     ``runs`` are all jobs and applications that were read. ``price`` is the cost of one VM, None if not given.
     ``silhouette`` is the separation of clusters (-1 to 1), None without clusters. ``lost`` is the number of lines,
-    events, objects and files that were broken or cut, ``taught`` the method for classes.
+    events, objects and files that were broken or cut, ``taught`` the method for classes. ``barren`` logs contain no job
+    or application.
     """
 
     gathered: Gathered
@@ -48,6 +50,7 @@ class Profiles:
     silhouette: float | None = None
     lost: int = 0
     taught: Taught = field(default=Taught(), repr=False)
+    barren: int = 0
 
     @property
     def classes(self) -> tuple[JobClass, ...]:
@@ -148,6 +151,7 @@ def profile(
     price: str | None = None,
     watch: Watch | None = None,
     allow_outside: bool = False,
+    strict: bool = False,
 ) -> Profiles:
     """Return profiles of the jobs in logs: see :func:`mrdsl.api.profile`."""
     _check(longest, sort, classes)
@@ -164,9 +168,38 @@ def profile(
     cluster = cluster or classes is not None
     names, silhouette = _names(runs, by, classes, cluster, seed)
     gathered = gather(zip(runs, names, strict=True), longest=longest, sort_counts_as=sort)
-    warnings = tuple(replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in messages)
+    losses = _losses(gathered, strict)
+    if strict and has_errors(losses):
+        raise MrdslError([*messages, *losses])
+    warnings = tuple(
+        replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in (*messages, *losses)
+    )
     taught = Taught(longest, sort, (lambda jobs: _clusters(jobs, classes, seed)[0]) if cluster else None)
-    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost, taught)
+    barren = len({log.name for log in logs} - {run.source for run in runs})
+    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost, taught, barren)
+
+
+def _losses(gathered: Gathered, strict: bool) -> tuple[Diagnostic, ...]:
+    """Return the messages about events that logs lost: scaled where that is sound, otherwise an error if ``strict``."""
+    telling = Telling()
+    for each, _ in gathered.applications:
+        if losses := lost_tasks(each):
+            read, tasks = (sum(getattr(loss, name) for loss in losses) for name in ("read", "tasks"))
+            worst = min(losses, key=lambda loss: loss.read / loss.tasks)
+            message = (
+                f"{tasks - read:,} of {tasks:,} ends of tasks are lost in {len(losses)} stages; "
+                f"stage {worst.stage} has {worst.read:,} of {worst.tasks:,}"
+            )
+            hint = "their number is known, their times are taken from the others; see the report"
+            telling.warn("lost-events", message, each.source, 1, hint)
+    for left in gathered.left_out:
+        if left.damaged:
+            tell = telling.fail if strict else telling.warn
+            hint = (
+                "copy the log again" if not strict else "copy the log again, or run without `--strict` to leave it out"
+            )
+            tell("lost-events", f"{left.job or 'this application'} is left out: {left.reason}", left.source, 1, hint)
+    return telling.diagnostics()
 
 
 def _price(text: str) -> Price:

@@ -13,6 +13,7 @@ from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.profiling.classes import Summary
 from mrdsl.profiling.gathering import Gathered
+from mrdsl.profiling.losses import lost_tasks, usable
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.spec_text import words_of
 from mrdsl.profiling.stage_classes import overhead_of, ran_stages
@@ -28,6 +29,9 @@ def report(profiles: Profiles) -> tuple[Table, ...]:
     tables.append(_cluster(profiles))
     if profiles.applications:
         tables.append(_applications(profiles))
+    if losses := _losses(profiles):
+        columns = ("application", "id", "stage", "title", "tasks", "read", "read [%]")
+        tables.append(Table("Ends of tasks that the logs lost", columns, losses))
     tables.append(_read(profiles))
     if profiles.left_out:
         reasons = Counter(each.reason for each in profiles.left_out)
@@ -106,8 +110,10 @@ def _cluster(profiles: Profiles) -> Table:
 def _read(profiles: Profiles) -> Table:
     rows = [
         ("logs", profiles.logs),
+        ("of them without a job or application", profiles.barren),
         ("jobs and applications", len(profiles.runs)),
         ("of them in classes", profiles.gathered.runs),
+        ("of them left out", len(profiles.left_out)),
         ("broken or cut: lines, objects, files", profiles.lost),
     ]
     if profiles.silhouette is not None:
@@ -121,6 +127,8 @@ def _applications(profiles: Profiles) -> Table:
             each.name,
             each.application,
             each.version,
+            len(each.jobs),
+            usable(each).dropped_jobs,
             sum(not stage.skipped for stage in each.stages),
             sum(len(stage.durations) for stage in each.stages),
             (lost := overhead_of(each)).attempts,
@@ -129,9 +137,24 @@ def _applications(profiles: Profiles) -> Table:
         )
         for each in profiles.applications
     ]
-    return Table(
-        "Spark", ("application", "id", "version", "stages", "tasks", "attempts lost", "time lost [s]", "cores"), rows
-    )
+    columns = ("application", "id", "version", "jobs", "left out", "stages", "tasks", "attempts lost", "time lost [s]")
+    return Table("Spark", (*columns, "cores"), rows)
+
+
+def _losses(profiles: Profiles) -> list[tuple[Any, ...]]:
+    return [
+        (
+            each.name,
+            each.application,
+            loss.stage,
+            loss.title,
+            loss.tasks,
+            loss.read,
+            100.0 * loss.read / loss.tasks,
+        )
+        for each in profiles.applications
+        for loss in lost_tasks(each)
+    ]
 
 
 LEAST = 0.001
@@ -149,11 +172,9 @@ def sample_files(gathered: Gathered) -> dict[str, str]:
         if each.reduce_tasks:
             files[f"{word}-reduce.txt"] = [value for job in jobs for value in _reduces(job)]
     for staged, word in zip(gathered.stage_classes, words[len(gathered.classes) :], strict=True):
-        shape = tuple(stage.after for stage in staged.stages)
         runs = [ran_stages(run) for run, name in gathered.applications if name == staged.name]
-        alike = [stages for stages in runs if tuple(stage.after for stage in stages) == shape]
-        for place in range(len(shape)):
-            files[f"{word}-s{place}.txt"] = [value / 1000 for stages in alike for value in stages[place].durations]
+        for place in range(len(staged.stages)):
+            files[f"{word}-s{place}.txt"] = [value / 1000 for stages in runs for value in stages[place].durations]
     return {name: _text(values) for name, values in files.items() if values}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
+from mrdsl.profiling.losses import LONGEST_IDLE, complete_stages, damage, lost_tasks, planned, usable
 from mrdsl.profiling.phases import Durations, Overhead, Times, believed
 
 Grouped = tuple[SparkApplication, str]
@@ -50,58 +51,91 @@ class Ran:
 
 
 def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list[LeftOut]]:
-    """Return applications that make a profile, and those that do not: cut, failed and empty ones, those that come
-    twice.
+    """Return applications that make a profile, without the jobs that failed or did not end, and those that do not.
+
+    These are damaged, failed and empty ones, and those that come twice.
     """
     used: list[Grouped] = []
     left: list[LeftOut] = []
     seen: set[tuple[str, int | None]] = set()
     for application, name in named:
         twice = (application.application, application.started) in seen
-        reason = _unfit(application, twice)
         seen.add((application.application, application.started))
-        if reason:
-            overhead = overhead_of(application)
-            held = 0.0 if twice else overhead.time + overhead.work
-            left.append(LeftOut(application.source, application.application, reason, held))
+        kept = usable(application)
+        lost = "" if twice else damage(kept)
+        if reason := "it comes twice; the first one counts" if twice else lost or _unfit(application, kept):
+            left.append(_left(application, reason, twice, bool(lost)))
         else:
-            used.append((application, name))
+            used.append((kept, name))
     return used, left
 
 
-def _unfit(application: SparkApplication, twice: bool) -> str:
-    if twice:
-        return "it comes twice; the first one counts"
-    if application.finished is None:
-        return "its log ends before it does"
-    if any(job.failed for job in application.jobs):
-        return "a job of it failed"
-    if not any(stage.launches for stage in application.stages):
+def _left(application: SparkApplication, reason: str, twice: bool = False, damaged: bool = False) -> LeftOut:
+    overhead = overhead_of(application)
+    held = 0.0 if twice else overhead.time + overhead.work
+    return LeftOut(application.source, application.application, reason, held, damaged)
+
+
+def _unfit(application: SparkApplication, kept: SparkApplication) -> str:
+    if application.finished is None and not kept.jobs:
+        return "its log ends before a job of it does"
+    if application.jobs and not kept.jobs:
+        return "every job of it failed"
+    if not any(stage.launches for stage in kept.stages):
         return "no task of it succeeded"
     return ""
 
 
-def stage_classes_of(named: Iterable[Grouped], *, longest: str = MAX) -> tuple[StageClass, ...]:
-    """Return the classes of applications, by name; ``longest`` is ``max`` or ``p95``."""
+def stage_classes_of(
+    named: Iterable[Grouped], *, longest: str = MAX
+) -> tuple[tuple[StageClass, ...], list[Grouped], list[LeftOut]]:
+    """Return the classes of applications, by name, their applications, and those with other stages.
+
+    ``longest`` is ``max`` or ``p95``.
+    """
     groups: dict[str, list[SparkApplication]] = {}
     for application, name in named:
         groups.setdefault(name, []).append(application)
-    return tuple(_class(name, group, longest) for name, group in sorted(groups.items()))
+    classes, used, left = [], [], []
+    for name, group in sorted(groups.items()):
+        alike, others = _alike(group)
+        classes.append(_class(name, alike, len(others), longest))
+        used += [(each, name) for each in alike]
+        left += [_left(each, "its stages differ from those of most runs of its class") for each in others]
+    return tuple(classes), used, left
 
 
-def _class(name: str, group: Sequence[SparkApplication], longest: str) -> StageClass:
-    ran = [ran_stages(each) for each in group]
-    shapes: list[Shape] = [tuple(stage.after for stage in stages) for stages in ran]
-    ((shape, alike),) = Counter(shapes).most_common(1)
-    kept = [stages for stages, own in zip(ran, shapes, strict=True) if own == shape]
-    runs = [each for each, own in zip(group, shapes, strict=True) if own == shape]
-    summary = StageClass(
-        **summed_up(name, [_one(each, stages) for each, stages in zip(runs, kept, strict=True)]),
-        stages=tuple(_stage(alike_ones, longest) for alike_ones in zip(*kept, strict=True)),
+def _alike(group: Sequence[SparkApplication]) -> tuple[list[SparkApplication], list[SparkApplication]]:
+    """Return the runs with the most frequent graph of stages, and the others."""
+    shapes: list[Shape] = [tuple(stage.after for stage in ran_stages(each)) for each in group]
+    ((shape, _),) = Counter(shapes).most_common(1)
+    chosen = [own == shape for own in shapes]
+    return (
+        [each for each, alike in zip(group, chosen, strict=True) if alike],
+        [each for each, alike in zip(group, chosen, strict=True) if not alike],
     )
-    others = len(group) - alike
-    warning = (f"{others} of {len(group)} runs have other stages and do not count: group them otherwise",)
-    return replace(summary, warnings=(*doubts(summary), *summary.warnings, *(warning if others else ())))
+
+
+def _class(name: str, runs: Sequence[SparkApplication], others: int, longest: str) -> StageClass:
+    ran = [ran_stages(each) for each in runs]
+    summary = StageClass(
+        **summed_up(name, [_one(each, stages) for each, stages in zip(runs, ran, strict=True)]),
+        stages=tuple(_stage(alike, longest) for alike in zip(*ran, strict=True)),
+    )
+    return replace(summary, warnings=(*doubts(summary), *summary.warnings, *_doubts(runs, others)))
+
+
+def _doubts(runs: Sequence[SparkApplication], others: int) -> Iterator[str]:
+    if others:
+        yield f"{others} of {len(runs) + others} runs have other stages and do not count: group them otherwise"
+    if losses := [loss for each in runs for loss in lost_tasks(each)]:
+        read, tasks = sum(loss.read for loss in losses), sum(loss.tasks for loss in losses)
+        yield f"{len(losses)} of its stages lost ends of tasks: {read:,} of {tasks:,} are read, and scaled up"
+    if dropped := sum(each.dropped_jobs for each in runs):
+        jobs = dropped + sum(len(each.jobs) for each in runs)
+        yield f"{dropped} of the {jobs} Spark jobs of its runs failed or did not end and do not count"
+    if cut := sum(each.finished is None for each in runs):
+        yield f"{cut} of its runs have no end: they count up to the last job that ended"
 
 
 def _stage(runs: Sequence[Ran], longest: str) -> StageProfile:
@@ -115,7 +149,7 @@ def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
     return One(
         _times(application),
         sum(durations) / len(durations),
-        len(durations),
+        sum(stage.tasks for stage in stages),
         sum(stage.input_bytes for stage in application.stages) or None,
         overhead_of(application),
     )
@@ -123,8 +157,12 @@ def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
 
 def _times(application: SparkApplication) -> Times:
     first = min((time for stage in application.stages for time in stage.launches), default=None)
-    last = max((time for stage in application.stages for time in stage.finishes), default=None)
-    return believed(application.started, None, application.finished, first, last)
+    ends = [job.ended for job in application.jobs if job.ended is not None]
+    last = max((*ends, *(time for stage in application.stages for time in stage.finishes)), default=None)
+    times = believed(application.started, None, application.finished, first, last)
+    if last is not None and times.end is not None and times.end - last > LONGEST_IDLE:
+        return Times(times.begin, last, True)
+    return times
 
 
 def overhead_of(application: SparkApplication) -> Overhead:
@@ -146,20 +184,15 @@ def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
         if stage.launches:
             attempts.setdefault(stage.stage, []).append(stage)
     places = {number: place for place, number in enumerate(sorted(attempts))}
-    before = _job_order(application.jobs, attempts)
+    before, complete = _job_order(application.jobs, attempts), complete_stages(application)
     stages = []
     for number in sorted(attempts):
         runs = attempts[number]
         durations = tuple(max(0, value) for run in runs for value in run.durations)
         parents = {parent for run in runs for parent in run.parents if parent in places} | before.get(number, set())
         after = tuple(sorted(places[parent] for parent in parents if parent < number))
-        stages.append(Ran(number, runs[0].name, _tasks(runs, len(durations)), durations, after))
+        stages.append(Ran(number, runs[0].name, planned(runs, number in complete), durations, after))
     return tuple(stages)
-
-
-def _tasks(runs: Sequence[StageRun], succeeded: int) -> int:
-    """Return the number of tasks of the stage from its own record, since a retry repeats some of them."""
-    return min(runs[0].planned or succeeded, succeeded)
 
 
 def _job_order(jobs: Sequence[SparkJob], ran: dict[int, list[StageRun]]) -> dict[int, set[int]]:

@@ -91,15 +91,38 @@ def test_what_makes_no_class_of_stages(tmp_path: Path) -> None:
     lines = whole.splitlines(keepends=True)
     failed = whole.replace(b"JobSucceeded", b"JobFailed").replace(b"etl", b"bad")
     found = profiles(
-        tmp_path, a=whole, b=whole, cut=b"".join(lines[:-1]).replace(b"etl", b"cut"), failed=failed,
+        tmp_path, a=whole, b=whole, cut=b"".join(lines[:10]).replace(b"etl", b"cut"), failed=failed,
         none=b"".join(line for line in lines if b"TaskEnd" not in line).replace(b"etl", b"none"),
     )  # fmt: skip
     assert sorted(each.reason for each in found.left_out) == [
-        "a job of it failed",
+        "every job of it failed",
         "it comes twice; the first one counts",
-        "its log ends before it does",
-        "no task of it succeeded",
+        "its log ends before a job of it does",
+        "too many ends of its tasks are lost",
     ]
+
+
+def test_a_log_without_an_end_counts_up_to_its_last_job(tmp_path: Path) -> None:
+    """Of the second log the second job has neither an end nor its last stage."""
+    lines = spark_events("etl", BEGIN, JOBS).splitlines(keepends=True)
+    whole = profiles(tmp_path, a=b"".join(lines)).stage_classes[0]
+    (endless,) = profiles(tmp_path, a=b"".join(lines[:-1])).stage_classes
+    assert endless.stages == whole.stages
+    assert endless.completion == (12.5,)
+    assert "1 of its runs have no end: they count up to the last job that ended" in endless.warnings
+    (one_job,) = profiles(tmp_path, a=b"".join(lines[:-3])).stage_classes
+    assert one_job.stages == whole.stages[:2]
+    assert one_job.completion == (8.5,)
+
+
+def test_a_failed_job_is_dropped_and_the_others_count(tmp_path: Path) -> None:
+    """The last of two jobs failed; a stage that another job needs stays."""
+    log = spark_events("etl", BEGIN, JOBS)
+    head, _, tail = log.rpartition(b"JobSucceeded")
+    whole = profiles(tmp_path, a=log).stage_classes[0]
+    (each,) = profiles(tmp_path, a=head + b"JobFailed" + tail).stage_classes
+    assert each.stages == whole.stages[:2]
+    assert "1 of the 2 Spark jobs of its runs failed or did not end and do not count" in each.warnings
 
 
 def test_families_without_stages_say_so(tmp_path: Path) -> None:

@@ -99,11 +99,13 @@ Pieces = Iterable[Piece]
 class OpenedLog:
     """A log at its beginning: its name, and its parts in order, each with its file's name and its bytes.
 
-    Only rolled event logs have more than one part; a part is opened when it is asked for.
+    Only rolled event logs have more than one part; a part is opened when it is asked for. ``missing`` is the number of
+    parts that the numbers of the others show to be missing.
     """
 
     name: str
     parts: Iterator[tuple[str, Pieces]]
+    missing: int = 0
 
     def pieces(self) -> Pieces:
         """Return the bytes of the one part."""

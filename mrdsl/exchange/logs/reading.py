@@ -27,6 +27,7 @@ from mrdsl.exchange.registry import LOGS
 
 STANDARD_INPUT = "-"
 _PART = re.compile(r"^events_(\d+)_")
+_COMPACTED = ".compact"
 _IGNORED_STARTS = ".", "appstatus_"
 SETTINGS = "_conf.xml"
 _IGNORED_ENDS = SETTINGS, ".crc", ".summary"
@@ -34,10 +35,11 @@ _IGNORED_ENDS = SETTINGS, ".crc", ".summary"
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log: its parts in order, one but for rolled event logs, and the name that it goes by."""
+    """One log: its parts in order, one but for rolled event logs, its name, and the number of its missing parts."""
 
     name: str
     parts: tuple[str, ...]
+    missing: int = 0
 
     @property
     def size(self) -> int:
@@ -88,8 +90,27 @@ def _below(folder: str, telling: Telling, allow_outside: bool) -> list[Log]:
             else:
                 logs.append(Log(path, (path,)))
         if rolled:
-            logs.append(Log(home, tuple(path for _, path in sorted(rolled))))
+            logs.append(_rolled(home, sorted(rolled), telling))
     return sorted(logs, key=lambda log: log.name)
+
+
+def _rolled(home: str, parts: list[tuple[int, str]], telling: Telling) -> Log:
+    """Return a rolled log; missing files are reported. A compacted file replaces those before it."""
+    compacted = max((place for place, (_, path) in enumerate(parts) if path.endswith(_COMPACTED)), default=0)
+    parts = parts[compacted:]
+    if parts[0][1].endswith(_COMPACTED):
+        message = "Spark compacted this log, which removes the events of finished jobs"
+        telling.warn(
+            "cut-log", message, parts[0][1], 1, "set `spark.history.fs.eventLog.rolling.maxFilesToRetain` higher"
+        )
+        return Log(home, tuple(path for _, path in parts), parts[0][0])
+    numbers = {number for number, _ in parts}
+    missing = [number for number in range(1, max(numbers) + 1) if number not in numbers]
+    if missing:
+        shown = ", ".join(f"events_{number}" for number in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        message = f"{len(missing)} of {max(numbers)} files of this rolled log are missing: {shown}"
+        telling.warn("cut-log", message, parts[0][1], 1, "copy the whole folder")
+    return Log(home, tuple(path for _, path in parts), len(missing))
 
 
 def _folders(folder: str, telling: Telling, allow_outside: bool) -> Iterator[tuple[str, list[str]]]:
@@ -194,7 +215,7 @@ def _read(log: Log, telling: Telling, limit: int, progress: Callable[[int], None
             log_format = reader.load()
             if log_format.recognizes(head):
                 parts = _parts(log, kept.all(source), limit, opened, progress)
-                yield from log_format.read(OpenedLog(log.name, parts), telling)
+                yield from log_format.read(OpenedLog(log.name, parts, log.missing), telling)
                 return
         hint = "it reads " + "; ".join(reader.doc for reader in LOGS)
         telling.fail("unknown-log", "this is not a log format that mrdsl reads", log.name, 1, hint)

@@ -167,7 +167,9 @@ class StageRun:
 
     ``launches`` and ``finishes`` are when its successful tasks began and ended, in the order of the log; ``parents``
     are ids of stages; ``skipped`` ones were never submitted. ``failed_time`` and ``killed_time`` are the milliseconds
-    of the tasks that failed and that were killed, copies that another one overtook included.
+    of the tasks that failed and that were killed, copies that another one overtook included. ``completed`` ones ended
+    without a failure. ``unexplained`` is the longest time [ms] that a task held its slot beyond what its executor
+    accounts for.
     """
 
     stage: int
@@ -186,6 +188,8 @@ class StageRun:
     skipped: bool = False
     failed_time: int = 0
     killed_time: int = 0
+    completed: bool = False
+    unexplained: int = 0
 
     @property
     def durations(self) -> tuple[int, ...]:
@@ -201,6 +205,7 @@ class SparkJob:
     submitted: int | None = None
     ended: int | None = None
     failed: bool = False
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,8 @@ class SparkApplication:
     """One run of a Spark application, with its jobs in the order of their numbers.
 
     ``cores`` are the most cores of all ``executors`` together, None if unknown; ``host_cores`` those on one machine,
-    ``hosts`` all machines with its executors.
+    ``hosts`` all machines with its executors. ``missing_files`` are the files that a rolled log lacks,
+    ``dropped_jobs`` those that failed or did not end and were removed.
     """
 
     source: str
@@ -227,6 +233,8 @@ class SparkApplication:
     hosts: tuple[str, ...] = ()
     host_cores: int | None = None
     configuration: Mapping[str, str] = field(default_factory=dict)
+    missing_files: int = 0
+    dropped_jobs: int = 0
 
 
 LATEST = 253_402_300_799_999

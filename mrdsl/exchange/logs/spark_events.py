@@ -41,6 +41,8 @@ SKIPPED = tuple(
 
 MOST_CORES = 100_000
 """Of one executor; what says more is mistaken."""
+MOST_TASKS = 2**25
+"""Ids of tasks that are compared for doubled events, four bytes each."""
 UNKNOWN = -1
 
 
@@ -50,14 +52,15 @@ def is_event_log(head: bytes) -> bool:
     return text.startswith((_HEAD, b'{"Event" :')) or (text.startswith(b"{") and b'"Event"' in text[:200])
 
 
-def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterator[SparkApplication]:
+def read_events(parts: Iterable[Part], source: str, telling: Telling, missing: int = 0) -> Iterator[SparkApplication]:
     """Yield the one application of a log; broken parts are reported, and the events before a break are used.
 
-    ``parts`` are the files of the log in order, each with its numbered lines except the :data:`SKIPPED` ones.
+    ``parts`` are the files of the log in order, each with its numbered lines except the :data:`SKIPPED` ones;
+    ``missing`` more are not there.
     """
 
     decode, broken = decoder(), mistakes()
-    application = _Application(source)
+    application = _Application(source, missing)
     path, number = source, 1
     for path, lines in parts:
         number = 1
@@ -76,6 +79,9 @@ def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterato
     if application.lines == 0:
         telling.fail("empty-log", "there is no event in this log", path, number, "take another file")
         return
+    if application.doubled:
+        message = f"{application.doubled:,} ends of tasks come twice; the first ones count"
+        telling.warn("broken-log", message, source, 1, "copy the log again")
     if application.finished is None:
         telling.warn(
             "cut-log", "the log ends before its application does", path, number, "the events before that are used"
@@ -99,6 +105,7 @@ class _Tasks:
     input_bytes: int = 0
     shuffle_read: int = 0
     shuffle_write: int = 0
+    unexplained: int = 0
 
     def succeed(self, info: TaskInfo) -> None:
         """Keep a task that was done."""
@@ -134,15 +141,18 @@ class _Tasks:
 class _Application:
     """One application as its events come."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, missing: int) -> None:
         self.source = source
-        self.lines = 0
+        self.missing = missing
+        self.lines = self.doubled = 0
+        self.ended = array("I")
         self.name = self.identifier = self.user = self.version = ""
         self.started: int | None = None
         self.finished: int | None = None
         self.tasks: dict[tuple[int, int], _Tasks] = {}
         self.stages: dict[tuple[int, int], StageInfo] = {}
         self.submitted: set[tuple[int, int]] = set()
+        self.completed: set[tuple[int, int]] = set()
         self.jobs: dict[int, SparkJob] = {}
         self.executors: dict[str, ExecutorInfo] = {}
         self.hosts: dict[str, int] = {}
@@ -160,12 +170,14 @@ class _Application:
                 key = event.stage_info.stage, event.stage_info.attempt
                 self.stages[key] = event.stage_info
                 self.submitted.add(key)
+                if kind == "SparkListenerStageCompleted" and event.stage_info.failure is None:
+                    self.completed.add(key)
         elif kind == "SparkListenerJobStart":
             for each in event.stage_infos:
                 self.stages.setdefault((each.stage, each.attempt), each)
             if event.job is not None:
                 stages = tuple(event.stage_ids or (each.stage for each in event.stage_infos))
-                self.jobs[event.job] = SparkJob(stages, moment(event.job_submitted))
+                self.jobs[event.job] = SparkJob(stages, moment(event.job_submitted), number=event.job)
         elif kind == "SparkListenerJobEnd":
             if event.job is not None and event.job in self.jobs:
                 failed = event.job_result is not None and event.job_result.result == "JobFailed"
@@ -207,7 +219,12 @@ class _Application:
         info, reason, metrics = event.task_info, event.reason, event.metrics
         if info is not None and not 0 <= info.launch <= info.finish <= LATEST:
             return False
+        if info is not None and self._came_before(info):
+            self.doubled += 1
+            return True
         if metrics is not None:
+            if info is not None and metrics.run_time:
+                tasks.unexplained = max(tasks.unexplained, info.finish - info.launch - metrics.accounted)
             if (read := metrics.shuffle_read) is not None:
                 tasks.shuffle_read += read.remote + read.local
             if (write := metrics.shuffle_write) is not None:
@@ -221,6 +238,16 @@ class _Application:
             held = 0 if info is None else info.finish - info.launch
             tasks.lose(held, ended == "TaskKilled" or (info is not None and info.killed))
         return True
+
+    def _came_before(self, info: TaskInfo) -> bool:
+        """Return True if an end of this task at the same time was read before; ids are counted from 0."""
+        if not 0 <= info.task < MOST_TASKS:
+            return False
+        if info.task >= len(self.ended):
+            self.ended.extend([0] * max(info.task + 1 - len(self.ended), len(self.ended), 1024))
+        before, now = self.ended[info.task], info.finish % 2**32
+        self.ended[info.task] = now
+        return before == now
 
     def whole(self) -> SparkApplication:
         keys = sorted(set(self.stages) | set(self.tasks))
@@ -242,6 +269,7 @@ class _Application:
             tuple(sorted(self.hosts)),
             max(self.hosts.values(), default=0) or None,
             self.properties,
+            self.missing,
         )
 
     def _stage(self, key: tuple[int, int]) -> StageRun:
@@ -265,6 +293,8 @@ class _Application:
             key not in self.submitted and key not in self.tasks,
             tasks.failed_time,
             tasks.killed_time,
+            key in self.completed,
+            tasks.unexplained,
         )
 
 
@@ -274,7 +304,8 @@ def _task_cpus(properties: dict[str, str]) -> int:
 
 
 def _read(log: OpenedLog, telling: Telling) -> Iterator[SparkApplication]:
-    return read_events(((path, numbered(pieces, SKIPPED)) for path, pieces in log.parts), log.name, telling)
+    parts = ((path, numbered(pieces, SKIPPED)) for path, pieces in log.parts)
+    return read_events(parts, log.name, telling, log.missing)
 
 
 FORMAT = LogFormat(is_event_log, _read, b'{"Event":"SparkListenerLogStart"}\n')
@@ -283,6 +314,7 @@ FORMAT = LogFormat(is_event_log, _read, b'{"Event":"SparkListenerLogStart"}\n')
 class TaskInfo(Struct, gc=False):
     """``Task Info``."""
 
+    task: int = struct_field(name="Task ID", default=-1)
     index: int = struct_field(name="Index", default=-1)
     launch: int = struct_field(name="Launch Time", default=0)
     finish: int = struct_field(name="Finish Time", default=0)
@@ -317,11 +349,20 @@ class Input(Struct, gc=False):
 
 
 class Metrics(Struct, gc=False):
-    """``Task Metrics``."""
+    """``Task Metrics``; times are in milliseconds."""
+
+    run_time: int = struct_field(name="Executor Run Time", default=0)
+    deserializing: int = struct_field(name="Executor Deserialize Time", default=0)
+    serializing: int = struct_field(name="Result Serialization Time", default=0)
 
     shuffle_read: ShuffleRead | None = struct_field(name="Shuffle Read Metrics", default=None)
     shuffle_write: ShuffleWrite | None = struct_field(name="Shuffle Write Metrics", default=None)
     input: Input | None = struct_field(name="Input Metrics", default=None)
+
+    @property
+    def accounted(self) -> int:
+        """The time that the executor accounts for."""
+        return self.run_time + self.deserializing + self.serializing
 
 
 class StageInfo(Struct, gc=False):
@@ -332,6 +373,7 @@ class StageInfo(Struct, gc=False):
     name: str = struct_field(name="Stage Name", default="")
     tasks: int | None = struct_field(name="Number of Tasks", default=None)
     parents: list[int] = struct_field(name="Parent IDs", default_factory=list)
+    failure: str | None = struct_field(name="Failure Reason", default=None)
 
 
 class ExecutorInfo(Struct, gc=False):

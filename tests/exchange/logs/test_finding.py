@@ -127,7 +127,7 @@ def test_rolled_logs_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for number in (10, 9, 1):
         (home / f"events_{number}_app").write_text("x")
     (log,) = find_logs([tmp_path], Telling())
-    assert log == Log(str(home), tuple(str(home / f"events_{number}_app") for number in (1, 9, 10)))
+    assert log == Log(str(home), tuple(str(home / f"events_{number}_app") for number in (1, 9, 10)), 7)
 
 
 def test_a_file_that_two_paths_name_is_one_log(tmp_path: Path) -> None:
