@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from math import floor
 from typing import NamedTuple
 
 from mrdsl.core.units import DAY, HOUR, MINUTE
 
 DAY_SECONDS, _HOUR, _MINUTE = int(DAY), int(HOUR), int(MINUTE)
+TICK = 10**9
+"""Ticks of a second: in whole ticks, sums of times are exact."""
 EXAMPLES = "such as `22:00`, `22:00:30` or `2026-11-23T22:00`"
 _FORM = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})T)?(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 
@@ -44,3 +47,9 @@ def clock_text(seconds: float, day: int | None = None) -> str:
     if day is not None:
         return f"{date.fromordinal(day + days).isoformat()}T{shown}"
     return f"+{days} {shown}" if days else shown
+
+
+def ticks_of(seconds: float) -> int:
+    """Return a time in whole ticks, rounded down."""
+    whole, part = divmod(seconds, 1.0)
+    return int(whole) * TICK + floor(part * TICK + 0.01)

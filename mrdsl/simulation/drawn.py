@@ -6,7 +6,7 @@ run depend only on the seed, the run and the job, so that two plans are compared
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,19 +81,8 @@ def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose:
     Only the option for slow tasks applies here: ``slowstart``, ``lose`` and ``once`` are the reasons why the others do
     not. Raises MrdslError for each of them, and for too many tasks.
     """
-    said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
-    reasons = {"slowstart": slowstart, "lose": lose}
-    options = {name: "--fail-machines" if name == "lose" else f"--{name}" for name in said}
-    wrong = [
-        error(
-            "wrong-option",
-            f"`{options[name]}` has no effect: {reasons.get(name, once)}",
-            spec.span,
-            f"remove `{options[name]}`",
-        )
-        for name in said
-        if name != "stragglers"
-    ]
+    reasons = {"slowstart": slowstart, "lose": lose, "burst": once, "jobs": once}
+    wrong = list(options_without_effect(spec, settings, reasons))
     if tasks > MOST_TASKS:
         message = f"the plan has {tasks:,} tasks, and no more than {MOST_TASKS:,} are drawn in a run"
         wrong.append(error("too-large", message, spec.span, "simulate a part of it"))
@@ -101,6 +90,15 @@ def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose:
         raise MrdslError(wrong)
     rules = _rules_of(spec, settings)
     return Drawing(spec, settings, rules, _factors_of(rules, settings))
+
+
+def options_without_effect(spec: Spec, settings: Settings, reasons: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Yield an error for each given option of a command that has a reason why it has no effect."""
+    said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
+    for name in said:
+        if name in reasons:
+            option = "--fail-machines" if name == "lose" else f"--{name}"
+            yield error("wrong-option", f"`{option}` has no effect: {reasons[name]}", spec.span, f"remove `{option}`")
 
 
 def _rules_of(spec: Spec, settings: Settings) -> Spread:

@@ -33,7 +33,7 @@ def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                     'write recorded { map = "map.txt", reduce = "reduce.txt" }'
                     + (" alone" if node.recorded is not None else ""),
                 )
-            if node.submissions is not None and node.arrivals is not None:
+            if getattr(node, "submissions", None) is not None and node.arrivals is not None:
                 yield error(
                     "duplicate",
                     f"class {node.name} has two kinds of arrivals: `arrivals` and `submissions`",
@@ -48,7 +48,7 @@ def _named(part: Columns[Any]) -> bool:
 
 
 def _sources(node: Any) -> Iterator[tuple[Source, float, bool, Span | None]]:
-    if node.submissions is not None:
+    if getattr(node, "submissions", None) is not None:
         yield node.submissions, 1.0, True, node.span_of("submissions")
     if node.samples is not None:
         yield node.samples, 1.0, False, node.span_of("samples")

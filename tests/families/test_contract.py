@@ -25,7 +25,7 @@ from tests.families.foreign.installing import SHOP, forget, install
 ROOT = Path(__file__).resolve().parents[2]
 FAMILIES = (*SHIPPED, "shop")
 SMALLER = {"schedule": "small.mrspec", "hybrid": "bursts.mrspec"}
-ONCE = {"makespan", "deadline", "energy"}
+ONCE = {"makespan", "deadline", "energy", "timetable"}
 """Families whose plans are run once in every run: they refuse `jobs`."""
 SIMULATED = contract.check_saved_simulation
 

@@ -16,5 +16,5 @@ FAMILY = Family(
     promises=(Promise("classes.deadline", 1),),
     check=check,
     impossible=find_impossible,
-    **hooks_in(__name__, report="report", operated="plan"),
+    **hooks_in(__name__, report="report", operated="plan", simulate_plan="simulate"),
 )

@@ -11,6 +11,7 @@ from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts, VmTyp
 from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import check_stages
+from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.spec import Spec
 
 MOST_RUNS = 200_000
@@ -34,6 +35,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *_described(facts),
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
+        *check_recordings(facts.classes),
         *_times(facts),
     ]
     yield from found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mrdsl.spec.blocks import (
+    YES_OR_NO,
     Container,
     MapPhase,
     OnDemand,
@@ -15,7 +16,16 @@ from mrdsl.spec.blocks import (
     Stage,
     stage_blocks,
 )
-from mrdsl.spec.schema import Node, block, blocks, choice, moment, moments, quantity
+from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity
+from mrdsl.spec.simulated import (
+    Recorded,
+    Speculation,
+    Stragglers,
+    TaskFailures,
+    distribution_item,
+    recorded_block,
+    samples_item,
+)
 
 RENTS = ("constant",)
 """How machines may be rented."""
@@ -83,6 +93,33 @@ class JobClass(Node):
         "which task times are planned with: `average` takes `avg`, `upper` takes `max`",
         default="average",
     )
+    distribution: str = distribution_item()
+    samples: Source | None = samples_item()
+    recorded: Recorded | None = recorded_block()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class MachineFailures(Node):
+    """Failures of machines, which end the tasks that run on them and lose their output."""
+
+    rate: float = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
+    repair_time: float = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0)
+    permanent: int = quantity(
+        "vms", "machines of a constant cluster that are never there", default=0, at_least=0, whole=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Simulation(Node):
+    """Settings of simulated runs of the plan."""
+
+    stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
+    task_failures: TaskFailures | None = block(TaskFailures, "attempts that fail")
+    speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
+    machine_failures: MachineFailures | None = block(MachineFailures, "machines that fail")
+    shuffle_service: str = choice(
+        YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -96,3 +133,4 @@ class TimetableFacts(Node):
     vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type", required=True)
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the classes of runs", plural="classes", required=True)
     horizon: float | str | None = moment("when the plan ends; no run may be due later", default=None)
+    simulation: Simulation | None = block(Simulation, "how the plan is run by `mrdsl simulate`")

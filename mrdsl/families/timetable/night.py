@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
+from mrdsl.core.clock import TICK as TICK
+from mrdsl.core.clock import ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of
-
-TICK = 10**9
-"""Ticks of a second."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +151,6 @@ def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
         available=vm.available,
         masters=vm.masters,
     )
-
-
-def ticks_of(seconds: float) -> int:
-    """Return a time in whole ticks, rounded down."""
-    whole, part = divmod(seconds, 1.0)
-    return int(whole) * TICK + floor(part * TICK + 0.01)
 
 
 def slots_on(vm: VmType, node: JobClass) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, zip_longest
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import RENT, SET, Operated, Setting
 from mrdsl.core.clock import clock_text
-from mrdsl.core.result import MONEY, Plan, Table
+from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
 from mrdsl.core.units import HOUR
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
 
 SHOWN = 20
 """Runs, and kinds of rentals, in the tables of the terminal."""
+LATEST = 10
+"""Simulated runs in the tables of the terminal."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,27 @@ class RunTimes:
     end: float | None
     deadline: float
     admitted: bool = True
+
+
+@dataclass(frozen=True)
+class RunSeen:
+    """Times of one run from its release to its end in a simulation [s], and the share of executions in which it met its
+    deadline; ``failed`` of them gave it up.
+    """
+
+    mean: float | None
+    p95: float | None
+    longest: float | None
+    on_time: float
+    failed: int
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Cost of all rentals in a simulation, in the currency of the spec."""
+
+    mean: float
+    p95: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +100,10 @@ class TimetablePlan(Plan):
         clock: Times of the spec are clock times.
         day: Ordinal of the first day, if times have dates.
         tasks: Start of each task.
+        observed: Observed times of each class in a simulation.
+        of_runs: Observed times of each run; None for those that were rejected.
+        bill: Observed cost.
+        simulated: Settings of the simulation.
     """
 
     rent: str
@@ -88,15 +117,21 @@ class TimetablePlan(Plan):
     clock: bool = False
     day: int | None = None
     tasks: Tasks | None = field(default=None, repr=False)
+    observed: Mapping[str, Observed] = field(default_factory=dict)
+    of_runs: tuple[RunSeen | None, ...] = field(default=(), repr=False)
+    bill: Bill | None = None
+    simulated: Simulated | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
+        how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
+        bill = {} if self.bill is None else {"observed": plain(self.bill)}
         return {
             "rent": self.rent,
             "machines": self.machines,
             "vms": {self.vm: {"on_demand": self.machines, "reserved": 0}},
             "classes": dict(self._classes()),
-            "cost": {"vms": self.cost, "penalties": 0.0, "total": self.cost},
+            "cost": {"vms": self.cost, "penalties": 0.0, "total": self.cost, **bill},
             "rentals": [
                 {"vm": each.vm, "from": each.begin, "to": each.end, "billed": each.billed} for each in self.rentals
             ],
@@ -109,11 +144,17 @@ class TimetablePlan(Plan):
                     "end": each.end,
                     "deadline": each.deadline,
                     "admitted": each.admitted,
+                    **({} if seen is None else {"observed": plain(seen)}),
                 }
-                for each in self.runs
+                for each, seen in zip_longest(self.runs, self.of_runs)
             ],
             "utilization": self.utilization,
+            **how,
         }
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """Return the outcome of the deadlines of each class with admitted runs, from a simulation."""
+        return {} if self.simulated is None else outcomes_of(self.observed, self.observed)
 
     @property
     def utilization(self) -> float:
@@ -163,7 +204,27 @@ class TimetablePlan(Plan):
             ("class", "run", f"release{unit}", f"start{unit}", f"end{unit}", "slack [s]"),
             [tuple(self._row(each)) for each in self.runs[:SHOWN]] + _more(len(self.runs), 5),
         )
-        return rented, classes, cost, rentals, runs
+        return rented, classes, cost, rentals, runs, *self._simulated(unit)
+
+    def _simulated(self, unit: str) -> Iterator[Table]:
+        """Yield tables of a simulation: classes, and the runs that are late most often."""
+        if self.bill is None:
+            return
+        yield table_of(list(self.observed.items())[:SHOWN])
+        pairs = [(run, seen) for run, seen in zip(self.runs, self.of_runs, strict=True) if seen is not None]
+        pairs.sort(key=lambda pair: (pair[1].on_time, -_or_inf(pair[1].longest) + pair[0].deadline - pair[0].release))
+        yield Table(
+            "Simulated runs, those that are late most often first",
+            ("class", "run", f"release{unit}", "mean [s]", "p95 [s]", "longest [s]", "deadline [s]", "on time"),
+            [
+                (
+                    *(run.job, run.run, self.time(run.release), seen.mean, seen.p95, seen.longest),
+                    *(run.deadline - run.release, seen.on_time),
+                )
+                for run, seen in pairs[:LATEST]
+            ],
+        )
+        yield Table("Simulated cost", (f"mean {MONEY}", f"p95 {MONEY}"), [(self.bill.mean, self.bill.p95)])
 
     def _row(self, run: RunTimes) -> Iterator[Any]:
         yield run.job
@@ -189,8 +250,13 @@ class TimetablePlan(Plan):
                     "rejected": sum(not each.admitted for each in runs),
                     "completion": {"lower": None, "average": longest, "upper": None},
                     "deadline": min(each.deadline - each.release for each in runs),
+                    **(self.observed[name].beside() if name in self.observed else {}),
                 },
             )
+
+
+def _or_inf(time: float | None) -> float:
+    return inf if time is None else time
 
 
 def _more(count: int, others: int) -> list[tuple[Any, ...]]:

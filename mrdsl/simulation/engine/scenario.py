@@ -6,7 +6,7 @@ and the scenario.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
@@ -222,7 +222,9 @@ class _Run:
             if record is None and s.alone:
                 return self._alone(draws)
             return Engine(*world)
-        return FaultyEngine(*world, faults=s.faults, losses=self._losses())
+        return FaultyEngine(
+            *world, faults=s.faults, losses=machine_losses(s.machines, s.losses or LossRule(), self.stream("losses"))
+        )
 
     def _alone(self, draws: StreamDraws) -> AloneEngine:
         s = self.scenario
@@ -272,23 +274,6 @@ class _Run:
         who = self.scenario.classes[kind].who
         return Submission(now + self._think(kind, who), kind, job.user) if isinstance(who, Users) else None
 
-    def _losses(self) -> Iterator[Loss]:
-        """Yield every machine at its rate; there is one that goes, the next time after the last, as the rates weigh
-        them.
-        """
-        s = self.scenario
-        rule = s.losses or LossRule()
-        rates = [(each.vms, rule.rate + each.interruptions) for each in s.machines if not each.beside]
-        total = np.cumsum([vms * rate for vms, rate in rates])
-        if total[-1] <= 0.0:
-            return
-        first = np.cumsum([0, *(vms for vms, _ in rates)])
-        random, now = self.stream("losses"), 0.0
-        while True:
-            now += float(random.standard_exponential()) / float(total[-1])
-            group = int(np.searchsorted(total, random.random_sample() * total[-1], side="right"))
-            yield Loss(now, int(first[group] + random.randint(rates[group][0])), now + rule.back)
-
     def _lose_some(self) -> None:
         rule, engine = self.scenario.losses, self.engine
         if rule is None or not rule.machines or not isinstance(engine, FaultyEngine):
@@ -297,6 +282,19 @@ class _Run:
         self.stream("lost").shuffle(vms)
         for vm in vms[: rule.machines].tolist():
             engine.call_at(engine.now, OTHER, partial(engine.lose, Loss(engine.now, vm, inf)))
+
+
+def machine_losses(machines: Sequence[Machines], rule: LossRule, random: np.random.RandomState) -> Iterator[Loss]:
+    """Yield the random losses of machines [s], each at its own rate: one after another at the sum of the rates."""
+    rates = [(each.vms, rule.rate + each.interruptions) for each in machines if not each.beside]
+    total = np.cumsum([vms * rate for vms, rate in rates])
+    if total[-1] <= 0.0:
+        return
+    first, now = np.cumsum([0, *(vms for vms, _ in rates)]), 0.0
+    while True:
+        now += float(random.standard_exponential()) / float(total[-1])
+        group = int(np.searchsorted(total, random.random_sample() * total[-1], side="right"))
+        yield Loss(now, int(first[group] + random.randint(rates[group][0])), now + rule.back)
 
 
 def enough_of(each: JobClass) -> int:
