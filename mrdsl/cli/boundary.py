@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import click
 
-from mrdsl.cli.outputs import OutputLostError, say, take_every_character, write_no_more
+from mrdsl.cli.outputs import OutputLostError, say, take_every_character, terminal_width, write_no_more
 from mrdsl.core import ctrl_c
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
@@ -178,4 +178,4 @@ def _wants_json(arguments: list[str]) -> bool:
 def print_diagnostics(diagnostics: object, texts: object) -> None:
     """Diagnostics on standard error, in colour on a terminal."""
     style = colour if sys.stderr.isatty() and "NO_COLOR" not in os.environ else plain
-    say(as_text(diagnostics, texts, style), err=True, nl=False)  # type: ignore[arg-type]
+    say(as_text(diagnostics, texts, style, terminal_width(sys.stderr)), err=True, nl=False)  # type: ignore[arg-type]

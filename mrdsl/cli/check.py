@@ -13,7 +13,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, lasting, parameters, specs_below, standard_input
-from mrdsl.cli.outputs import say
+from mrdsl.cli.outputs import say, terminal_width
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.core.reading import is_json_object
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
@@ -46,7 +46,7 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
         say(as_github(diagnostics), nl=False)
     else:
         style = colour if sys.stdout.isatty() and "NO_COLOR" not in os.environ else plain
-        say(as_text(diagnostics, texts, style), nl=False)
+        say(as_text(diagnostics, texts, style, terminal_width(sys.stdout)), nl=False)
         say(_summary(len(paths), diagnostics), err=True)
     return exit_code(diagnostics)
 

@@ -14,7 +14,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import Outputs, say
+from mrdsl.cli.outputs import Outputs, say, say_tables
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.reading import is_json_object
@@ -57,7 +57,7 @@ def compare(
     """
     from mrdsl.reporting.comparison import compare as put_beside
     from mrdsl.reporting.document import to_json
-    from mrdsl.reporting.text import print_tables, status_text
+    from mrdsl.reporting.text import status_text
 
     sides = _sides(files, variants)
     outputs = Outputs({"-o": output}, force, as_json)
@@ -74,7 +74,8 @@ def compare(
     if as_json or outputs.to_standard_output is not None:
         say(to_json(comparison.document()), nl=False)
     else:
-        say(print_tables(comparison.tables()))
+        say_tables(comparison.tables())
+        say()
         for name, result in zip(comparison.names, results, strict=True):
             say(f"{name}: {status_text(result)}", nl=False)
         if comparison.equal:

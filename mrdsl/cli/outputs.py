@@ -5,17 +5,21 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
 from itertools import combinations
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT, same_output
+
+if TYPE_CHECKING:
+    from mrdsl.core.result import Table
 
 
 def command_line() -> str:
@@ -104,6 +108,22 @@ class OutputFile(click.Path):
         return STANDARD_OUTPUT if is_standard_output(path) else path
 
 
+def terminal_width(stream: IO[str] | None) -> int | None:
+    """Return the columns of the terminal that a stream writes to, None for a file or a pipe."""
+    if stream is None or not stream.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return max(20, get_terminal_size().columns)
+
+
+def terminal_style(stream: IO[str] | None, **style: Any) -> Callable[[str], str]:
+    """Return a function that styles a text as click does if the stream is a terminal with colors."""
+    if terminal_width(stream) is None or "NO_COLOR" in os.environ:
+        return str
+    return partial(click.style, **style)
+
+
 class OutputLostError(Exception):
     """An error of standard output, with the reason in words."""
 
@@ -158,6 +178,13 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
         write_no_more(stream)
         if not err:
             raise OutputLostError(failure.strerror or "the system refused it") from None
+
+
+def say_tables(parts: Iterable[Table | str]) -> None:
+    """Print tables and sentences to standard output, in the width of its terminal."""
+    from mrdsl.reporting.text import print_tables
+
+    say(print_tables(parts, terminal_width(sys.stdout)), nl=False)
 
 
 def write_no_more(stream: IO[str]) -> None:

@@ -11,7 +11,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, say
+from mrdsl.cli.outputs import OutputFile, Outputs, say_tables
 from mrdsl.cli.progress import bytes_read
 from mrdsl.spec.declared import SEED
 
@@ -81,7 +81,6 @@ def profile(
     from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.profiling.report import report
     from mrdsl.profiling.split import split_tables
-    from mrdsl.reporting.text import print_tables
 
     named = {"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}
     outputs = Outputs({**named, "--arrivals": arrival_table}, force)
@@ -124,7 +123,7 @@ def profile(
         outputs.write("-o", _spec(profiles, family, output, arrival_table, samples, others))
     if outputs.to_standard_output is None:
         shown = report(profiles) if split_at is None else split_tables(profiles.split(split_at, seed))
-        say(print_tables(shown))
+        say_tables(shown)
     return 0
 
 

@@ -25,11 +25,11 @@ from mrdsl.cli.boundary import (
 )
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import Opened, open_input
-from mrdsl.cli.outputs import Outputs, say
+from mrdsl.cli.outputs import Outputs, say, terminal_style, terminal_width
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT, is_through
-from mrdsl.core.result import Limits, Outcome, Result, Termination
+from mrdsl.core.result import Limits, Outcome, Result, SolutionStatus, Termination
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
 from mrdsl.spec.spec import Spec
 
@@ -195,16 +195,16 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
         document = result.to_json() if saved else to_json(result_document(result))
         PRINTED.set(True)
         say(document, nl=False)
-    elif sys.stdout is not None and sys.stdout.isatty() and outputs.to_standard_output is None:
-        from rich.console import Console
-
-        from mrdsl.reporting.text import print_result
-
-        print_result(result, Console())
     else:
         from mrdsl.reporting.text import result_text
 
-        say(result_text(result), nl=False, err=outputs.to_standard_output is not None)
+        beside = outputs.to_standard_output is not None
+        stream = sys.stderr if beside else sys.stdout
+        good = result.solution is not SolutionStatus.NONE
+        ending = terminal_style(stream, fg="green" if good else "red")
+        say(
+            result_text(result, terminal_width(stream), terminal_style(stream, bold=True), ending), nl=False, err=beside
+        )
     if not as_json:
         print_diagnostics(result.diagnostics, loaded.texts)
     if verbose:

@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables
 
 
 @click.command()
@@ -41,7 +41,6 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         for name, found in shipped_studies().items():
             say(f"{name}: {found.about}")
         return PLAN
-    from mrdsl.reporting.text import print_tables
     from mrdsl.sweeping.study.study import Way, run_study_file
     from mrdsl.sweeping.sweep import check_ending, write_table
 
@@ -49,7 +48,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     if filled is not None:
         from mrdsl.sweeping.study.study import tables_in
 
-        say(print_tables(tables_in(filled)))
+        say_tables(tables_in(filled))
         return PLAN
     path = study_file(file)
     outputs = Outputs({"--table": table, "--report": report}, options["force"])
@@ -85,7 +84,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         say("interrupted; run the same command again to continue", err=True)
         return STOPPED
     print_diagnostics(done.diagnostics, {})
-    say(print_tables(done.tables))
+    say_tables(done.tables)
     if table is not None:
         write_table(table, done.table, force=options["force"])
     if report is not None:

@@ -9,7 +9,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import WRONG_INPUT, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, standard_input
-from mrdsl.cli.outputs import say
+from mrdsl.cli.outputs import say, say_tables
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.reading import is_json_object
@@ -36,7 +36,6 @@ def verify(file: Path, rerun: bool, processes: int | None, as_json: bool) -> int
     from mrdsl.planning.verified_plans import document, read_file, run_again, tables
     from mrdsl.planning.verified_plans import verify as check
     from mrdsl.reporting.document import to_json
-    from mrdsl.reporting.text import print_tables
 
     if file.is_file() and not is_json_object(file):
         hint = f"save a plan first: `mrdsl solve {file} -o plan.json`"
@@ -50,7 +49,7 @@ def verify(file: Path, rerun: bool, processes: int | None, as_json: bool) -> int
     if as_json:
         say(to_json(document(verified, saved)), nl=False)
     else:
-        say(print_tables(tables(verified, saved)), nl=False)
+        say_tables(tables(verified, saved))
         spec = saved.result.spec
         print_diagnostics(verified.found, {spec.file: spec.text} if spec.text else {})
     return exit_code(verified.result) if verified.kept else WRONG_INPUT

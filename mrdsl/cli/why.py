@@ -10,7 +10,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import say
+from mrdsl.cli.outputs import say_tables
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Termination
@@ -49,5 +49,5 @@ def why(
     result = explained.result
     told_below = {"no-plan"} if result.termination is Termination.INFEASIBLE else set()
     print_diagnostics([d for d in result.diagnostics if d.code not in told_below], loaded.texts)
-    say(str(explained), nl=False)
+    say_tables(explained.parts)
     return exit_code(result)

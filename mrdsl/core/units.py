@@ -6,6 +6,7 @@ different dimensions, but a plain number is valid for any count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -296,8 +297,12 @@ _SHOWN = {
 }
 
 
-def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
-    """Return an SI value as a person writes it, in the language's own units: ``show(900.0, "time") == "15 min"``."""
+def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY, beside: Sequence[float] = ()) -> str:
+    """Return an SI value as a person writes it, in the language's own units: ``show(900.0, "time") == "15 min"``.
+
+    With ``beside``, the unit is the same for all of these values: the largest one in which each has at most two
+    decimals.
+    """
     if kind == "money":
         return f"{_digits(value)} {currency}"
     if kind == "price":
@@ -307,8 +312,9 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
     if kind == "rate" and 0.0 < abs(value) < 1.0 / MINUTE:
         return f"{_digits(value * HOUR)}/h"
     for unit, factor in _SHOWN.get(kind, ()):
-        neat = unit == KINDS[kind].si or _is_neat(value / factor, 2 if kind == "data" else 1)
-        if abs(value) >= factor and neat:
+        decimals = 2 if kind == "data" or beside else 1
+        neat = unit == KINDS[kind].si or all(_is_neat(each / factor, decimals) for each in (value, *beside))
+        if max(map(abs, (value, *beside))) >= factor and neat:
             return f"{_digits(value / factor)} {unit}".replace(" /", "/")
     if kind in _SHOWN:
         return f"{_digits(value)} {KINDS[kind].si}".replace(" 1/s", "/s")
@@ -319,7 +325,7 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
 def _is_neat(value: float, decimals: int = 1) -> bool:
     """Return True if the value has at most that many decimals, and the shown digits are exact."""
     room, shifted = ROUNDING * abs(value), value * 10.0**decimals
-    return abs(shifted - round(shifted)) < room and abs(float(_digits(value)) - value) <= room
+    return abs(shifted - round(shifted)) <= room and abs(float(_digits(value)) - value) <= room
 
 
 def _digits(value: float) -> str:

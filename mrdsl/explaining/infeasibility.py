@@ -105,7 +105,7 @@ class Explanation:
 
     @property
     def in_conflict(self) -> tuple[Line, ...]:
-        """Every promise of a conflict."""
+        """Every constraint of a conflict."""
         return tuple(line for conflict in self.conflicts for line in conflict)
 
     def short(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, floor, log10
@@ -50,11 +50,11 @@ class Line:
     def shown(self) -> str:
         return self.told(self.value)
 
-    def told(self, value: float, currency: str = units.DEFAULT_CURRENCY) -> str:
-        """Return a value of this promise as a person writes it."""
+    def told(self, value: float, currency: str = units.DEFAULT_CURRENCY, beside: Sequence[float] = ()) -> str:
+        """Return a value of this constraint as a person writes it, in one unit with the values ``beside``."""
         if self.unit:
             return f"{units.show(units.unscaled(value, self.factor), 'number')} {self.unit}".replace(" %", "%")
-        return units.show(value, self.kind, currency)
+        return units.show(value, self.kind, currency, beside)
 
     def rounded(self, value: float) -> float:
         """Return the value, moved in the easy direction to the fewest digits (three at least) that change it but

@@ -147,7 +147,7 @@ CUT_PRECISION = 0.05
 
 @dataclass(frozen=True)
 class Change:
-    """One promise at another value; ``shown`` is that value as a person writes it."""
+    """One constraint at another value; ``shown`` is that value as a person writes it."""
 
     line: Line
     value: float
@@ -310,7 +310,7 @@ class Search:
                 yield space.at(corner, {i: beyond})
 
     def _draw_back(self, corner: Point, point: Point) -> None:
-        """Note a combination from a point with a plan, each promise drawn back as near to the corner as it goes."""
+        """Note a combination from a point with a plan, each constraint drawn back as near to the corner as it goes."""
         space = self.space
 
         def enough(raised: tuple[int, ...]) -> bool:
@@ -341,7 +341,7 @@ class Search:
 
 
 def change_of(spec: Spec, line: Line, value: float) -> Change:
-    """Return a promise at a value, with the words for it."""
+    """Return a constraint at a value, with the words for it."""
     return Change(line, value, line.told(value, spec.currency))
 
 

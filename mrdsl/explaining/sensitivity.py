@@ -46,7 +46,7 @@ def steps(
     limits: Limits | None = None,
     seconds: float = float("inf"),
 ) -> Iterator[Step]:
-    """Yield each promise one step easier and one step harder, and what that does to the goal; stops after ``seconds``.
+    """Yield each constraint one step easier and one step harder, with the effect on the goal; stop after ``seconds``.
 
     ``result`` is the proven result of the spec as it is.
     """
@@ -102,9 +102,9 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
             continue
         else:
             effect = f"{step.effect:+.4g} {unit}".strip()
-        now = step.line.told(step.line.value, spec.currency)
-        rows.append((step.line.label, now, step.line.told(step.value, spec.currency), effect))
-    head = ("promise", "now", "step to", f"{result.objective.quantity} changes by")
+        both = (step.line.value, step.value)
+        rows.append((step.line.label, *(step.line.told(value, spec.currency, both) for value in both), effect))
+    head = ("constraint", "now", "step to", f"{result.objective.quantity} changes by")
     return Table("Sensitivity to each constraint (measured by solving again)", head, rows)
 
 

@@ -146,7 +146,7 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
             "Conflicting constraints (drop any one, and a plan exists for the rest)"
             if len(explanation.conflicts) == 1
             else "Conflicting constraints (at least one of them must change)",
-            ("promise", "now", "line"),
+            ("constraint", "now", "line"),
             [(line.label, _now(line, spec), str(line.span or "")) for line in conflict],
         )
     yield from _alone(spec, explanation)
@@ -154,9 +154,9 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
     if explanation.relaxations:
         yield Table(
             "Any one of these changes is enough (each verified by solving again)",
-            ("promise", "now", "change to", *_priced(explanation)),
+            ("constraint", "now", "change to", *_priced(explanation)),
             [
-                (change.line.label, _now(change.line, spec), change.shown, *_price(explanation, i))
+                (change.line.label, *_now_and(change, spec), *_price(explanation, i))
                 for i, change in enumerate(explanation.relaxations)
             ],
         )
@@ -172,15 +172,11 @@ def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:
     if not explanation.alone:
         return
     needed = {change.line: change.shown for change in explanation.relaxations}
+    absent = "no value" if explanation.complete else "not known"
     yield Table(
         "Constraints that no plan meets, even if all others are dropped",
-        ("promise", "now", "nearest value, all others dropped", "with all others met"),
-        [
-            (change.line.label, _now(change.line, spec), change.shown, needed.get(change.line, "no value"))
-            if explanation.complete or change.line in needed
-            else (change.line.label, _now(change.line, spec), change.shown, "not known")
-            for change in explanation.alone
-        ],
+        ("constraint", "now", "nearest value, all others dropped", "with all others met"),
+        [(change.line.label, *_now_and(change, spec), needed.get(change.line, absent)) for change in explanation.alone],
     )
 
 
@@ -192,8 +188,8 @@ def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
         return
     yield Table(
         "The smallest combined change that gives a plan (verified by solving again)",
-        ("promise", "now", "change to", "by"),
-        [(c.line.label, _now(c.line, spec), c.shown, _by(c)) for c in repair.changes],
+        ("constraint", "now", "change to", "by"),
+        [(c.line.label, *_now_and(c, spec), _by(c)) for c in repair.changes],
     )
     yield _claim(repair) + (f" {_sentence(explanation.prices[0])}" if explanation.prices else "")
 
@@ -233,6 +229,13 @@ def _by(change: Change) -> str:
 
 def _now(line: Line, spec: Spec) -> str:
     return line.told(line.value, spec.currency)
+
+
+def _now_and(change: Change, spec: Spec) -> tuple[str, str]:
+    """Return the value of a constraint and the one to change it to, in one unit."""
+    both = (change.line.value, change.value)
+    now, then = (change.line.told(value, spec.currency, both) for value in both)
+    return now, then
 
 
 def _prices_alone(explanation: Explanation) -> tuple[Result | None, ...]:

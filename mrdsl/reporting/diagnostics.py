@@ -9,6 +9,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, json_printable, printable
 from mrdsl.core.reading import problem_of
+from mrdsl.reporting.wrapping import wrapped
 
 FORMAT = 1
 MAX_LINE = 160
@@ -26,10 +27,15 @@ def colour(text: str, role: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m"
 
 
-def as_text(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], style: Style = plain) -> str:
-    """``file:line:column: error[CODE]: message`` with the line, a caret below and the hint; "" for none."""
+def as_text(
+    diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], style: Style = plain, width: int | None = None
+) -> str:
+    """``file:line:column: error[CODE]: message`` with the line, a caret below and the hint; "" for none.
+
+    On a terminal of ``width`` columns, messages and hints are wrapped.
+    """
     split = _Lines(texts)
-    return "".join(_text(diagnostic, split, style) + "\n" for diagnostic in diagnostics)
+    return "".join(_text(diagnostic, split, style, width) + "\n" for diagnostic in diagnostics)
 
 
 class _Lines(Mapping[str, str]):
@@ -55,16 +61,20 @@ class _Lines(Mapping[str, str]):
         return lines[number - 1].rstrip("\r") if number <= len(lines) else None
 
 
-def _text(diagnostic: Diagnostic, texts: Mapping[str, str], style: Style) -> str:
-    head = style(f"{diagnostic.severity}[{diagnostic.code}]", str(diagnostic.severity))
-    place = style(f"{printable(diagnostic.place)}: ", "place") if diagnostic.place else ""
-    lines = [f"{place}{head}: {printable(diagnostic.message)}"]
-    lines += _quote(diagnostic.span, texts, style)
+def _text(diagnostic: Diagnostic, texts: Mapping[str, str], style: Style, width: int | None) -> str:
+    place = f"{printable(diagnostic.place)}: " if diagnostic.place else ""
+    head = f"{diagnostic.severity}[{diagnostic.code}]"
+    message = wrapped(f"{place}{head}: {printable(diagnostic.message)}", width, 2)
+    if message.startswith(place + head):
+        colored = (style(place, "place") if place else "") + style(head, str(diagnostic.severity))
+        message = colored + message[len(place + head) :]
+    lines = [message, *_quote(diagnostic.span, texts, style)]
     if diagnostic.hint:
-        lines.append("  " + style(f"hint: {printable(diagnostic.hint)}", "hint"))
+        hint = wrapped(f"  hint: {printable(diagnostic.hint)}", width, 2)
+        lines += ["  " + style(line[2:], "hint") for line in hint.split("\n")]
     for related in diagnostic.related:
         told = f"{related.span}: {related.message}" if related.span is not None else related.message
-        lines.append("  " + printable(told))
+        lines.append(wrapped("  " + printable(told), width, 2))
     return "\n".join(lines)
 
 

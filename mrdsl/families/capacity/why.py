@@ -146,7 +146,9 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
     )
     for gamma, penalty, admitted, low, expected, never in rows:
         if never:
-            yield Worth(None, None, None, None, None, "no slots keep its promise, so that all of its jobs are rejected")
+            yield Worth(
+                None, None, None, None, None, "no slots meet its deadline, so that all of its jobs are rejected"
+            )
             continue
         yield Worth(
             gamma,

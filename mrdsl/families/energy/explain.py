@@ -222,7 +222,7 @@ def _range(spec: Spec) -> Table:
     ]
     unit = spec.currency
     return Table(
-        "How far each promise can be moved, with the whole stock for the job (none: no such plan)",
+        "How far each constraint can be moved, with the whole stock for the job (none: no such plan)",
         (
             "job",
             "deadline [s]",

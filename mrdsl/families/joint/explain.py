@@ -350,7 +350,7 @@ def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
 
 def _reason(work: Workload, unit: int, at_least: int, between: int) -> str:
     if work.never[unit]:
-        return "no VMs keep its promise, so that all of it is rejected"
+        return "no VMs meet its time limit, so that all of it is rejected"
     if work.most_worth[unit] < work.vm_cost:
         return "its penalty is below what its VMs cost"
     if not at_least and not between:
