@@ -13,7 +13,18 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Span, error, note, warning
 from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.draws import mean_work
-from mrdsl.simulation.engine.scenario import Arrivals, LossRule, QueueRule, Recorded, Scenario, Seen, enough_of, load_of
+from mrdsl.simulation.engine.scenario import (
+    Arrivals,
+    LossRule,
+    QueueRule,
+    Recorded,
+    Scenario,
+    Seen,
+    enough_of,
+    load_of,
+    power_of,
+    running_load_of,
+)
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed
 from mrdsl.simulation.promises import Promised, observed_classes, observed_of, promised, verdict_warnings
@@ -129,10 +140,7 @@ def _losses(scenario: Scenario) -> float:
 
 def _length(scenario: Scenario) -> float:
     """Return the least length of a run without faults [s]: for its work, and for its arrivals."""
-    power, work = [0.0] * len(scenario.queues), [0.0] * len(scenario.queues)
-    for machines in scenario.machines:
-        power[machines.pool] += machines.vms * machines.slots * machines.speed
-    arrive = 0.0
+    power, work, arrive = power_of(scenario), [0.0] * len(scenario.queues), 0.0
     for each in scenario.classes:
         for stage, times in zip(each.kind.stages, each.times, strict=True):
             work[stage.pool] += enough_of(each) * stage.tasks * mean_work(times)
@@ -202,6 +210,7 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
         rules.warm_up,
         faults_of(rules, rules.shuffle_service == "yes", rules.preemption if shares else None),
         LossRule(losses.rate, losses.repair_time, losses.permanent) if losses is not None else None,
+        max_running=rules.max_running or inf,
     )
 
 
@@ -284,6 +293,15 @@ def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]
             f"the jobs of class {node.name} bring {shown} the work that the slots of the plan can do",
             node.span_of("arrivals"),
             hint,
+        )
+    running = running_load_of(scenario)
+    if running >= 1.0:
+        yield error(
+            "overloaded-cluster",
+            f"the jobs of class {node.name} take so long that {running * scenario.max_running:.3g} run at once on "
+            f"average, and `max_running` allows {scenario.max_running:g}",
+            node.span_of("arrivals"),
+            "lower arrivals, or write a larger max_running",
         )
 
 

@@ -54,6 +54,18 @@ class Speculation(Node):
     )
 
 
+def max_running_item() -> Any:
+    """Return the declaration of ``max_running``."""
+    return quantity(
+        "jobs",
+        "how many jobs of those that share slots run at once; the others wait, and the oldest starts first; "
+        "default: any number",
+        default=None,
+        at_least=1,
+        whole=True,
+    )
+
+
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Run(Node):
     """The length of a simulation, and the faults of tasks."""
@@ -71,6 +83,7 @@ class Run(Node):
         at_least=0.0,
         at_most=1.0,
     )
+    max_running: int | None = max_running_item()
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
     task_failures: TaskFailures | None = block(TaskFailures, "attempts that fail", was="failures")
     speculation: Speculation | None = block(Speculation, "copies of tasks that take long")

@@ -90,8 +90,8 @@ class Job:
 class Plain:
     """``queues``: for every pool a list of (fair or not, weight, minimum, limit)."""
 
-    def __init__(self, kinds, machines, queues, submissions, draws, faults, losses, masters=False):
-        self.masters = masters
+    def __init__(self, kinds, machines, queues, submissions, draws, faults, losses, masters=False, most=inf):
+        self.masters, self.most = masters, most
         self.env = simpy.Environment()
         self.kinds, self.machines, self.queues, self.draws, self.faults = kinds, machines, queues, draws, faults
         self.group_of = [g for g, m in enumerate(machines) for _ in range(m.vms * m.slots)]
@@ -143,6 +143,17 @@ class Plain:
             stage = Stage(job, what, index)
             stage.tasks = [Task(stage, task) for task in range(what.tasks)]
             job.stages.append(stage)
+        job.admitted = False
+        self.admit()
+
+    def admit(self):
+        """Let the oldest jobs run, up to the most at once."""
+        for job in self.jobs:
+            if not job.admitted and sum(j.admitted and not j.over for j in self.jobs) < self.most:
+                job.admitted = True
+                self.begin(job)
+
+    def begin(self, job):
         for stage in job.stages:
             if not stage.what.after:
                 self.open(stage)
@@ -310,6 +321,7 @@ class Plain:
             self.free[job.master[0]].append(job.master[1])
             self.wake()
         self.ended[job.number] = (self.env.now, failed)
+        self.admit()
 
     def put_back(self, task, times):
         stage = task.stage

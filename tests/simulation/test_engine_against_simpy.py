@@ -127,7 +127,7 @@ def sharing(queues):
     ]
 
 
-def run_engine(kinds, machines, queues, submissions, draws, faults, losses, masters=False):
+def run_engine(kinds, machines, queues, submissions, draws, faults, losses, masters=False, most=inf):
     record, ended = [], {}
 
     def completed(job, now):
@@ -142,6 +142,7 @@ def run_engine(kinds, machines, queues, submissions, draws, faults, losses, mast
         completed,
         record.append,
         masters,
+        most,
         faults=faults,
         losses=losses,
     )
@@ -188,6 +189,15 @@ def test_jobs_whose_masters_hold_slots_run_the_same_attempts():
         assert rounded(rows(record)) == rounded(Plain(*world, masters=True).record), seed
         over = {job: (kind, failed) for job, (_, kind, failed) in ended.items()}
         assert audit(record, kinds, machines, over) == [], seed
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_jobs_wait_for_the_end_of_others_if_few_may_run(most):
+    for seed in range(50):
+        world = random_world(seed, faulty=bool(seed % 2))
+        record, ended = run_engine(*world, most=most)
+        assert rounded(rows(record)) == rounded(Plain(*world, most=most).record), seed
+        assert len(ended) == len(world[3])
 
 
 def test_the_random_worlds_show_everything_that_can_happen():

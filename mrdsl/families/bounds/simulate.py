@@ -59,11 +59,11 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
     if arriving:
         yield from check_load(scenario, arriving[0], "lower arrivals, or give more slots")
     yield from check_repeats(scenario, facts.classes[0], facts.simulation or Run())
-    slots, jobs = scenario.machines[0].slots, sum(node.jobs for node in facts.classes)
+    slots, jobs = scenario.machines[0].slots, min(sum(node.jobs for node in facts.classes), scenario.max_running)
     if scenario.masters and jobs >= slots:
         yield error(
             "too-small-cluster",
-            f"with `masters = yes` the masters of {jobs} jobs use all {slots} slots, so no slot is left for tasks",
+            f"with `masters = yes` the masters of {jobs:g} jobs use all {slots} slots, so no slot is left for tasks",
             facts.cluster.span_of("masters") if facts.cluster else None,
             "remove `masters = yes`, or write earlier deadlines, which require more slots",
         )
@@ -122,6 +122,7 @@ def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
         rules.warm_up,
         faults_of(rules, patience=None if is_fifo(facts) else cluster.preemption),
         masters=cluster.masters == "yes",
+        max_running=rules.max_running or inf,
     )
 
 

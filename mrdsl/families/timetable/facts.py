@@ -23,6 +23,7 @@ from mrdsl.spec.simulated import (
     Stragglers,
     TaskFailures,
     distribution_item,
+    max_running_item,
     recorded_block,
     samples_item,
 )
@@ -113,6 +114,7 @@ class MachineFailures(Node):
 class Simulation(Node):
     """Settings of simulated runs of the plan."""
 
+    max_running: int | None = max_running_item()
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
     task_failures: TaskFailures | None = block(TaskFailures, "attempts that fail")
     speculation: Speculation | None = block(Speculation, "copies of tasks that take long")

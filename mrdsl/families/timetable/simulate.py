@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import compress
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +168,7 @@ def _scenario(
         0.0,
         faults_of(rules, rules.shuffle_service == "yes"),
         None if losses is None else LossRule(losses.rate, losses.repair_time, losses.permanent),
+        max_running=rules.max_running or inf,
     )
 
 

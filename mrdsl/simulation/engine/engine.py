@@ -67,6 +67,7 @@ class Engine(Flow):
         self.events.clear()
         self.changed.clear()
         self.arrivals = iter(())
+        self.held_back.clear()
         self.completed = lambda job, now: None
 
     def _begin(self) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappush
 from math import inf
@@ -42,7 +43,10 @@ Record = Callable[[Attempt], None]
 
 
 class Flow:
-    """The jobs, stages and events of a run; :class:`~mrdsl.simulation.engine.engine.Engine` gives them slots."""
+    """The jobs, stages and events of a run; :class:`~mrdsl.simulation.engine.engine.Engine` gives them slots.
+
+    At most ``max_running`` jobs run at once; others wait, and the oldest starts first.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,10 @@ class Flow:
         completed: Completed,
         record: Record | None = None,
         masters: bool = False,
+        max_running: float = inf,
     ) -> None:
+        self.max_running, self.jobs_running = max_running, 0
+        self.held_back: deque[Job] = deque()
         self.kinds, self.machines, self.draws = kinds, machines, draws
         self.arrivals, self.completed, self.record, self.masters = arrivals, completed, record, masters
         self.pools = [Pool(index, each.queues) for index, each in enumerate(sharing)]
@@ -104,13 +111,22 @@ class Flow:
         job = Job(what.kind, self.nth[what.kind], self.jobs, self.now, what.user, kind)
         self.jobs += 1
         self.nth[what.kind] += 1
+        if self.jobs_running < self.max_running:
+            self._admit(job)
+        else:
+            self.held_back.append(job)
+
+    def _admit(self, job: Job) -> None:
+        """Let a job run."""
+        kind = job.what
+        self.jobs_running += 1
         for index, stage in enumerate(kind.stages):
             presence = job.presences.get(stage.pool)
             if presence is None:
                 pool = self.pools[stage.pool]
-                own = what.kind if kind.queue is None else kind.queue
+                own = job.kind if kind.queue is None else kind.queue
                 queue = pool.queues[own if len(pool.queues) > 1 else 0]
-                presence = job.presences[stage.pool] = Presence(job, pool, queue, job.number, what.kind)
+                presence = job.presences[stage.pool] = Presence(job, pool, queue, job.number, job.kind)
             run = StageRun(job, index, stage, presence, len(stage.after), stage.tasks, stage.tasks)
             run.watched = kind.watched[index]
             job.runs.append(run)
@@ -181,6 +197,9 @@ class Flow:
         if job.master is not None:
             self._give_back(*job.master)
         self._expect(self.completed(job, self.now), RETURN)
+        self.jobs_running -= 1
+        if self.held_back:
+            self._admit(self.held_back.popleft())
 
     def _give_back(self, group: int, slot: int) -> None:
         """A slot of a group of machines is idle again."""

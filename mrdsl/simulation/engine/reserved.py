@@ -169,6 +169,7 @@ class TimetableEngine(FaultyEngine):
             draws,
             self._ended,
             record,
+            max_running=scenario.max_running,
             faults=scenario.faults,
             losses=_in_ticks(scenario, min(begin for begin, _ in timetable.there), streams("losses")),
         )

@@ -91,7 +91,8 @@ class LossRule:
 class Scenario:
     """One cluster with its classes; ``queues`` has one row per pool, ``warm_up`` is a share of every class's jobs.
 
-    ``masters``: every job holds one more slot while it runs.
+    ``masters``: every job holds one more slot while it runs. At most ``max_running`` jobs run at once; the others wait
+    in the order of their submission.
     """
 
     classes: tuple[JobClass, ...]
@@ -101,6 +102,7 @@ class Scenario:
     faults: Faults = Faults()
     losses: LossRule | None = None
     masters: bool = False
+    max_running: float = inf
 
     def __post_init__(self) -> None:
         """Raise ValueError if machines with masters of jobs can be lost: that is not modeled."""
@@ -120,6 +122,7 @@ class Scenario:
         return (
             len(self.classes) == 1
             and not self.masters
+            and self.max_running == inf
             and all(len(rules) == 1 and rules[0].limit == inf for rules in self.queues)
             and len({each.speed for each in self.machines}) == 1
             and all(stage.slowstart >= 1.0 and stage.limit == inf for stage in self.classes[0].kind.stages)
@@ -164,10 +167,37 @@ def load_of(scenario: Scenario) -> list[float]:
                 work[stage.pool] += each.who.rate * each.who.burst * stage.tasks * mean_attempt(times)
     share = scenario.faults.share
     again = 1.0 + share / (2.0 * (1.0 - share))
+    power = power_of(scenario)
+    return [again * each / there if there else (inf if each else 0.0) for each, there in zip(work, power, strict=True)]
+
+
+def power_of(scenario: Scenario) -> list[float]:
+    """Return the slots of each pool, weighted by their speed."""
     power = [0.0] * len(scenario.queues)
     for machines in scenario.machines:
         power[machines.pool] += machines.vms * machines.slots * machines.speed
-    return [again * each / there if there else (inf if each else 0.0) for each, there in zip(work, power, strict=True)]
+    return power
+
+
+def running_load_of(scenario: Scenario) -> float:
+    """Return the least mean number of running jobs of random arrivals, as a part of ``max_running``.
+
+    A job takes at least its longest path of stages with one task of mean time each, and its work on all slots. At 1 and
+    above the jobs that wait grow in number forever.
+    """
+    power, fastest = power_of(scenario), max(each.speed for each in scenario.machines)
+    running = 0.0
+    for each in scenario.classes if scenario.max_running < inf else ():
+        if isinstance(each.who, Arrivals):
+            means = [mean_attempt(times) for times in each.times]
+            ends: list[float] = []
+            work = [0.0] * len(power)
+            for stage, mean in zip(each.kind.stages, means, strict=True):
+                ends.append(max((ends[before] for before in stage.after), default=0.0) + mean / fastest)
+                work[stage.pool] += stage.tasks * mean
+            on_all_slots = max((done / there for done, there in zip(work, power, strict=True) if there), default=0.0)
+            running += each.who.rate * each.who.burst * max(*ends, on_all_slots)
+    return running / scenario.max_running
 
 
 def attempts_of(scenario: Scenario, seed: int, run: int) -> Iterator[Attempt]:
@@ -217,6 +247,7 @@ class _Run:
             self._completed,
             record,
             s.masters,
+            s.max_running,
         )
         if s.faults == Faults() and not s.machines_go:
             if record is None and s.alone:
