@@ -65,6 +65,7 @@ def run(command: click.Command) -> int:
             code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
     except MrdslError as failure:
+        print_cause(failure)
         return _failed(failure.diagnostics, failure.exit_code)
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -95,6 +96,14 @@ def run(command: click.Command) -> int:
         if os.environ.get("MRDSL_DEBUG"):
             raise
         return _failed([_unexpected(failure)], SOLVER_FAILED)
+
+
+def print_cause(failure: MrdslError) -> None:
+    """Print the traceback of the exception that caused an error, such as a plug-in's, if MRDSL_DEBUG is set."""
+    if os.environ.get("MRDSL_DEBUG") and failure.__cause__ is not None:
+        import traceback
+
+        traceback.print_exception(failure.__cause__)
 
 
 def _unexpected(failure: BaseException) -> Diagnostic:

@@ -21,6 +21,7 @@ from mrdsl.cli.boundary import (
     SOLVER_FAILED,
     STOPPED,
     UNDECIDED,
+    print_cause,
     print_diagnostics,
 )
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
@@ -99,6 +100,7 @@ def run_command(
     try:
         result = run(opened, options)
     except MrdslError as failure:
+        print_cause(failure)
         return fail(failure, loaded, outputs, parsed)
     diagnostics = tuple(in_order((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=diagnostics)

@@ -223,7 +223,18 @@ def run_steps(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> 
     Returns:
         The result.
     """
-    draft = last_draft(steps, draft)
+    return result_of(last_draft(steps, draft))
+
+
+def result_of(draft: Draft) -> Result:
+    """Convert the last draft to a result.
+
+    Args:
+        draft: The draft.
+
+    Returns:
+        The result.
+    """
     return Result(
         termination=draft.termination,
         solution=_status(draft),

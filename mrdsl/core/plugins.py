@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import sysconfig
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,14 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.reading import leaving_no_bytecode
-from mrdsl.core.watching import without_end
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
-PATIENCE = 5.0
-"""Seconds after its time limit in which a plug-in's function may still end by itself."""
 _HINT = "this is a fault of that plug-in; `mrdsl check-plugin FOLDER` tries all that it claims"
 _MRDSL = str(Path(__file__).resolve().parents[1])
 _INSTALLED = ("site-packages", "dist-packages")
@@ -38,10 +34,6 @@ class PluginError(MrdslError):
 
     def __init__(self, diagnostics: Any, exit_code: int = 3) -> None:
         super().__init__(diagnostics, exit_code)
-
-
-class _OverrunError(BaseException):
-    """Raised inside a function that goes on after its time."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +65,9 @@ class Plugin:
 
         @wraps(function)
         def call(*values: Any, **named: Any) -> Any:
-            with self.blamed(f"in {part}", defined_at(function), passes):
-                value = _in_time(function, values, named)
+            with self.blamed(f"in {part}", defined_at(function), passes), leaving_no_bytecode():
+                value = function(*values, **named)
+                value = tuple(value) if isinstance(value, Iterator) else value
             wrong = mistake(value)
             if wrong:
                 raise PluginError([self.told(f"{wrong}, in {part}", defined_at(function))])
@@ -93,9 +86,6 @@ class Plugin:
             yield
         except (MrdslError, MemoryError):
             raise
-        except _OverrunError as late:
-            message = f"did not end within {PATIENCE:g} s after its time limit, {where}"
-            raise PluginError([self.told(message, self.place(late) or otherwise)]) from None
         except (Exception, SystemExit) as cause:
             if isinstance(cause, passes) or self._is_the_callers(cause):
                 raise
@@ -108,6 +98,11 @@ class Plugin:
             return _line(cause.filename, cause.lineno or 1)
         own = [_line(file, line) for file, line in _frames(cause.__traceback__) if self._has(file)]
         return own[-1] if own else None
+
+    def place_in(self, dump: str) -> Span | None:
+        """Return the innermost line of the plug-in's own files in a dump of :mod:`faulthandler`, innermost first."""
+        frames = re.findall(r'File "(.+)", line (\d+)', dump)
+        return next((_line(file, int(line)) for file, line in frames if self._has(file)), None)
 
     def _has(self, file: str) -> bool:
         return any(own_file(file, place) for place in self.places)
@@ -159,72 +154,6 @@ def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnost
         if isinstance(plugin, Plugin) and (place := plugin.place(cause)) is not None:
             return plugin.told(f"failed with {type(cause).__name__}: {cause}", place)
     return None
-
-
-def _in_time(function: Callable[..., Any], values: Any, named: Any) -> Any:
-    """Return the function's value; within another plug-in's call, that one's time counts."""
-    with without_end() as end:
-        if end is None:
-            return _called(function, values, named)
-        alarm = _Alarm(max(end - time.monotonic(), 0.0) + PATIENCE)
-        try:
-            try:
-                return _called(function, values, named)
-            finally:
-                alarm.stop()
-        except _OverrunError:
-            alarm.stop()  # it may have come before the alarm began to stop
-            raise
-
-
-def _called(function: Callable[..., Any], values: Any, named: Any) -> Any:
-    with leaving_no_bytecode():
-        value = function(*values, **named)
-        return tuple(value) if isinstance(value, Iterator) else value
-
-
-class _Alarm:
-    """An alarm that raises an exception in the thread that made it, after a time and then every second, until it is
-    stopped.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._thread = threading.get_ident()
-        self._over = threading.Event()
-        self._turn = threading.Lock()
-        self._rang = False
-        threading.Thread(target=self._wait, args=(seconds,), daemon=True).start()
-
-    def _wait(self, seconds: float) -> None:
-        while not self._over.wait(seconds):
-            with self._turn:
-                if not self._over.is_set():
-                    self._rang = True
-                    _raise_in(self._thread)
-            seconds = 1.0
-
-    def stop(self) -> None:
-        """Stop the alarm; an exception that is already on its way is raised and caught here.
-
-        It is not taken back: the interpreter looks for a pending exception at every step until it finds one, and
-        forever if a tracer counts its steps.
-        """
-        while not self._over.is_set():
-            try:
-                with self._turn:
-                    self._over.set()
-                if self._rang:
-                    _raise_in(self._thread)
-                while self._rang:
-                    time.sleep(0)
-            except _OverrunError:
-                continue
-
-
-def _raise_in(thread: int) -> None:
-    import ctypes
-
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_OverrunError))
 
 
 def defined_at(function: Callable[..., Any]) -> Span | None:
@@ -284,7 +213,7 @@ def load(point: Any) -> Any:
     group = getattr(point, "group", "")
     for folder in named_folders():
         if declared_in(folder).get(group, {}).get(point.name) == point.value:
-            from mrdsl.core.reading import leaving_no_bytecode, make_importable
+            from mrdsl.core.reading import make_importable
 
             make_importable(folder, point.value.partition(":")[0].strip())
             with leaving_no_bytecode():

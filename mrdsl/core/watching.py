@@ -156,30 +156,6 @@ def is_stopped() -> bool:
     return event is not None and event.is_set()
 
 
-_END: ContextVar[float | None] = ContextVar("_END", default=None)
-
-
-@contextmanager
-def ending(end: float | None) -> Iterator[None]:
-    """End calls in the ``with`` block by ``end`` of the monotonic clock [s]; None changes nothing."""
-    token = _END.set(_END.get() if end is None else end)
-    try:
-        yield
-    finally:
-        _END.reset(token)
-
-
-@contextmanager
-def without_end() -> Iterator[float | None]:
-    """Yield the current end, and hide it from calls in the ``with`` block: the caller enforces it."""
-    end = _END.get()
-    token = _END.set(None)
-    try:
-        yield end
-    finally:
-        _END.reset(token)
-
-
 _SHARED: ContextVar[float | None] = ContextVar("_SHARED", default=None)
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ from mrdsl.core.plugins import Plugin, declared_in, own_file, plugin_of
 from mrdsl.core.watching import GLANCE, is_stopped, tell, work
 from mrdsl.extending.families import checked_family
 from mrdsl.extending.pipelines import checked_pipeline
-from mrdsl.extending.report import SECONDS, Checked, PluginReport, Trial, complaint
+from mrdsl.extending.report import Checked, PluginReport, Trial, complaint
 from mrdsl.planning import solver_contract as contract
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.processes import signals_deferred
+from mrdsl.solving.processes import end_later, ended_itself, signals_deferred
 from mrdsl.solving.registry import require
-from mrdsl.solving.worker import Report, Worker
+from mrdsl.solving.worker import GRACE, Report, Worker
 from mrdsl.spec.spec import METHOD_NAME
 
 
@@ -58,8 +59,8 @@ def checked_solver(declared: SolverFile) -> Iterator[Checked]:
             yield trial.done()
 
 
-LONGEST = 5 * SECONDS
-"""Seconds after which a trial that has not ended is ended, with the process that it runs in."""
+LONGEST = 300.0
+"""Seconds after which a trial that has not ended prints where it is, and ends the process that it runs in."""
 
 
 def check_plugin(folder: str | Path) -> PluginReport:
@@ -89,25 +90,25 @@ def check_plugin(folder: str | Path) -> PluginReport:
             worker.close()
 
 
-def run_trials(folder: Path, report: Report) -> tuple[Diagnostic, ...]:
+def run_trials(asked: tuple[Path, float], report: Report) -> tuple[Diagnostic, ...]:
     """Run the checks of a folder in a worker, and report each one as it ends.
 
     Args:
-        folder: The folder.
+        asked: The folder, and the longest time of one trial [s].
         report: Function that sends a message to the calling process.
 
     Returns:
         Diagnostics that prevent all checks.
     """
+    folder, longest = asked
+    end_later(longest)
     try:
         with named(folder):
             solvers, own_families = _declared(folder)
-            for name in own_families:
-                for one in _checked_family(name, folder):
-                    report(one, 0.0, None)
-            for name in solvers:
-                for one in _checked(name, folder):
-                    report(one, 0.0, None)
+            families_first = (_checked_family(name, folder) for name in own_families)
+            for one in chain.from_iterable(chain(families_first, (_checked(name, folder) for name in solvers))):
+                report(one, 0.0, None)
+                end_later(longest)
     except MrdslError as mistake:
         return tuple(mistake.diagnostics)
     return ()
@@ -115,7 +116,7 @@ def run_trials(folder: Path, report: Report) -> tuple[Diagnostic, ...]:
 
 def _reported(worker: Worker, folder: Path) -> Iterator[Checked]:
     """Yield the trials of a folder as they end, and a complaint if their process does not end as it should."""
-    worker.requests.send(folder)
+    worker.requests.send((folder, LONGEST))
     last = "while it was loaded"
     with work("checking"):
         while True:
@@ -124,25 +125,32 @@ def _reported(worker: Worker, folder: Path) -> Iterator[Checked]:
                 break
             last = f"after the trial `{content[0].what}`"
             yield content[0]
-    if kind == "reply" and not content:
-        return
-    what = f"the code in {folder}"
-    yield Checked(what, content if kind == "reply" else (complaint(f"{what} {content}, {last}"),))
+    code = Plugin(f"the code in {folder}", (os.path.realpath(folder),))
+    if kind != "reply":
+        at = code.place_in(worker.printed()) if content == _late() else None
+        content = (complaint(f"{code.what} {content}, {last}", at),)
+    if content:
+        yield Checked(code.what, content)
+
+
+def _late() -> str:
+    return f"does not end: it ran for {LONGEST:g} s"
 
 
 def _message(worker: Worker) -> tuple[str, Any]:
     """Return the next message of the process of the trials; what became of it if none comes."""
-    ends = time.monotonic() + LONGEST
+    ends = time.monotonic() + LONGEST + GRACE
     try:
         while not worker.replies.poll(min(GLANCE, max(ends - time.monotonic(), 0.0))):
             if is_stopped():
                 raise KeyboardInterrupt
             if time.monotonic() >= ends:
-                return "late", f"does not end: it ran for {LONGEST:g} s"
+                return "late", _late()
             tell()
         kind, content = worker.replies.recv()
     except (EOFError, OSError):
-        return "gone", f"ended the process that checks it (exit code {worker.close()})"
+        ended = f"ended the process that checks it (exit code {worker.close()})"
+        return "gone", _late() if ended_itself(worker.code) else ended
     return (kind, f"ended its check: {content}") if kind == "failure" else (kind, content)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,11 +9,8 @@ from dataclasses import dataclass, field
 from mrdsl import families
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.plugins import fault_of_a_plugin
-from mrdsl.core.watching import ending
 from mrdsl.solving import registry
 
-SECONDS = 60.0
-"""How long a plug-in's function may take in one trial, where it has no limit of its own."""
 FAULTS = ("broken-plugin", "broken-family", "bad-solver-file", "broken-plan", "internal")
 """The codes of diagnostics that say that a part of mrdsl or a plug-in is wrong, not a spec."""
 
@@ -74,8 +70,7 @@ class Trial:
             Nothing.
         """
         try:
-            with ending(time.monotonic() + SECONDS):
-                yield
+            yield
         except MrdslError as mistake:
             self.complaints.extend(each for each in mistake.diagnostics if not refusing or each.code in FAULTS)
         except Exception as cause:  # whatever a plug-in does that no guard has seen

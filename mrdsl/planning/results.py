@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, SolveModel
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, described, error, has_errors, impossible, warning
 from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
-from mrdsl.core.watching import ending
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import Choice, formulation_named
 from mrdsl.solving.claims import failure
@@ -22,6 +21,9 @@ from mrdsl.solving.references import last_plugin
 from mrdsl.solving.registry import version
 from mrdsl.spec.expression import value_of
 from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.contracts.pipeline import Draft
 
 
 def goal_of(spec: Spec, family: Family) -> GoalKind:
@@ -180,22 +182,16 @@ def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, rel
     return refined(spec, chosen, plan_in(spec, chosen, model, answer, relax, None), relax, Limits(), None)
 
 
-def run_foreign(solver: SolverFile, family: Family, run: Callable[[], Result], end: float | None) -> Result:
-    """Return the result of a plug-in's pipeline by ``end`` of the monotonic clock; raises PluginError if it fails.
+def made_by_pipeline(solver: SolverFile, family: Family, given: Mapping[str, Any], draft: Draft) -> Result:
+    """Return the result of a pipeline. Raises PluginError if a plug-in's plan is not one of the family."""
+    from mrdsl.solving.pipelines import run_pipeline
 
-    If a step of mrdsl fails on the draft of a plug-in's step, the fault is the plug-in's. A pipeline of mrdsl's own
-    steps has no fault of a plug-in.
-    """
-    found = last_plugin(solver, family.name)
-    with ending(end):
-        if found is None:
-            return run()
-        plugin, place = found
-        with plugin.blamed("in what was made of its draft", place):
-            result = run()
-    known = tuple(family.plans()) if family.plans is not None else ()
-    if result.plan is not None and known and not isinstance(result.plan, known):
+    result = run_pipeline(solver, family.name, given, draft)
+    found = last_plugin(solver, family.name) if solver.foreign_file is not None else None
+    known = tuple(family.plans()) if found is not None and family.plans is not None else ()
+    if found is not None and result.plan is not None and known and not isinstance(result.plan, known):
         names = " or ".join(kind.__name__ for kind in known)
+        plugin, place = found
         raise PluginError([plugin.told(f"made {described(result.plan)}, no {names}", place)])
     return result
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
-from mrdsl.core.watching import DEBUG, INFO, ending, log, of_the_goal, stopped_by
+from mrdsl.core.watching import DEBUG, INFO, log, of_the_goal, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
 from mrdsl.planning.claims import unproven, verified
@@ -57,22 +57,6 @@ def solve(
     """
     began = time.monotonic()
     require_options(LIMITS, vars(limits or Limits()), "limits.")
-    seconds = None if limits is None else limits.time
-    with ending(None if seconds is None else began + seconds):
-        return _solved(spec, solver, formulation, relax, limits, memory, model, start, began)
-
-
-def _solved(
-    spec: Spec,
-    solver: str,
-    formulation: str | None,
-    relax: bool,
-    limits: Limits | None,
-    memory: Any,
-    model: Any,
-    start: Result | None,
-    began: float,
-) -> Result:
     family = find_family(spec)
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
@@ -222,20 +206,14 @@ class _Run:
             refuse_unsupported(self.choice.solver, needs, self.choice.span)
 
     def _pipeline(self) -> Result:
-        from mrdsl.contracts.pipeline import Draft, run_steps
-        from mrdsl.solving.references import steps_of
+        from mrdsl.contracts.pipeline import Draft
+        from mrdsl.planning.results import made_by_pipeline
 
         assert self.choice.solver is not None
         limits, given = self.choice.limits, self.choice.parameters
-        steps = steps_of(self.choice.solver, self.family.name, given)
         seed = limits.seed if limits.seed is not None else self.spec.seed or 0
         draft = Draft(self.spec, self.relax, seed, limits, self.began)
-        if self.choice.solver.foreign_file is None:
-            return run_steps(steps, draft)
-        from mrdsl.planning.results import run_foreign
-
-        end = None if limits.time is None else self.began + limits.time
-        return run_foreign(self.choice.solver, self.family, partial(run_steps, steps, draft), end)
+        return made_by_pipeline(self.choice.solver, self.family, given, draft)
 
     def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:
         from mrdsl.planning.results import doubts_of

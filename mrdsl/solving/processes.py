@@ -10,6 +10,7 @@ Ctrl-C is an exception for a program that embeds mrdsl, and a result with the be
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import secrets
 import signal
@@ -70,6 +71,18 @@ def begin_as_child(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     share_guard()
     die_with_parent(parent)
+
+
+def end_later(seconds: float) -> None:
+    """Called in a child: after a time it prints where it is, innermost first, and ends by SIGALRM. It counts anew."""
+    if hasattr(signal, "setitimer"):
+        faulthandler.register(signal.SIGALRM, file=2, chain=True)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def ended_itself(code: int) -> bool:
+    """Return True if a child has the exit code of :func:`end_later`."""
+    return hasattr(signal, "SIGALRM") and code == -signal.SIGALRM
 
 
 def start(

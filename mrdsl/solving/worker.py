@@ -129,8 +129,14 @@ class Worker:
             return reply
         code = self.close()
         if reply is None or reply.termination is Termination.ERROR:
-            reply = _explained(reply, code, self.output)
+            reply = _explained(reply, code, self.printed())
         return reply
+
+    def printed(self) -> str:
+        """Return what the process printed since it was asked."""
+        self.output.seek(0)
+        text: str = self.output.read().decode("utf-8", "replace")
+        return text
 
     def close(self) -> int:
         """End the process and everything that it started; its exit code."""
@@ -243,19 +249,19 @@ class _Inbox:
         return Reply(termination) if self.last is None else Reply(termination, *self.last)
 
 
-def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
+def _explained(reply: Reply | None, code: int, printed: str) -> Reply:
     """Return an error with its message, or else with the signal or exit code, and the last printed lines."""
     if reply is not None and reply.message:
         return reply
-    output.seek(0)
-    printed = output.read().decode("utf-8", "replace").strip().splitlines()[-5:]
     if code == -signal.SIGKILL:
         reason = "it was killed"
     elif code < 0:
         reason = f"{CRASHED} ({signal.Signals(-code).name})"
     else:
         reason = f"it ended without an answer (exit code {code})"
-    return Reply(Termination.ERROR, message="; ".join([reason, *filter(None, [" / ".join(printed)])]))
+    return Reply(
+        Termination.ERROR, message="; ".join([reason, *filter(None, [" / ".join(printed.strip().splitlines()[-5:])])])
+    )
 
 
 _Started = tuple[int, Connection, Connection, Callable[[], int]]

@@ -12,7 +12,6 @@ import pytest
 import mrdsl
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.contracts.guarded_family import guarded_family
-from mrdsl.core import plugins
 from mrdsl.core.linear_program import ProgramRows
 from mrdsl.core.plugins import Plugin
 from mrdsl.extending.checking import check_plugin, named
@@ -238,20 +237,6 @@ def test_a_word_of_mrdsl_new_is_no_familys_name(folder: Path) -> None:
         mrdsl.loads('problem solver "a"\n')
     with pytest.raises(mrdsl.MrdslError, match="that is what a solver is called"):
         kit("family", "solver")
-
-
-def test_a_hook_that_does_not_end_is_told_under_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "PATIENCE", 0.1)
-    loop = "    while True:\n        str(topics)\n"
-    path = change(folder, "model.py", "    model = pyo.ConcreteModel()\n", loop)
-    with named(folder):
-        spec = reference(folder)
-        with pytest.raises(mrdsl.PluginError, match=r"did not end within .* in `build` of whole") as told:
-            mrdsl.solve(spec, limits=mrdsl.Limits(time=0.2))
-    (found,) = told.value.diagnostics
-    assert found.span is not None
-    assert Path(found.span.file) == path
-    assert path.read_text(encoding="utf-8").splitlines()[found.span.line - 1] in loop
 
 
 def test_seeds_share_no_run(folder: Path) -> None:

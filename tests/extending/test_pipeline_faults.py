@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.core import plugins
 from mrdsl.core.resources import resource
 from mrdsl.extending import pipelines
 from mrdsl.extending.checking import check_plugin, named
 from mrdsl.extending.kits import kit, write
+from mrdsl.solving import pipelines as runs
 from mrdsl.solving import registry
 from mrdsl.solving.claims import TOLERANCE
 from tests.command_lines import run_here
@@ -173,13 +173,17 @@ def test_a_model_that_is_not_tried_is_not_said_to_pass(monkeypatch: pytest.Monke
     assert not any(what.endswith(" bound") for what in tried)
 
 
-def test_the_command_tells_it_as_the_plugins(folder: Path) -> None:
+def test_the_command_tells_it_as_the_plugins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     break_it(folder, "it raises")
     with named(folder):
         done = run_here(("solve", str(SPEC), "--solver", "broken"), folder)
     assert done.exit_code == 3
     assert "steps.py:16:1: error[broken-plugin]: the pipeline `broken` failed with KeyError: 7" in done.output
     assert "a fault of mrdsl" not in done.output
+    assert "Traceback" not in done.output
+    monkeypatch.setenv("MRDSL_DEBUG", "1")
+    with named(folder):
+        assert "Traceback" in run_here(("solve", str(SPEC), "--solver", "broken"), folder).output
 
 
 def test_the_cause_is_kept(folder: Path) -> None:
@@ -190,11 +194,61 @@ def test_the_cause_is_kept(folder: Path) -> None:
     assert told.value.exit_code == 3
 
 
+LIMIT = mrdsl.Limits(time=60.0)
+IN_A_PROCESS: dict[str, tuple[str, str, str]] = {
+    # under a time limit: what the step does instead of its last line, the message, the text of the line told
+    "it raises": ("    raise KeyError(7)", "failed with KeyError: 7, in step", "raise KeyError"),
+    "it ends Python": ("    raise SystemExit(0)", "failed with SystemExit: 0", "raise SystemExit"),
+    "it ends its process": ("    import os; os._exit(0)", "ended its process: it ended without an answer", ""),
+    "its exception cannot be sent": (
+        "    raise type('Own', (Exception,), {'x': lambda: 1})(draft)",
+        "failed with Own",
+        "raise type",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", IN_A_PROCESS)
+def test_a_fault_under_a_time_limit_is_told_with_its_line(fault: str, folder: Path) -> None:
+    instead, message, line = IN_A_PROCESS[fault]
+    path = folder / "broken" / "steps.py"
+    path.write_text(path.read_text(encoding="utf-8").replace(LAST, instead), encoding="utf-8")
+    with named(folder), pytest.raises(mrdsl.PluginError) as told:
+        mrdsl.solve(mrdsl.load(SPEC), "broken", limits=LIMIT)
+    (found,) = told.value.diagnostics
+    assert message in found.message
+    assert found.span is not None
+    assert Path(found.span.file) == path
+    assert line in path.read_text(encoding="utf-8").splitlines()[found.span.line - 1]
+    cause = told.value.__cause__
+    assert (cause is None) is (fault == "it ends its process")
+    if cause is not None:
+        assert "Traceback" in "".join([*getattr(cause, "__notes__", ()), str(cause)])
+
+
+def test_a_plan_that_cannot_be_sent_is_a_fault(folder: Path) -> None:
+    path, _, line = break_it(folder, "its plan violates the spec")
+    path.write_text(path.read_text(encoding="utf-8").replace("waves=()", "waves=lambda: 1"), encoding="utf-8")
+    with named(folder), pytest.raises(mrdsl.PluginError, match="cannot be sent from its process") as told:
+        mrdsl.solve(mrdsl.load(SPEC), "broken", limits=LIMIT)
+    (found,) = told.value.diagnostics
+    assert found.span is not None
+    assert line in path.read_text(encoding="utf-8").splitlines()[found.span.line - 1]
+
+
+def test_a_time_limit_changes_no_plan(folder: Path) -> None:
+    with named(folder):
+        spec = mrdsl.load(SPEC)
+        free, limited = mrdsl.solve(spec, "broken"), mrdsl.solve(spec, "broken", limits=LIMIT)
+    assert free.plan is not None
+    assert (limited.plan, limited.value, limited.bound) == (free.plan, free.value, free.bound)
+
+
 LOOP = "    while True:\n        order.sort()"
 
 
 def test_a_step_that_does_not_end_is_told_under_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "PATIENCE", 0.1)
+    monkeypatch.setattr(runs, "PATIENCE", 0.1)
     path = folder / "broken" / "steps.py"
     path.write_text(path.read_text(encoding="utf-8").replace(LAST, LOOP), encoding="utf-8")
     with named(folder), pytest.raises(mrdsl.PluginError, match="did not end within") as told:
@@ -211,7 +265,8 @@ class CallersError(Exception):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
-def test_what_the_caller_raises_passes(folder: Path) -> None:
+@pytest.mark.parametrize("limits", [None, LIMIT])
+def test_what_the_caller_raises_passes(limits: mrdsl.Limits | None, folder: Path) -> None:
     path = folder / "broken" / "steps.py"
     path.write_text(path.read_text(encoding="utf-8").replace(LAST, LOOP), encoding="utf-8")
 
@@ -222,7 +277,7 @@ def test_what_the_caller_raises_passes(folder: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.3)
     try:
         with named(folder), pytest.raises(CallersError):
-            mrdsl.solve(mrdsl.load(SPEC), "broken")
+            mrdsl.solve(mrdsl.load(SPEC), "broken", limits=limits)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

@@ -45,6 +45,18 @@ def test_it_decides_in_simulations_too(folder: Path) -> None:
             mrdsl.simulate(spec, runs=1, jobs=2)
 
 
+def test_a_run_under_a_time_limit_keeps_its_log(folder: Path) -> None:
+    """It was made in another process."""
+    with named(folder):
+        free = mrdsl.solve(small(), "patient").of(mrdsl.SchedulePlan).plan
+        limited = mrdsl.solve(small(), "patient", limits=mrdsl.Limits(time=60.0)).of(mrdsl.SchedulePlan).plan
+        assert free is not None
+        assert free.log is not None
+        assert limited is not None
+        assert limited.log is not None
+        assert list(limited.log()) == list(free.log())
+
+
 def with_options(folder: Path) -> None:
     """The kit's policy with an option that is yes or no, and a whole number."""
     toml = folder / "patient" / "patient.toml"
@@ -53,7 +65,7 @@ def with_options(folder: Path) -> None:
     path = folder / "patient" / "policy.py"
     text = path.read_text(encoding="utf-8")
     text = text.replace("margin: float = 1.5)", "margin: float = 1.5, eager: bool = False, least: int = 1)")
-    path.write_text(text.replace("Patient(margin))", "Patient(9.0 if eager else margin * least))"), encoding="utf-8")
+    path.write_text(text.replace("margin=margin)", "margin=9.0 if eager else margin * least)"), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -139,8 +151,8 @@ def test_the_run_that_is_watched_is_the_methods(folder: Path, tmp_path: Path) ->
 def test_a_method_without_a_log_is_not_watched(folder: Path, tmp_path: Path) -> None:
     path = folder / "patient" / "policy.py"
     text = path.read_text(encoding="utf-8").replace(
-        "    return run_own(draft, lambda facts: Patient(margin))",
-        "    from dataclasses import replace\n\n    draft = run_own(draft, lambda facts: Patient(margin))\n"
+        "    return run_own(draft, partial(patient, margin=margin))",
+        "    from dataclasses import replace\n\n    draft = run_own(draft, partial(patient, margin=margin))\n"
         "    return replace(draft, plan=replace(draft.plan, log=None))",
     )
     path.write_text(text, encoding="utf-8")

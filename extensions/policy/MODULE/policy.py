@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.methods.placing import free_slots, phase_due, rent_slots, slots_for_rest, spread
 from mrdsl.families.schedule.methods.policy import run_own
 from mrdsl.families.schedule.methods.sizing import slots_for
@@ -14,7 +16,12 @@ from mrdsl.simulation.scheduling import JobRun, Simulation
 
 def run(draft: Draft, margin: float = 1.5) -> Draft:
     """The step: simulates the policy on the spec's jobs and machines."""
-    return run_own(draft, lambda facts: Patient(margin))
+    return run_own(draft, partial(patient, margin=margin))
+
+
+def patient(facts: ScheduleFacts, margin: float) -> Patient:
+    """Make the policy for a run. A function of the module: under a time limit, a run has its own process."""
+    return Patient(margin)
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mrdsl.contracts.pipeline import Draft, run_steps
+from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.core.result import MONEY, Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.core.watching import counted
@@ -16,7 +16,7 @@ from mrdsl.families.hybrid.verify import verify
 from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.simulation.verdicts import half_width
 from mrdsl.solving import registry
-from mrdsl.solving.references import steps_of
+from mrdsl.solving.pipelines import run_pipeline
 from mrdsl.spec.spec import Spec
 
 POLICIES = ("controller", "calendar", "threshold", "always-outsource")
@@ -71,8 +71,7 @@ def _shortened(spec: Spec, jobs: int | None) -> Spec:
 
 
 def _run(spec: Spec, policy: str) -> HybridPlan:
-    steps = steps_of(registry.find(policy), "hybrid", {})
-    result = run_steps(steps, Draft(spec, seed=spec.seed or 0))
+    result = run_pipeline(registry.find(policy), "hybrid", {}, Draft(spec, seed=spec.seed or 0))
     plan = result.plan
     broken = tuple(verify(spec, plan, False)) if isinstance(plan, HybridPlan) else ()
     if not isinstance(plan, HybridPlan) or has_errors(broken):

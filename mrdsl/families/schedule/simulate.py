@@ -14,12 +14,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from mrdsl.contracts.pipeline import Draft, last_draft
+from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import MONEY, Limits, Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.core.units import HOUR
-from mrdsl.core.watching import counted, ending
+from mrdsl.core.watching import counted
 from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import decisions, run_policy, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
@@ -28,7 +28,8 @@ from mrdsl.reporting.report_files import write_chart
 from mrdsl.simulation.rental import Entry
 from mrdsl.simulation.verdicts import half_width
 from mrdsl.solving import registry
-from mrdsl.solving.references import options_given, steps_of
+from mrdsl.solving.pipelines import run_pipeline
+from mrdsl.solving.references import options_given
 from mrdsl.spec.spec import Spec
 
 POINTS = 1000
@@ -96,21 +97,21 @@ def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], ScheduleP
     if jobs is not None and not own:
         message = f"`solve with {method.name}` runs all jobs of the spec"
         raise MrdslError([error("wrong-option", message, method.span, "leave out `jobs`, or `solve with`")])
-    steps = [(run_policy, {"jobs": jobs})] if own else steps_of(declared, FAMILY, given)
 
     def once(seed: int) -> SchedulePlan:
-        started = time.monotonic()
-        with ending(None if limits.time is None else started + limits.time):
-            draft = last_draft(steps, Draft(spec, seed=seed, limits=limits, started=started))
-        if not isinstance(draft.plan, SchedulePlan):
+        draft = Draft(spec, seed=seed, limits=limits, started=time.monotonic())
+        result = (
+            run_steps([(run_policy, {"jobs": jobs})], draft) if own else run_pipeline(declared, FAMILY, given, draft)
+        )
+        if not isinstance(result.plan, SchedulePlan):
             message = f"solver `{declared.name}` returned no plan that can be simulated"
             raise MrdslError(
                 [
-                    *draft.diagnostics,
+                    *result.diagnostics,
                     error("no-simulation", message, method.span, "to simulate a policy, remove `solve with`"),
                 ]
             )
-        return draft.plan
+        return result.plan
 
     return once
 
