@@ -175,8 +175,7 @@ def profile(
         replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in (*messages, *losses)
     )
     taught = Taught(longest, sort, (lambda jobs: _clusters(jobs, classes, seed)[0]) if cluster else None)
-    barren = len({log.name for log in logs} - {run.source for run in runs})
-    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost, taught, barren)
+    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost, taught, telling.barren)
 
 
 def _losses(gathered: Gathered, strict: bool) -> tuple[Diagnostic, ...]:

@@ -41,12 +41,14 @@ class _Unshown:
 class Telling:
     """Mistakes of one reading: three of a kind and file in full, for twenty files of a kind, then counts.
 
-    ``lost`` is the total number. ``left_out`` are files that no reader may open.
+    ``lost`` is the total number. ``left_out`` are files that no reader may open, ``barren`` is the number of logs
+    without a job or application.
     """
 
     found: list[Diagnostic] = field(default_factory=list)
     lost: int = 0
     left_out: set[str] = field(default_factory=set)
+    barren: int = 0
     _shown: dict[tuple[str, Severity], Counter[str]] = field(default_factory=dict)
     _unshown: dict[tuple[str, Severity], _Unshown] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)

@@ -1,4 +1,7 @@
-"""Hadoop 1 job history: lines of ``Word KEY="value" ... .``, one job a file, or many after ``!!FILE=name!!`` lines."""
+"""Hadoop 1 job history: lines of ``Word KEY="value" ... .``, one job a file, or many after ``!!FILE=name!!`` lines.
+
+Hadoop 0.18 and earlier write no line ``Meta VERSION="1" .``, and their lines end without the point.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskK
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _LINE = re.compile(r"^(Job|Task|MapAttempt|ReduceAttempt|Meta) ")
 _ENDS = {"SUCCESS": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED": AttemptEnd.KILLED}
-_END = re.compile(r'"\s*\.\s*$')
+_END, _OLD_END = re.compile(r'"\s*\.\s*$'), re.compile(r'"\s*\.?\s*$')
 LONGEST_EVENT = 16 * 2**20
 _MARK = re.compile(r"^\s*!!FILE=(.*)!!\s*$")
 
@@ -44,22 +47,24 @@ def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> 
 
 def _events(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[tuple[int, str]]:
     """Yield each event with the number of its first line; its values may hold line ends, so it goes on until
-    ``" .``.
+    ``" .``, or ``"`` in a file without a version.
     """
-    begun, held, size = 0, [""], 0
+    begun, held, size, end = 0, [""], 0, _OLD_END
     for number, raw in enumerate(lines, 1):
         line = raw.decode("utf-8", "replace")
         starts = bool(_LINE.match(line) or _MARK.match(line))
         if begun and (starts or size > LONGEST_EVENT):
             telling.warn("cut-log", "this event is cut", source, begun)
             begun = 0
+        if _MARK.match(line) or line.startswith("Meta VERSION="):
+            end = _OLD_END if _MARK.match(line) else _END
         if not begun and not _LINE.match(line):
             yield number, line
             continue
         begun, held, size = (begun, held, size) if begun else (number, [], 0)
         held.append(line)
         size += len(line)
-        if _END.search(line):
+        if end.search(line):
             yield begun, "\n".join(held)
             begun = 0
     if begun:

@@ -8,10 +8,12 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from mrdsl.core.reading import kind_of, reason
+from mrdsl.exchange.logs.archives import Archive, archive, is_archive
 from mrdsl.exchange.logs.formats import OpenedLog, Telling
 from mrdsl.exchange.logs.opening import (
     EXPANDED_AT_MOST,
@@ -28,6 +30,9 @@ from mrdsl.exchange.registry import LOGS
 STANDARD_INPUT = "-"
 _PART = re.compile(r"^events_(\d+)_")
 _COMPACTED = ".compact"
+_DATED = re.compile(r"^eventlog(?:-(\d{4}-\d{2}-\d{2}--\d{2}-\d{2})(?:\.\w+)?)?$")
+"""Parts of a log of Databricks; that without a date is the last one."""
+_LAST = "eventlog"
 _IGNORED_STARTS = ".", "appstatus_"
 SETTINGS = "_conf.xml"
 _IGNORED_ENDS = SETTINGS, ".crc", ".summary"
@@ -35,11 +40,15 @@ _IGNORED_ENDS = SETTINGS, ".crc", ".summary"
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log: its parts in order, one but for rolled event logs, its name, and the number of its missing parts."""
+    """One log: its parts in order, one but for rolled event logs, its name, and the number of its missing parts.
+
+    The parts of a log in an ``archive`` are the names of its files there.
+    """
 
     name: str
     parts: tuple[str, ...]
     missing: int = 0
+    archive: Archive | None = None
 
     @property
     def size(self) -> int:
@@ -81,17 +90,30 @@ def _at(place: str, telling: Telling, allow_outside: bool) -> list[Log]:
 def _below(folder: str, telling: Telling, allow_outside: bool) -> list[Log]:
     logs: list[Log] = []
     for home, names in _folders(folder, telling, allow_outside):
-        rolled: list[tuple[int, str]] = []
-        for name in names:
-            path = os.path.join(home, name)
-            part = _PART.match(name)
-            if part and os.path.basename(home).startswith("eventlog_v2_"):
-                rolled.append((int(part[1]), path))
-            else:
-                logs.append(Log(path, (path,)))
-        if rolled:
-            logs.append(_rolled(home, sorted(rolled), telling))
+        logs += _logs_in(home, [os.path.join(home, name) for name in names], telling)
     return sorted(logs, key=lambda log: log.name)
+
+
+def _logs_in(home: str, paths: Iterable[str], telling: Telling) -> list[Log]:
+    """Return the logs of the files of one folder, whose names are after the last separator."""
+    logs: list[Log] = []
+    numbered: list[tuple[int, str]] = []
+    dated: list[tuple[str, str]] = []
+    for path in paths:
+        name = path.replace(os.sep, "/").rpartition("/")[2]
+        part, of_databricks = _PART.match(name), _DATED.match(name)
+        if part and os.path.basename(home).startswith("eventlog_v2_"):
+            numbered.append((int(part[1]), path))
+        elif of_databricks:
+            dated.append((of_databricks[1] or _LAST, path))
+        else:
+            logs.append(Log(path, (path,)))
+    if numbered:
+        logs.append(_rolled(home, sorted(numbered), telling))
+    if dated:
+        parts = tuple(path for _, path in sorted(dated))
+        logs.append(Log(home if len(parts) > 1 else parts[0], parts))
+    return logs
 
 
 def _rolled(home: str, parts: list[tuple[int, str]], telling: Telling) -> Log:
@@ -194,36 +216,106 @@ def read_logs(
     ``progress`` is called with the number of stored bytes after each read.
     """
     for log in logs:
-        try:
-            yield from _read(log, telling, limit, progress)
-        except MissingLibraryError as cause:
-            telling.fail("missing-extra", str(cause), log.name, 1, "install the extra `logs`")
-        except UnreadableLogError as cause:
-            telling.fail("broken-log", str(cause), log.name, 1, "take the whole file")
-        except OSError as cause:
-            telling.fail("unreadable-log", f"it cannot be read: {cause.strerror or cause}", log.name)
+        found = False
+        for run in _explained(log, telling, limit, progress):
+            found = True
+            yield run
+        telling.barren += not found
+
+
+def _explained(log: Log, telling: Telling, limit: int, progress: Callable[[int], None] | None) -> Iterator[Run]:
+    """Yield the runs of a log; what cannot be read is reported."""
+    try:
+        yield from _read(log, telling, limit, progress)
+    except MissingLibraryError as cause:
+        telling.fail("missing-extra", str(cause), log.name, 1, "install the extra `logs`")
+    except UnreadableLogError as cause:
+        telling.fail("broken-log", str(cause), log.name, 1, "take the whole file")
+    except OSError as cause:
+        telling.fail("unreadable-log", f"it cannot be read: {cause.strerror or cause}", log.name)
 
 
 def _read(log: Log, telling: Telling, limit: int, progress: Callable[[int], None] | None) -> Iterator[Run]:
     with ExitStack() as opened:
-        source, kept = chunks(_open(log.parts[0], opened, progress), limit), _Kept()
+        opening = _Opening(log, opened, limit, progress)
+        source, kept = opening.chunks(log.parts[0]), _Kept()
         head = kept.first(source)
         if not head.strip():
             telling.fail("empty-log", "this file is empty", log.name, 1, "take another file")
             return
+        if is_archive(head):
+            yield from _inside(log, opened, telling, limit, progress)
+            return
         for reader in LOGS:
             log_format = reader.load()
             if log_format.recognizes(head):
-                parts = _parts(log, kept.all(source), limit, opened, progress)
+                parts = opening.parts(kept.all(source))
                 yield from log_format.read(OpenedLog(log.name, parts, log.missing), telling)
                 return
-        hint = "it reads " + "; ".join(reader.doc for reader in LOGS)
-        telling.fail("unknown-log", "this is not a log format that mrdsl reads", log.name, 1, hint)
+        other = next((text for mark, text in _OTHERS if mark in head), "")
+        message = f"this is {other}" if other else "this is not a log format that mrdsl reads"
+        hint = _BY_HAND if other else "it reads " + "; ".join(reader.doc for reader in LOGS)
+        telling.fail("unknown-log", message, log.name, 1, hint)
 
 
-def _open(path: str, opened: ExitStack, progress: Callable[[int], None] | None) -> Readable:
-    stream = sys.stdin.buffer if path == STANDARD_INPUT else opened.enter_context(open_log(path))
-    return stream if progress is None else _Watched(stream, progress)
+_OTHERS = (
+    (b"TEZ_", "history of Tez, which mrdsl does not read"),
+    (b'"dagName"', "history of Tez, which mrdsl does not read"),
+)
+_BY_HAND = "write a class with a `stage` for each vertex: its tasks, and their average and longest time"
+
+
+def _inside(
+    log: Log, opened: ExitStack, telling: Telling, limit: int, progress: Callable[[int], None] | None
+) -> Iterator[Run]:
+    """Yield the runs of the logs in an archive."""
+    if log.archive is not None or log.name == STANDARD_INPUT:
+        place = "in another one" if log.archive is not None else "on standard input"
+        telling.fail("unreadable-log", f"this is an archive {place}", log.name, 1, "unpack it first")
+        return
+    held = opened.enter_context(archive(log.parts[0]))
+    names = [name for name in held.names() if not _is_ignored(name.rpartition("/")[2])]
+    homes = groupby(sorted(names, key=_home), _home)
+    logs = [each for home, inside in homes for each in _logs_in(home.rstrip("/"), inside, telling)]
+    for each in sorted(logs, key=lambda log: log.name):
+        inner = replace(each, name="/".join(filter(None, (log.name, each.name))), archive=held)
+        yield from _explained(inner, telling, limit, progress)
+
+
+def _home(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """The parts of one log, opened when they are read."""
+
+    log: Log
+    opened: ExitStack
+    limit: int
+    progress: Callable[[int], None] | None
+
+    def chunks(self, part: str) -> Iterator[Piece]:
+        return chunks(self._open(part), self.limit)
+
+    def parts(self, first: Iterator[Piece]) -> Iterator[tuple[str, Iterator[Piece]]]:
+        """Yield the name and bytes of each part, of which the first one is open."""
+        yield self._name(self.log.parts[0]), first
+        for part in self.log.parts[1:]:
+            yield self._name(part), self.chunks(part)
+
+    def _name(self, part: str) -> str:
+        if self.log.archive is None:
+            return part
+        return self.log.name if len(self.log.parts) == 1 else f"{self.log.name}/{part.rpartition('/')[2]}"
+
+    def _open(self, part: str) -> Readable:
+        if self.log.archive is not None:
+            if self.progress is not None:
+                self.progress(self.log.archive.size(part))
+            return self.opened.enter_context(self.log.archive.open(part, self.limit))
+        stream = sys.stdin.buffer if part == STANDARD_INPUT else self.opened.enter_context(open_log(part))
+        return stream if self.progress is None else _Watched(stream, self.progress)
 
 
 @dataclass(frozen=True)
@@ -265,11 +357,3 @@ class _Kept:
         if self.broken is not None:
             raise self.broken
         yield from source
-
-
-def _parts(
-    log: Log, first: Iterator[Piece], limit: int, opened: ExitStack, progress: Callable[[int], None] | None
-) -> Iterator[tuple[str, Iterator[Piece]]]:
-    yield log.parts[0], first
-    for path in log.parts[1:]:
-        yield path, chunks(_open(path, opened, progress), limit)
