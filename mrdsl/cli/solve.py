@@ -217,6 +217,7 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
 def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter]) -> int:
     """Write the requested files of a result that was printed, and return the exit code.
 
+    Without a plan, only the proof that none exists is saved: a corrected run then finds no file in its way.
     A file that cannot be written, or an empty drawing, does not prevent the others.
     """
     code = exit_code(result)
@@ -226,7 +227,7 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
         path = outputs.files[option]
         if path is None or (option == "-o" and path == STANDARD_OUTPUT):
             continue
-        if result.plan is None and option != "-o":
+        if result.plan is None and (option != "-o" or code != NO_PLAN_EXISTS):
             say(f"{path} was not written: there is no plan", err=True)
             continue
         try:
@@ -251,7 +252,7 @@ def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str
         say(document, nl=False)
     else:
         print_diagnostics(failure.diagnostics, loaded.texts)
-    if outputs.to_standard_output != "-o":
+    if outputs.to_standard_output != "-o" and failure.exit_code == NO_PLAN_EXISTS:
         outputs.write("-o", document)
     return failure.exit_code
 

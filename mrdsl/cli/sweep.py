@@ -12,7 +12,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables
 from mrdsl.core.result import Limits
 from mrdsl.core.watching import watched
 from mrdsl.exchange.registry import TABLES, endings
@@ -81,6 +81,12 @@ def sweep(
         if done.resumed
         else ""
     )
+    if done.table:
+        from mrdsl.sweeping.report import MOST_ROWS, sweep_table
+
+        say_tables([sweep_table(done.table, [axis.head for axis in wanted])])
+        if done.rows > MOST_ROWS:
+            say(f"{output} has the other {done.rows - MOST_ROWS} rows")
     say(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
     if plot is not None and done.table:
         _draw(plot, done.table, [axis.head for axis in wanted], file, force)

@@ -181,10 +181,12 @@ def first_message(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def _figures(plan: Plan | None) -> dict[str, float]:
-    """Return the single numbers in the document of the plan: ``plan.cost.total``, ``plan.jobs.tardy_share``."""
+    """Return the single numbers in the document of the plan, such as ``plan.cost.total``, ``plan.vms.m5.spot``."""
     found: dict[str, float] = {}
     for name, value in ({} if plan is None else plan.document()).items():
         parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        if name == "vms" and isinstance(value, dict):
+            parts = {f"vms.{vm}.{way}": count for vm, ways in value.items() for way, count in ways.items()}
         if all(_is_number(part) for part in parts.values()):
             found |= {f"plan.{key}": part for key, part in parts.items()}
     return found

@@ -37,6 +37,22 @@ def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
     return BarChart(title, tuple(cell_text(place) for place in places), means, first, label)
 
 
+MOST_ROWS = 50
+"""Rows of a sweep that its command prints."""
+
+
+def sweep_table(rows: Sequence[Row], heads: Sequence[str]) -> Table:
+    """Return the first runs of a sweep: what was changed, the objective, and the VMs of each type."""
+    unit = next((row["unit"] for row in rows if row.get("unit")), "")
+    named = {**{head: head for head in heads}, "seed": "seed", GOAL: f"goal [{unit}]" if unit else "goal"}
+    named |= {"termination": "termination", "gap": "gap"}
+    named |= {key: " ".join(key.split(".")[2:]) for row in rows for key in row if key.startswith("plan.vms.")}
+    named["message"] = "message"
+    shown = [key for key in named if key in heads or any(row.get(key) not in (None, "", 0) for row in rows)]
+    cells = [tuple(row.get(key) for key in shown) for row in rows[:MOST_ROWS]]
+    return Table("Runs", tuple(named[key] for key in shown), cells)
+
+
 def _line(name: str, places: Sequence[float], at: Mapping[Any, Sequence[float]]) -> Series:
     values = [at.get(place, ()) for place in places]
     means = [_mean(each) for each in values]

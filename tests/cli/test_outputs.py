@@ -302,3 +302,13 @@ def test_two_sweeps_into_one_table_do_not_mix(
     assert slow_sweep.returncode == 4
     runs = [line.split(",")[0] for line in Path("out.csv").read_text(encoding="utf-8").splitlines()[1:]]
     assert runs == [str(number) for number in range(1, len(runs) + 1)]
+
+
+def test_a_spec_with_an_error_leaves_no_file_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Path("q.mrspec").read_text(encoding="utf-8")
+    Path("a.mrspec").write_text(right.replace("15 min", "15 mm"), encoding="utf-8")
+    assert mrdsl(monkeypatch, "solve", "a.mrspec", "-o", "plan.json") == 2
+    assert not Path("plan.json").exists()
+    Path("a.mrspec").write_text(right, encoding="utf-8")
+    assert mrdsl(monkeypatch, "solve", "a.mrspec", "-o", "plan.json") == 0
+    assert Path("plan.json").exists()
