@@ -8,6 +8,7 @@ from typing import Any
 
 from mrdsl.core.charts import BarChart, Chart, LineChart, Series
 from mrdsl.core.result import Table
+from mrdsl.core.rounding import PROVEN
 from mrdsl.reporting.report import Report, Section, repeated
 from mrdsl.reporting.text import cell_text
 
@@ -48,6 +49,7 @@ def sweep_table(rows: Sequence[Row], heads: Sequence[str]) -> Table:
     named |= {"termination": "termination", "gap": "gap"}
     named |= {key: " ".join(key.split(".")[2:]) for row in rows for key in row if key.startswith("plan.vms.")}
     named["message"] = "message"
+    rows = [{**row, "gap": None if (row.get("gap") or 0.0) <= PROVEN else row["gap"]} for row in rows]
     shown = [key for key in named if key in heads or any(row.get(key) not in (None, "", 0) for row in rows)]
     cells = [tuple(row.get(key) for key in shown) for row in rows[:MOST_ROWS]]
     return Table("Runs", tuple(named[key] for key in shown), cells)
