@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -14,8 +14,9 @@ import click
 
 from mrdsl.cli.outputs import OutputLostError, say, take_every_character, terminal_width, write_no_more
 from mrdsl.core import ctrl_c
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error, printable
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
+from mrdsl.reporting.wrapping import wrapped
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO, BROKEN, UNDECIDED = range(8)
 
@@ -182,6 +183,23 @@ def _print_document(diagnostics: tuple[Diagnostic, ...], termination: str | None
 
 def _wants_json(arguments: list[str]) -> bool:
     return "--json" in arguments or "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
+
+
+def print_briefly(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str]) -> None:
+    """Print errors in full, and in one line where the warnings are, for commands beside `solve`, which prints them."""
+    told = [found for found in diagnostics if found.severity is Severity.ERROR]
+    print_diagnostics(told, texts)
+    places: dict[str, list[str]] = {}
+    for found in diagnostics:
+        if found.severity is not Severity.ERROR:
+            places.setdefault(f"{found.severity}[{found.code}]", []).append(found.place)
+    for code, at in places.items():
+        where = ", ".join(place for place in at[:MOST_PLACES] if place) + (", ..." if len(at) > MOST_PLACES else "")
+        line = f"{code}{' at ' if where else ''}{printable(where)}: `mrdsl solve` prints the whole message"
+        say(wrapped(line, terminal_width(sys.stderr), 2), err=True)
+
+
+MOST_PLACES = 3
 
 
 def print_diagnostics(diagnostics: object, texts: object) -> None:

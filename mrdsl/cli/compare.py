@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.boundary import print_briefly
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs, say, say_tables
@@ -123,7 +123,7 @@ def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Resul
         return opened.plan
     limits = Limits(time=options["time_limit"])
     result = run(loaded.spec, options["solver"], options["formulation"], options["relax"], limits)
-    print_diagnostics(result.diagnostics, loaded.texts)
+    print_briefly(result.diagnostics, loaded.texts)
     return result
 
 

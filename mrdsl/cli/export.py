@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.boundary import print_briefly, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs, say, say_file
@@ -87,7 +87,7 @@ def export(
     else:
         with kept():
             result = run(loaded.spec, solver, limits=Limits(time=time_limit))
-    print_diagnostics(result.diagnostics, loaded.texts)
+    print_briefly(result.diagnostics, loaded.texts)
     if result.plan is not None:
         exported = write(loaded.spec, result.plan, wishes)
         inputs = (options["file"], options["data"], *loaded.files)

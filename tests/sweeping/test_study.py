@@ -195,7 +195,7 @@ def test_a_run_that_dies_or_fails_is_a_row(folder: Path, counts: Path, monkeypat
     done = run(folder)
     lost = [row for row in done.table if row["termination"] == "error"]
     assert [(row["param.more"], row["seed"]) for row in lost] == [(2, 3)]
-    assert "ended unexpectedly" in lost[0]["message"]
+    assert "`counted` ended its process" in lost[0]["message"]
     assert run(folder).resumed == 12
     monkeypatch.delenv("MRDSL_TEST_POISON")
     retried = run(folder, Way(workers=1, pictures=False, retry=True))
