@@ -106,13 +106,13 @@ def test_every_command_that_solves_does_so_within_its_limit(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[float | None] = []
-    real = solve_spec._solved
+    real = solve_spec.require_options
 
-    def solved(spec: Any, solver: str, formulation: str | None, relax: bool, limits: Limits, *more: Any) -> Any:
-        asked.append(limits.time)
-        return real(spec, solver, formulation, relax, limits, *more)
+    def required(known: Any, given: Any, prefix: str) -> None:
+        asked.append(given["time"])
+        real(known, given, prefix)
 
-    monkeypatch.setattr(solve_spec, "_solved", solved)
+    monkeypatch.setattr(solve_spec, "require_options", required)
     words = [word.format(folder=tmp_path) for word in command]
     CliRunner().invoke(cli, [*words, "--time-limit", "2 min"])
     assert asked[:1] == [120.0]
