@@ -28,8 +28,8 @@ from mrdsl.spec.simulated import (
     samples_item,
 )
 
-RENTS = ("constant",)
-"""How machines may be rented."""
+RENTS = ("constant", "elastic", "per_job", "cheapest")
+"""Ways to rent machines."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -89,6 +89,9 @@ class JobClass(Node):
     start_within: float | None = quantity(
         "time", "a run starts at most this long after its release; default: any time", default=None, at_least=0.0
     )
+    penalty: float | None = quantity(
+        "money", "price of not running a run; default: every run is mandatory", default=None, at_least=0.0
+    )
     guarantee: str = choice(
         ("average", "upper"),
         "which task times are planned with: `average` takes `avg`, `upper` takes `max`",
@@ -129,7 +132,10 @@ class TimetableFacts(Node):
     """Classes of runs with start times, the VM type that they run on, and how it is rented."""
 
     rent: str = choice(
-        RENTS, "how machines are rented: `constant`, as many from the first to the last", default=RENTS[0]
+        RENTS,
+        "how machines are rented: `constant`, as many from the first run to the last; `elastic`, each machine while it "
+        "is worth its price; `per_job`, machines of its own for each run; `cheapest`, the cheapest of the three",
+        default=RENTS[0],
     )
     billing: Billing | None = block(Billing, "how rentals of all VM types are paid", short="period")
     vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type", required=True)

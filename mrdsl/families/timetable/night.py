@@ -105,12 +105,13 @@ class Machine:
 
 @dataclass(frozen=True)
 class Night:
-    """Everything that is planned."""
+    """Everything that is planned; ``startups`` and ``penalties`` are those of the jobs."""
 
     jobs: tuple[Job, ...]
     runs: tuple[Run, ...]
     machine: Machine
     startups: tuple[int, ...]
+    penalties: tuple[float | None, ...]
 
     @property
     def first(self) -> int:
@@ -135,7 +136,8 @@ def _night(facts: TimetableFacts) -> Night:
             latest = None if node.start_within is None else at + ticks_of(node.start_within)
             start_by = None if node.startup else latest
             runs.append(Run(index, number, at, at + startups[-1], due, start_by, latest))
-    return Night(tuple(jobs), tuple(runs), machine_of(facts, vm), tuple(startups))
+    penalties = tuple(node.penalty for node in facts.classes)
+    return Night(tuple(jobs), tuple(runs), machine_of(facts, vm), tuple(startups), penalties)
 
 
 def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from math import inf
 from typing import Any
@@ -27,12 +27,14 @@ LATEST = 10
 
 @dataclass(frozen=True)
 class Rental:
-    """One machine from its request to its release [s], ``billed`` is the time that is paid for [s]."""
+    """Alike machines from request to release [s], each paid for ``billed`` [s]; masters hold no slots."""
 
     vm: str
     begin: float
     end: float
     billed: float
+    count: int = 1
+    master: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,11 @@ class Bill:
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """Starts of tasks, one element for tasks of one stage of one run that start together on one machine.
+    """Starts of tasks, one element for tasks of one stage of one run that start together on machines of one rental.
 
     ``run`` is the index among the plan's runs, ``stage`` that among the stages of its class, ``machine`` that among the
-    rentals. A machine of -1 is any of them; all are then rented from the first to the last task.
+    rentals. The machines of a rental are alike, so that any of them with a free slot may run a task. In plans of
+    earlier releases -1 is any machine of all rentals.
     """
 
     run: NDArray[np.int64]
@@ -89,12 +92,13 @@ class TimetablePlan(Plan):
     """Rentals, and the start and end of each run. Times are seconds after midnight, or after offset 0.
 
     Attributes:
-        rent: Kind of rental in the spec.
-        machines: Greatest number of concurrent rentals.
+        rent: Kind of rental: `constant`, `elastic` or `per_job`.
+        machines: Greatest number of machines at once.
         vm: Name of the VM type.
         rentals: Rentals with billed time [s].
         runs: Release, start, end and deadline of each run [s].
         cost: Cost of all rentals, in the currency of the spec.
+        penalties: Penalties of the rejected runs, in the same currency.
         slots: Slots of one VM.
         busy: Slot time in which tasks run [s].
         clock: Times of the spec are clock times.
@@ -116,6 +120,7 @@ class TimetablePlan(Plan):
     busy: float
     clock: bool = False
     day: int | None = None
+    penalties: float = 0.0
     tasks: Tasks | None = field(default=None, repr=False)
     observed: Mapping[str, Observed] = field(default_factory=dict)
     of_runs: tuple[RunSeen | None, ...] = field(default=(), repr=False)
@@ -131,9 +136,10 @@ class TimetablePlan(Plan):
             "machines": self.machines,
             "vms": {self.vm: {"on_demand": self.machines, "reserved": 0}},
             "classes": dict(self._classes()),
-            "cost": {"vms": self.cost, "penalties": 0.0, "total": self.cost, **bill},
+            "cost": {"vms": self.cost, "penalties": self.penalties, "total": self.cost + self.penalties, **bill},
             "rentals": [
-                {"vm": each.vm, "from": each.begin, "to": each.end, "billed": each.billed} for each in self.rentals
+                {"vm": each.vm, "from": each.begin, "to": each.end, "billed": each.billed, "machines": each.count}
+                for each in self.rentals
             ],
             "runs": [
                 {
@@ -159,7 +165,7 @@ class TimetablePlan(Plan):
     @property
     def utilization(self) -> float:
         """The share of the rented slot time in which tasks run."""
-        rented = sum(each.end - each.begin for each in self.rentals) * self.slots
+        rented = sum((each.end - each.begin) * each.count for each in self.rentals) * self.slots
         return self.busy / rented if rented else 0.0
 
     def time(self, seconds: float) -> Any:
@@ -176,9 +182,9 @@ class TimetablePlan(Plan):
                 (
                     self.vm,
                     self.machines,
-                    len(self.rentals),
-                    sum(each.end - each.begin for each in self.rentals) / HOUR,
-                    sum(each.billed for each in self.rentals) / HOUR,
+                    sum(each.count for each in self.rentals),
+                    sum((each.end - each.begin) * each.count for each in self.rentals) / HOUR,
+                    sum(each.billed * each.count for each in self.rentals) / HOUR,
                     100.0 * self.utilization,
                 )
             ],
@@ -188,8 +194,14 @@ class TimetablePlan(Plan):
             for name, each in self._classes()
         ]
         classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows)
-        cost = Table("Cost", (f"VMs {MONEY}", f"total {MONEY}"), [(self.cost, self.cost)])
-        alike = Counter(self.rentals)
+        cost = Table(
+            "Cost",
+            (f"VMs {MONEY}", f"penalties {MONEY}", f"total {MONEY}"),
+            [(self.cost, self.penalties, self.cost + self.penalties)],
+        )
+        alike: Counter[Rental] = Counter()
+        for rental in self.rentals:
+            alike[replace(rental, count=1, master=False)] += rental.count
         rentals = Table(
             "Rentals",
             ("vm", "machines", f"from{unit}", f"to{unit}", "billed each [s]"),

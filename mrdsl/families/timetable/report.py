@@ -22,11 +22,13 @@ def report(spec: Spec, result: Result) -> Shown:
     """Report the rented machines with their times, and slots over time."""
     plan = result.plan
     assert isinstance(plan, TimetablePlan)
-    begin = min(each.begin for each in plan.rentals)
-    end = max(each.end for each in plan.rentals)
+    begin = min((each.begin for each in plan.rentals), default=0.0)
+    end = max((each.end for each in plan.rentals), default=0.0)
+    admitted = sum(run.admitted for run in plan.runs)
+    runs = f"all {admitted}" if admitted == len(plan.runs) else f"{admitted} of {len(plan.runs)}"
     decision = (
-        f"Rent {plan.machines} VMs of {plan.vm} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: all "
-        f"{sum(run.admitted for run in plan.runs)} runs end in time, for {plan.cost:.4g} {spec.currency}."
+        f"Rent {plan.machines} VMs of {plan.vm} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
+        f"{runs} runs end in time, for {plan.cost + plan.penalties:.4g} {spec.currency}."
     )
     return Shown(decision, (slots_chart(spec, plan),), ASSUMPTIONS)
 
@@ -35,7 +37,9 @@ def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
     """Return slots that are rented and slots at work over time."""
     night = night_of(spec.facts)
     tasks = plan.tasks
-    series = [_steps("rented", [(each.begin, each.end, plan.slots) for each in plan.rentals])]
+    series = [
+        _steps("rented", [(each.begin, each.end, plan.slots * each.count) for each in plan.rentals if not each.master])
+    ]
     if tasks is not None:
         ticks = [[stage.ticks / TICK for stage in job.stages] for job in night.jobs]
         busy = [

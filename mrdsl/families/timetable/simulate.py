@@ -144,7 +144,7 @@ def timetable_of(
     machines, there = [], []
     for machine in used:
         rental = plan.rentals[max(machine, 0)]
-        vms = 1 if machine >= 0 else len(plan.rentals) - night.machine.masters
+        vms = rental.count if machine >= 0 else len(plan.rentals) - night.machine.masters
         machines.append(Machines(vms, plan.slots))
         there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))
     return Timetable(_scenario(classes, jobs, machines, rules), tuple(jobs), tuple(there)), ran, used
@@ -275,10 +275,14 @@ def _use(timetable: Timetable, executed: Sequence[Executed], kind: int) -> float
 
 
 def _cost(plan: TimetablePlan, night: Night, used: Sequence[int], executed: Executed) -> float:
-    """Return the cost of all rentals, each until the runs on it have ended."""
+    """Return the cost of all rentals, each until the runs on it have ended, and masters until theirs have."""
     until = dict(zip(used, executed.until, strict=True))
+    last = max(executed.until)
     paid = 0
     for index, rental in enumerate(plan.rentals):
-        end = until.get(index, until.get(-1, round(rental.end * TICK)))
-        paid += night.machine.billed(end - round(rental.begin * TICK))
+        if rental.master:  # of one run, they follow its machines
+            end = until[index - 1] if plan.rent == "per_job" else last
+        else:
+            end = until.get(index, until.get(-1, round(rental.end * TICK)))
+        paid += rental.count * night.machine.billed(end - round(rental.begin * TICK))
     return night.machine.price * paid / TICK

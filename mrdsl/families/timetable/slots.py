@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mrdsl.families.timetable.night import Job, Night, Run
@@ -67,6 +67,28 @@ class Slots:
             del times[index], free[index]
             index -= 1
         return index
+
+    def starts(self, first: int, last: int, tasks: int, ticks: int) -> Iterator[int]:
+        """Yield ``first`` and later steps, up to ``last``, from which on ``tasks`` slots are free for ``ticks``."""
+        index = bisect_right(self.times, first) - 1
+        start = first
+        while start <= last:
+            step = index
+            while self.free[step] >= tasks and self.times[step + 1] < start + ticks:
+                step += 1
+            if self.free[step] >= tasks:
+                yield start
+                step = index
+            index = step + 1
+            start = self.times[index]
+
+    def take(self, tasks: int, ticks: int, start: int) -> None:
+        """Reserve slots that are free, for all tasks at once."""
+        index = bisect_right(self.times, start) - 1
+        last = index
+        while self.times[last + 1] < start + ticks:
+            last += 1
+        self._take(index, last, start, start + ticks, tasks)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.plan import Tasks, TimetablePlan
+from mrdsl.families.timetable.plan import Rental, Tasks, TimetablePlan
 from mrdsl.spec.spec import Spec
 
 SLACK = 1e-6
@@ -33,9 +33,21 @@ class Stated:
 
 
 def measure(spec: Spec, plan: TimetablePlan) -> float:
-    """Compute the cost of the time that all rentals are paid for, which :func:`verify` compares with the billing."""
+    """Compute the cost of the time that all rentals are paid for, and of the runs that are left out.
+
+    :func:`verify` compares that time with the billing.
+    """
     facts: TimetableFacts = spec.facts
-    return sum(rental.billed for rental in plan.rentals) * _price(facts.vms[0])
+    return _rented(plan) * _price(facts.vms[0]) + _penalties(facts, plan)
+
+
+def _rented(plan: TimetablePlan) -> float:
+    return sum(rental.billed * rental.count for rental in plan.rentals)
+
+
+def _penalties(facts: TimetableFacts, plan: TimetablePlan) -> float:
+    prices = {node.name: node.penalty or 0.0 for node in facts.classes}
+    return sum(prices.get(run.job, 0.0) for run in plan.runs if not run.admitted)
 
 
 def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Diagnostic]:
@@ -48,7 +60,7 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
         return
     durations = [_durations(node) for node in facts.classes]
     yield from _tasks(facts, runs, plan, plan.tasks, durations)
-    yield from _rentals(facts, runs, plan)
+    yield from _rentals(facts, plan)
     yield from _slots(facts, runs, plan, plan.tasks, durations)
 
 
@@ -125,6 +137,10 @@ def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) ->
             yield _wrong(f"{called} is in the place of run {stated.number} of {node.name}")
         if _apart(run.release, stated.release) or _apart(run.deadline, stated.due):
             yield _wrong(f"{called} does not have the window that the spec gives it")
+        if not run.admitted and node.penalty is not None:
+            if run.start is not None or run.end is not None:
+                yield _wrong(f"{called} is rejected and runs")
+            continue
         if run.start is None or run.end is None or not run.admitted:
             yield _wrong(f"{called} is mandatory and does not run")
             continue
@@ -147,7 +163,14 @@ def _tasks(
         yield _wrong("the plan has tasks of runs or stages that the spec does not have")
         return
     place = offsets[tasks.run] + tasks.stage
-    wanted = np.array([count for run in runs for count, _, _ in durations[run.job]], dtype=np.int64)
+    wanted = np.array(
+        [
+            count if times.admitted else 0
+            for run, times in zip(runs, plan.runs, strict=True)
+            for count, _, _ in durations[run.job]
+        ],
+        dtype=np.int64,
+    )
     each = np.array([time for run in runs for _, time, _ in durations[run.job]])
     count, first, end = np.zeros(len(wanted)), np.full(len(wanted), np.inf), np.full(len(wanted), -np.inf)
     np.add.at(count, place, tasks.count)
@@ -186,31 +209,69 @@ def _within(
     return bool(((tasks.stage >= 0) & (tasks.stage < stages[tasks.run])).all())
 
 
-def _rentals(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
+def _rentals(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diagnostic]:
     """Yield rentals that are not paid as they should be, too many of them, and a cost that is not theirs."""
     vm = facts.vms[0]
     for rental in plan.rentals:
         if rental.vm != vm.name:
             yield _wrong(f"a rental is of {rental.vm}, which the spec does not have")
+        if rental.count < 1:
+            yield _wrong(f"a rental is of {rental.count} machines")
         time = rental.end - rental.begin
         if time < 0.0 or all(_apart(rental.billed, _billed(facts, max(time + by, 0.0))) for by in (-SLACK, SLACK)):
             yield _wrong(
                 f"the rental from {rental.begin:g} s to {rental.end:g} s does not follow the billing of the spec"
             )
-    most = _most_at_once([(each.begin, each.end) for each in plan.rentals])
+    most = _most_at_once(plan.rentals)
     if most != plan.machines:
         yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most}")
-    if vm.available is not None and most - vm.masters > vm.available:
-        yield _wrong(f"{most - vm.masters} machines are rented at once, and {vm.available} are available")
-    first, last = min(run.release for run in runs), max(run.end or 0.0 for run in plan.runs)
-    if plan.rent == "constant":
-        for rental in plan.rentals:
-            if _apart(rental.begin, first - vm.boot) or rental.end < last - SLACK:
-                yield _wrong("a machine of a constant cluster is not rented from the first boot to the last end")
-                break
-    cost = sum(rental.billed for rental in plan.rentals) * _price(vm)
+    workers = [each for each in plan.rentals if not each.master]
+    there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
+    if vm.available is not None and there > vm.available:
+        yield _wrong(f"{there} machines are rented at once, and {vm.available} are available")
+    yield from _way(facts, plan, workers)
+    cost = _rented(plan) * _price(vm)
     if abs(cost - plan.cost) > FEASIBILITY * max(abs(cost), FEASIBILITY):
         yield _wrong(f"the rentals cost {cost:g}, and the plan counts {plan.cost:g}")
+    penalties = _penalties(facts, plan)
+    if abs(penalties - plan.penalties) > FEASIBILITY * max(abs(penalties), FEASIBILITY):
+        yield _wrong(f"the penalties come to {penalties:g}, and the plan counts {plan.penalties:g}")
+
+
+def _way(facts: TimetableFacts, plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:
+    """Yield rentals that are not those of the spec's way to rent, and masters that are missing."""
+    vm = facts.vms[0]
+    if plan.rent not in (("constant", "elastic", "per_job") if facts.rent == "cheapest" else (facts.rent,)):
+        yield _wrong(f"machines are rented {plan.rent}, and the spec rents them {facts.rent}")
+    if not workers:
+        return
+    spans = [(min(each.begin for each in workers), max(each.end for each in workers))]
+    if plan.rent == "constant":
+        first = min(run.release for run in plan.runs if run.admitted) - vm.boot
+        last = max(run.end or 0.0 for run in plan.runs if run.admitted)
+        if any(_apart(each.begin, first) or each.end < last - SLACK for each in workers):
+            yield _wrong("a machine of a constant cluster is not rented from the first boot to the last end")
+    elif plan.rent == "per_job":
+        spans = [(each.begin, each.end) for each in workers]
+        yield from _shared(plan, workers)
+    if vm.masters and not _is_of_earlier_release(plan):
+        masters = [(each.begin, each.end, each.count) for each in plan.rentals if each.master]
+        for begin, end in spans:
+            there = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
+            if there is None or there[2] < vm.masters:
+                yield _wrong(f"machines are rented from {begin:g} s to {end:g} s without {vm.masters} masters")
+                return
+            masters.remove(there)
+
+
+def _shared(plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:
+    """Yield machines that are not those of one run, and runs on more than one rental."""
+    tasks = plan.tasks
+    assert tasks is not None
+    pairs = np.unique(np.stack([tasks.run, tasks.machine]), axis=1)
+    ran = sum(run.admitted for run in plan.runs)
+    if not pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == ran == len(workers):
+        yield _wrong("a run does not have machines of its own")
 
 
 def _slots(
@@ -220,49 +281,56 @@ def _slots(
     tasks: Tasks,
     durations: Sequence[Sequence[tuple[int, float, tuple[int, ...]]]],
 ) -> Iterator[Diagnostic]:
-    """Tasks on slots that are not there, machine by machine, or on all of them if they are rented alike."""
+    """Tasks on slots that are not there, rental by rental: the machines of one are alike, so no task has to move."""
     vm = facts.vms[0]
     each = _slots_of(vm, facts.classes[0])
-    times = np.array(
-        [
-            durations[runs[run].job][stage][1]
-            for run, stage in zip(tasks.run.tolist(), tasks.stage.tolist(), strict=True)
-        ]
-    )
-    ends = tasks.start + times
-    anywhere = tasks.machine < 0
+    offsets = np.cumsum([0, *(len(durations[run.job]) for run in runs)])
+    lengths = np.array([time for run in runs for _, time, _ in durations[run.job]])
+    ends = tasks.start + lengths[offsets[tasks.run] + tasks.stage]
     begins, stops = (np.array([getattr(rental, name) for rental in plan.rentals]) for name in ("begin", "end"))
-    if anywhere.any():
-        if not anywhere.all() or np.ptp(begins) > SLACK or np.ptp(stops) > SLACK:
+    counts = np.array([0 if rental.master else rental.count for rental in plan.rentals], dtype=np.int64)
+    machine = tasks.machine
+    if _is_of_earlier_release(plan):
+        if (machine >= 0).any() or not len(begins) or np.ptp(begins) > SLACK or np.ptp(stops) > SLACK:
             yield _wrong("tasks have no machine, and machines are not rented alike")
             return
-        capacity = each * (len(plan.rentals) - vm.masters)
-        if (tasks.start < begins.max() + vm.boot - SLACK).any() or (ends > stops.min() + SLACK).any():
-            yield _wrong("a task runs while no machine is there")
-        most = _peak(np.zeros(len(ends), dtype=np.int64), tasks.start, ends, tasks.count)
-        if most > capacity:
-            yield _wrong(f"{most} tasks run at once on {capacity} slots")
-        return
-    if (tasks.machine >= len(plan.rentals)).any():
+        machine = np.zeros_like(machine)
+        begins, stops = begins.max(keepdims=True), stops.min(keepdims=True)
+        counts = counts.sum(keepdims=True) - vm.masters
+    if (machine >= len(begins)).any():
         yield _wrong("a task runs on a machine that is not rented")
         return
-    if (tasks.start < begins[tasks.machine] + vm.boot - SLACK).any() or (ends > stops[tasks.machine] + SLACK).any():
+    if (tasks.start < begins[machine] + vm.boot - SLACK).any() or (ends > stops[machine] + SLACK).any():
         yield _wrong("a task runs while its machine is not there")
-    most = _peak(tasks.machine, tasks.start, ends, tasks.count)
-    if most > each:
-        yield _wrong(f"{most} tasks run at once on the {each} slots of a machine")
+    for lane, most in _peaks(machine, tasks.start, ends, tasks.count):
+        if most > each * counts[lane]:
+            yield _wrong(f"{most} tasks run at once on {each * counts[lane]} slots")
+            return
 
 
-def _peak(lane: NDArray[np.int64], starts: Floats, ends: Floats, counts: NDArray[np.int64]) -> int:
-    """Return the most concurrent tasks in one lane; a task that starts as another ends is not concurrent with it."""
+def _is_of_earlier_release(plan: TimetablePlan) -> bool:
+    """Return True if tasks may run on any machine: such plans have one rental for each machine, masters among them."""
+    return plan.tasks is not None and bool((plan.tasks.machine < 0).any())
+
+
+def _peaks(
+    lane: NDArray[np.int64], starts: Floats, ends: Floats, counts: NDArray[np.int64]
+) -> Iterator[tuple[int, int]]:
+    """Yield each lane and its most concurrent tasks; a task that starts as another ends is not concurrent with it."""
+    if not len(lane):
+        return
     times = np.concatenate([starts + SLACK / 2, ends - SLACK / 2])
     lanes, changes = np.concatenate([lane, lane]), np.concatenate([counts, -counts])
     order = np.lexsort((changes, times, lanes))
-    return int(np.cumsum(changes[order]).max(initial=0))
+    first = np.flatnonzero(np.diff(lanes[order], prepend=-1))
+    most = np.maximum.reduceat(np.cumsum(changes[order]), first)  # every lane ends with no task
+    yield from zip(lanes[order][first].tolist(), most.tolist(), strict=True)
 
 
-def _most_at_once(spans: Sequence[tuple[float, float]]) -> int:
-    events = sorted([(begin + SLACK, 1) for begin, _ in spans] + [(end - SLACK, -1) for _, end in spans])
+def _most_at_once(rentals: Sequence[Rental]) -> int:
+    events = sorted(
+        [(each.begin + SLACK, each.count) for each in rentals] + [(each.end - SLACK, -each.count) for each in rentals]
+    )
     most = there = 0
     for _, change in events:
         there += change

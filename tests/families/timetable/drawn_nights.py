@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from math import ceil
+from itertools import product
+from math import ceil, inf
 from random import Random
+
+WAYS = ("constant", "elastic", "per_job", "cheapest")
 
 
 @dataclass(frozen=True)
 class SmallRun:
-    """One run: release, due time, and stages one after the other as (tasks, minutes)."""
+    """One run: release, due time, and stages as (tasks, minutes): one after the other, or side by side.
+
+    A run with a penalty may be left out.
+    """
 
     release: int
     due: int
     stages: tuple[tuple[int, int], ...]
+    is_chain: bool = True
+    penalty: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,40 +50,53 @@ class SmallNight:
         for number, run in enumerate(self.runs):
             lines.append(f"class c{number} {{")
             for index, (tasks, minutes) in enumerate(run.stages):
-                after = f", after = [s{index - 1}]" if index else ""
+                after = f", after = [s{index - 1}]" if index and run.is_chain else ""
                 lines.append(f"  stage s{index} {{ tasks = {tasks}, avg = {minutes} min, max = 9 min{after} }}")
             lines.append(f"  slots {{ task = {self.slots} }}")
             lines.append(f"  runs {{ at = [{run.release} min] }}")
             lines.append(f"  deadline = {run.due - run.release} min")
+            if run.penalty is not None:
+                lines.append(f"  penalty = {run.penalty} USD")
             lines.append("}")
         return "\n".join([*lines, "minimize cost", ""])
 
+    def admissions(self) -> Iterator[tuple[tuple[SmallRun, ...], int]]:
+        """All sets of runs that may be admitted, and the penalties of the others."""
+        for keeps in product(*([True] if run.penalty is None else [True, False] for run in self.runs)):
+            penalties = sum(run.penalty or 0 for run, kept in zip(self.runs, keeps, strict=True) if not kept)
+            yield tuple(run for run, kept in zip(self.runs, keeps, strict=True) if kept), penalties
 
-def drawn(seed: int) -> SmallNight:
+
+def drawn(seed: int, penalties: bool = False) -> SmallNight:
     """One night of that seed."""
     draw = Random(seed)
     runs = []
-    for _ in range(draw.randint(1, 3)):
+    for number in range(draw.randint(1, 3)):
         release = draw.randint(2, 6)
-        stages = tuple((draw.randint(1, 2), draw.randint(1, 2)) for _ in range(draw.randint(1, 2)))
+        most = 1 if number == 2 else 2
+        stages = tuple((draw.randint(1, most), draw.randint(1, 2)) for _ in range(draw.randint(1, 2)))
+        is_chain = draw.random() < 0.8
         alone = sum(minutes for _, minutes in stages)
-        runs.append(SmallRun(release, release + alone + draw.randint(0, 4), stages))
-    period, minimum = draw.choice([(1, 0), (1, 3), (4, 0)])
+        penalty = draw.choice([None, draw.randint(0, 8)]) if penalties else None
+        runs.append(SmallRun(release, release + alone + draw.randint(0, 3), stages, is_chain, penalty))
+    period, minimum = draw.choice([(1, 0), (1, 3), (4, 0), (3, 6)])
     return SmallNight(tuple(runs), draw.randint(1, 2), draw.randint(0, 2), period, minimum)
 
 
-def timetables(night: SmallNight) -> list[tuple[tuple[int, int], ...]]:
+@cache
+def least(night: SmallNight, rent: str) -> float:
+    """The least cost of a night over all timetables and admissions."""
+    if rent == "cheapest":
+        return min(least(night, way) for way in WAYS[:3])
+    of_admitted = {"constant": _least_constant, "elastic": _least_elastic, "per_job": _least_per_job}[rent]
+    return min(of_admitted(night, runs) + penalties if runs else penalties for runs, penalties in night.admissions())
+
+
+def timetables(runs: tuple[SmallRun, ...]) -> set[tuple[tuple[int, int], ...]]:
     """All ways to start all tasks, as sorted (start, minutes) of every task."""
-    found: set[tuple[tuple[int, int], ...]] = set()
-    for each in _of_runs(night.runs):
-        found.add(tuple(sorted(each)))
-    return sorted(found)
-
-
-def _of_runs(runs: tuple[SmallRun, ...]) -> list[tuple[tuple[int, int], ...]]:
-    ways: list[tuple[tuple[int, int], ...]] = [()]
+    ways: set[tuple[tuple[int, int], ...]] = {()}
     for run in runs:
-        ways = [(*way, *each) for way in ways for each in _of_run(run)]
+        ways = {tuple(sorted((*way, *each))) for way in ways for each in _of_run(run)}
     return ways
 
 
@@ -82,11 +104,12 @@ def _of_runs(runs: tuple[SmallRun, ...]) -> list[tuple[tuple[int, int], ...]]:
 def _of_run(run: SmallRun) -> tuple[tuple[tuple[int, int], ...], ...]:
     ways: list[tuple[int, tuple[tuple[int, int], ...]]] = [(run.release, ())]
     for number, (tasks, minutes) in enumerate(run.stages):
-        rest = sum(each for _, each in run.stages[number + 1 :])
+        rest = sum(each for _, each in run.stages[number + 1 :]) if run.is_chain else 0
         longer = []
         for ready, way in ways:
             for starts in _starts(tasks, ready, run.due - rest - minutes):
-                longer.append((max(starts) + minutes, (*way, *((start, minutes) for start in starts))))
+                ready_next = max(starts) + minutes if run.is_chain else run.release
+                longer.append((ready_next, (*way, *((start, minutes) for start in starts))))
         ways = longer
     return tuple(dict.fromkeys(tuple(sorted(way)) for _, way in ways))
 
@@ -103,10 +126,88 @@ def peak(tasks: tuple[tuple[int, int], ...]) -> int:
     return max(sum(begin <= start < begin + minutes for begin, minutes in tasks) for start, _ in tasks)
 
 
-def least_constant(night: SmallNight) -> int:
-    """The least cost of a constant cluster over all timetables."""
-    begin = min(run.release for run in night.runs) - night.boot
+def _least_constant(night: SmallNight, runs: tuple[SmallRun, ...]) -> int:
+    begin = min(run.release for run in runs) - night.boot
     return min(
         ceil(peak(way) / night.slots) * night.billed(max(start + minutes for start, minutes in way) - begin)
-        for way in timetables(night)
+        for way in timetables(runs)
     )
+
+
+def _least_per_job(night: SmallNight, runs: tuple[SmallRun, ...]) -> int:
+    def spent(way: tuple[tuple[int, int], ...]) -> int:
+        span = max(start + minutes for start, minutes in way) - min(start for start, _ in way)
+        return ceil(peak(way) / night.slots) * night.billed(night.boot + span)
+
+    return sum(min(spent(way) for way in _of_run(run)) for run in runs)
+
+
+Machine = tuple[int, int, tuple[int, ...]]
+"""The request of a machine, the end of its last task, and the ends of the tasks that run."""
+Progress = tuple[tuple[tuple[int, int], ...], ...]
+"""For each stage of each run, the tasks that wait, and the end of the last one that started."""
+
+
+def _least_elastic(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
+    """Minute by minute: start a task on a machine with a free slot, or on a new one, or let a minute pass."""
+
+    @cache
+    def spent(now: int, progress: Progress, machines: tuple[Machine, ...], first: int) -> float:
+        if not any(waiting for stages in progress for waiting, _ in stages):
+            return 0.0
+        if any(
+            waiting and now + minutes > run.due
+            for run, stages in zip(runs, progress, strict=True)
+            for (waiting, _), (_, minutes) in zip(stages, run.stages, strict=True)
+        ):
+            return inf
+        later = now + 1
+        best = spent(
+            later,
+            tuple(tuple((waiting, end if end > later else 0) for waiting, end in stages) for stages in progress),
+            tuple(sorted(_kept(night, machines, later))),
+            0,
+        )
+        for number in range(first, len(runs)):
+            run, stages = runs[number], progress[number]
+            if run.release > now:
+                continue
+            for index, (waiting, end) in enumerate(stages):
+                minutes = run.stages[index][1]
+                before = stages[index - 1] if index and run.is_chain else (0, 0)
+                if not waiting or before[0] or before[1] > now:
+                    continue
+                changed = (*stages[:index], (waiting - 1, max(end, now + minutes)), *stages[index + 1 :])
+                after = (*progress[:number], changed, *progress[number + 1 :])
+                for more, there in _places(night, machines, now, minutes):
+                    best = min(best, more + spent(now, after, there, number))
+        return best
+
+    begin = min(run.release for run in runs)
+    return spent(begin, tuple(tuple((tasks, 0) for tasks, _ in run.stages) for run in runs), (), 0)
+
+
+def _kept(night: SmallNight, machines: tuple[Machine, ...], now: int) -> Iterator[Machine]:
+    """The machines that may run tasks from now on; not those on which all cost at least as much as on a new one."""
+    for begin, end, busy in machines:
+        running = tuple(each for each in busy if each > now)
+        paid = night.billed(end - begin)
+        if running or any(
+            night.billed(now + each - begin) - paid < night.billed(night.boot + each) for each in range(1, 20)
+        ):
+            yield begin, end, running
+
+
+def _places(
+    night: SmallNight, machines: tuple[Machine, ...], now: int, minutes: int
+) -> Iterator[tuple[int, tuple[Machine, ...]]]:
+    """The machines that a task may start on, what each costs more, and all machines then."""
+    for index, (begin, end, busy) in enumerate(machines):
+        if len(busy) < night.slots and machines[index] not in machines[:index]:
+            until = max(end, now + minutes)
+            one = begin, until, tuple(sorted((*busy, now + minutes)))
+            more = night.billed(until - begin) - night.billed(end - begin)
+            yield more, tuple(sorted((*machines[:index], one, *machines[index + 1 :])))
+    begin = now - night.boot
+    one = begin, now + minutes, (now + minutes,)
+    yield night.billed(now + minutes - begin), tuple(sorted((*machines, one)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
-from mrdsl.families.timetable.methods import constant
+from mrdsl.families.timetable.methods import rent
 from mrdsl.families.timetable.night import Job, Machine, Night, Run
 
 TEXT = """problem timetable "night"
@@ -89,6 +89,6 @@ def test_without_a_defect_plans_are_right() -> None:
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine = constant.night_of
-    monkeypatch.setattr(constant, "night_of", lambda facts: DEFECTS[defect](genuine(facts)))
+    genuine = rent.night_of
+    monkeypatch.setattr(rent, "night_of", lambda facts: DEFECTS[defect](genuine(facts)))
     assert refused()

@@ -1,4 +1,4 @@
-"""A constant cluster for a night: by hand, against an enumeration, and plans that were tampered with."""
+"""A constant cluster for a night: by hand, and plans that were tampered with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.night import night_of
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.verify import verify
-from tests.families.timetable.drawn_nights import drawn, least_constant
 
 MODELS = Path(__file__).resolve().parents[3] / "models" / "timetable"
 
@@ -31,19 +30,6 @@ def test_one_machine_runs_the_reference_night() -> None:
     assert result.plan.machines == 1
     assert result.value == pytest.approx((398 * 60 + 25 + 120) * 0.192 / 3600)
     assert result.solution == "optimal"
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_no_enumerated_timetable_costs_less_than_the_bound_or_more_than_the_plan_says(seed: int) -> None:
-    night = drawn(seed)
-    _, result = solved(night.text("constant"))
-    least = least_constant(night)
-    assert result.value is not None
-    assert result.bound is not None
-    assert result.bound <= least * (1 + 1e-9)
-    assert result.value >= least * (1 - 1e-9)
-    if result.solution == "optimal":
-        assert result.value == pytest.approx(least)
 
 
 NIGHT = """problem timetable "t"
@@ -87,7 +73,7 @@ def test_a_plan_with_other_rentals_is_broken(change: dict[str, object], words: s
 @pytest.mark.parametrize(
     ("column", "index", "value", "words"),
     [
-        ("start", 0, 0.0, "no machine"),
+        ("start", 0, 0.0, "machine is not there"),
         ("start", 2, 120.0, "before the stages"),
         ("count", 0, 1, "of a stage of 4"),
         ("count", 0, 3, "of a stage of 4"),

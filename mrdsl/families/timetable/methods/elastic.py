@@ -1,0 +1,171 @@
+"""Machines that are rented as runs need them: batches of delayed runs, and releases from other timetables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+from mrdsl.families.timetable.night import Night, Run
+from mrdsl.families.timetable.rented import Rented, elastic_of, most_at_once
+from mrdsl.families.timetable.slots import Placed, Slots, place
+
+LONGEST = 64
+"""Runs of a batch at most."""
+EVALUATIONS = 6000
+"""Batches that are scheduled at most; beyond, batches are shorter."""
+
+
+def batched(night: Night) -> list[Placed | None]:
+    """Return the runs in the cheapest sequence of batches, each on machines of its own that start late.
+
+    Between batches, runs may be left out for their penalties.
+    """
+    batches = _Batches(night)
+    count = len(night.runs)
+    order = batches.order
+    best = [0.0] + [inf] * count
+    chosen: list[tuple[int, Sequence[Placed | None]]] = [(0, [])] * (count + 1)
+    alone = [batches.cheapest(index, index + 1)[0] for index in range(count)]
+    longest = max(2, min(LONGEST, EVALUATIONS // count))
+    for begin in range(count):
+        penalty = night.penalties[night.runs[order[begin]].job]
+        if penalty is not None and best[begin] + penalty < best[begin + 1]:
+            best[begin + 1], chosen[begin + 1] = best[begin] + penalty, (begin, [None])
+        separate = 0.0
+        for end in range(begin + 1, min(count, begin + longest) + 1):
+            separate += alone[end - 1]
+            cost, together = batches.cheapest(begin, end)
+            if best[begin] + cost < best[end]:
+                best[end] = best[begin] + cost
+                chosen[end] = begin, together
+            if cost > separate + batches.slack:
+                break
+    found: dict[int, Placed | None] = {}
+    end = count
+    while end:
+        begin, placed = chosen[end]
+        found.update(zip(order[begin:end], placed, strict=True))
+        end = begin
+    return [found[index] for index in range(count)]
+
+
+class _Batches:
+    """Batches of consecutive runs; alike batches are scheduled once."""
+
+    def __init__(self, night: Night) -> None:
+        self.night = night
+        paths = [job.path() for job in night.jobs]
+        runs = night.runs
+        self.order = sorted(range(len(runs)), key=lambda at: (runs[at].due - paths[runs[at].job], runs[at].ready, at))
+        self.paths = paths
+        machine = night.machine
+        self.slack = 2.0 * machine.cost(1, machine.boot) - machine.masters * machine.cost(0, machine.boot)
+        self.known: dict[tuple[tuple[int, ...], ...], tuple[float, list[Placed]]] = {}
+
+    def cheapest(self, begin: int, end: int) -> tuple[float, list[Placed]]:
+        """Return the cost and the timetable of the runs in these places of the order."""
+        runs = [self.night.runs[index] for index in self.order[begin:end]]
+        first = min(run.ready for run in runs)
+        key = tuple(
+            (run.job, run.ready - first, run.due - first, -1 if run.start_by is None else run.start_by - first)
+            for run in runs
+        )
+        if key not in self.known:
+            self.known[key] = self._cheapest([_moved(run, -first) for run in runs])
+        cost, placed = self.known[key]
+        return cost, [shifted(each, first) for each in placed]
+
+    def _cheapest(self, runs: list[Run]) -> tuple[float, list[Placed]]:
+        night, machine = self.night, self.night.machine
+        work = sum(night.jobs[run.job].work for run in runs)
+        window = max(run.due for run in runs) - min(run.ready for run in runs)
+        least = max(1, -(-work // (window * machine.slots)))
+        best: tuple[float, list[Placed]] = inf, []
+        size, tried = least, 0
+        most = -(-sum(stage.tasks for run in runs for stage in night.jobs[run.job].stages) // machine.slots)
+        while tried < 2 and size <= max(most, least):
+            found = self._latest(runs, size)
+            if found is None:
+                size = size + max(1, size // 4) if size < most else most + 1
+                if size > most > size - max(1, size // 4):
+                    size = most
+                continue
+            tried += 1
+            span = max(each.end for each in found) - min(each.first for each in found)
+            cost = size * machine.price * machine.billed(machine.boot + span) / 1e9
+            if cost < best[0]:
+                best = cost, found
+            size += 1
+        return best
+
+    def _latest(self, runs: list[Run], size: int) -> list[Placed] | None:
+        """Return the runs from the latest start on at which all of them end on time, None if there is none."""
+        low = min(run.ready for run in runs)
+        high = min(self._last_start(run) for run in runs)
+        best = self._scheduled(runs, size, low)
+        if best is None:
+            return None
+        found = self._scheduled(runs, size, high)
+        if found is not None:
+            return found
+        step = max(1, (high - low) >> 12)
+        while high - low > step:
+            middle = (low + high) // 2
+            found = self._scheduled(runs, size, middle)
+            if found is None:
+                high = middle
+            else:
+                # nothing is late if all runs wait a little longer, as far as the least slack of those that waited
+                spare = min((self._slack(run, each) for run, each in zip(runs, found, strict=True)), default=0)
+                low, best = middle, found
+                if spare > 0 and middle + spare <= high:
+                    later = self._scheduled(runs, size, middle + spare)
+                    if later is not None:
+                        low, best = middle + spare, later
+        return best
+
+    def _last_start(self, run: Run) -> int:
+        latest = run.due - self.paths[run.job]
+        return latest if run.start_by is None else min(latest, run.start_by)
+
+    def _slack(self, run: Run, placed: Placed) -> int:
+        slack = run.due - placed.end
+        return slack if run.start_by is None else min(slack, run.start_by - placed.first)
+
+    def _scheduled(self, runs: list[Run], size: int, start: int) -> list[Placed] | None:
+        slots = Slots(size * self.night.machine.slots, min(start, min(run.ready for run in runs)))
+        placed = []
+        for run in runs:
+            found = place(slots, self.night.jobs[run.job], replace(run, ready=max(run.ready, start)))
+            if self._slack(run, found) < 0:
+                return None
+            placed.append(found)
+        return placed
+
+
+def _moved(run: Run, by: int) -> Run:
+    start_by = None if run.start_by is None else run.start_by + by
+    return replace(run, release=run.release + by, ready=run.ready + by, due=run.due + by, start_by=start_by)
+
+
+def shifted(placed: Placed, by: int) -> Placed:
+    """Return a run as much later."""
+    waves = [(stage, start + by, count) for stage, start, count in placed.waves]
+    return Placed(waves, placed.first + by, placed.end + by)
+
+
+def elastic(night: Night, others: Sequence[Sequence[Placed | None]]) -> Rented | None:
+    """Return the cheapest elastic timetable of batches and other timetables whose machines are released."""
+    most = night.machine.available
+    found = [
+        each for each in _candidates(night, others) if most is None or most_at_once(each.leases, masters=False) <= most
+    ]
+    return min(found, key=lambda each: each.value, default=None)
+
+
+def _candidates(night: Night, others: Sequence[Sequence[Placed | None]]) -> Iterator[Rented]:
+    for placed in others:
+        yield elastic_of(night, placed)
+    if len(night.runs) <= EVALUATIONS // 3:
+        yield elastic_of(night, batched(night))

@@ -1,0 +1,271 @@
+"""Rented machines of a timetable: which of them run which tasks, from when to when, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrdsl.families.timetable.facts import TimetableFacts
+from mrdsl.families.timetable.night import TICK, Night
+from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan
+from mrdsl.families.timetable.releases import calendar_of
+from mrdsl.families.timetable.slots import Placed
+
+Piece = tuple[int, int, int, int, int]
+"""Tasks that start together: the run, the stage, the rental, the start, how many."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Alike machines from their request to their release [ticks]."""
+
+    begin: int
+    end: int
+    count: int
+    master: bool = False
+
+
+@dataclass(frozen=True)
+class Rented:
+    """A timetable on rented machines; a run that is left out has no place.
+
+    ``cost`` is that of the machines, ``penalties`` that of the runs left out.
+    """
+
+    rent: str
+    leases: tuple[Lease, ...]
+    pieces: Sequence[Piece]
+    placed: Sequence[Placed | None]
+    cost: float
+    penalties: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """Cost of machines and penalties."""
+        return self.cost + self.penalties
+
+
+def rented(
+    night: Night, rent: str, leases: Sequence[Lease], pieces: Sequence[Piece], placed: Sequence[Placed | None]
+) -> Rented:
+    """Return a timetable on these machines, with its cost."""
+    machine = night.machine
+    cost = sum(each.count * machine.billed(each.end - each.begin) for each in leases) * machine.price / TICK
+    left_out = [night.penalties[run.job] or 0.0 for run, each in zip(night.runs, placed, strict=True) if each is None]
+    return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out))
+
+
+def constant_of(night: Night, count: int, placed: Sequence[Placed | None]) -> Rented:
+    """Return runs on ``count`` machines that are rented from before the first release to the last end."""
+    ran = [(run.release, each) for run, each in zip(night.runs, placed, strict=True) if each is not None]
+    if not ran:
+        return rented(night, "constant", (), (), placed)
+    begin, end = min(release for release, _ in ran) - night.machine.boot, max(each.end for _, each in ran)
+    leases = [Lease(begin, end, count)]
+    if night.machine.masters:
+        leases.append(Lease(begin, end, night.machine.masters, master=True))
+    return rented(night, "constant", leases, pieces_of(placed), placed)
+
+
+def pieces_of(placed: Sequence[Placed | None]) -> list[Piece]:
+    """Return the tasks of all runs on the first rental."""
+    return [
+        (run, stage, 0, start, count)
+        for run, each in enumerate(placed)
+        if each is not None
+        for stage, start, count in each.waves
+    ]
+
+
+class _Pool:
+    """Alike machines while tasks are assigned: their request, the end of their last task, and of the latest ones."""
+
+    __slots__ = ("begin", "busy", "count", "end", "pieces")
+
+    def __init__(self, begin: int, count: int) -> None:
+        self.begin, self.count, self.end = begin, count, 0
+        self.busy: list[tuple[int, int]] = []
+        self.pieces: list[tuple[int, int, int, int]] = []
+
+    def split(self, count: int) -> _Pool:
+        """Return ``count`` of the machines, with the same past for each."""
+        part = _Pool(self.begin, count)
+        part.end, part.busy = self.end, list(self.busy)
+        part.pieces = [(run, stage, start, each) for run, stage, start, each in self.pieces]
+        self.count -= count
+        return part
+
+
+def elastic_of(night: Night, placed: Sequence[Placed | None]) -> Rented:
+    """Return runs on machines that are each rented for as long as their tasks take.
+
+    In the order of their starts, tasks go to the machine that costs least more for them: one that stays anyway, one
+    that is released later, or a new one. Machines with the same tasks are one pool.
+    """
+    waves = sorted(
+        (start, -night.jobs[night.runs[run].job].stages[stage].ticks, run, stage, count)
+        for run, each in enumerate(placed)
+        if each is not None
+        for stage, start, count in each.waves
+    )
+    machine, slots = night.machine, night.machine.slots
+    known: dict[int, int] = {}
+
+    def billed(ticks: int) -> int:
+        found = known.get(ticks)
+        if found is None:
+            found = known[ticks] = machine.billed(ticks)
+        return found
+
+    there: list[_Pool] = []
+    done: list[_Pool] = []
+    idle = machine.boot + max(machine.billed(machine.boot), machine.period)
+    for start, negative, run, stage, tasks in waves:
+        end = start - negative
+        alone = billed(machine.boot - negative)
+        kept: list[_Pool] = []
+        choices = []
+        for pool in there:
+            if start - pool.end > idle:
+                done.append(pool)
+                continue
+            kept.append(pool)
+            if pool.busy and pool.busy[0][0] <= start:
+                pool.busy = [each for each in pool.busy if each[0] > start]
+            free = slots - sum(count for _, count in pool.busy)
+            if free:
+                paid = billed(pool.end - pool.begin)
+                more = billed(end - pool.begin) - paid if end > pool.end else 0
+                taken = free if free < tasks else tasks
+                if more * min(slots, tasks) <= alone * taken:
+                    choices.append((more / taken, -pool.end, len(kept), free, pool))
+        there = kept
+        for _, _, _, free, pool in sorted(choices):
+            if not tasks:
+                break
+            tasks -= _take(there, pool, free, tasks, (run, stage, start, end))
+        if tasks:
+            fresh = _Pool(start - machine.boot, -(-tasks // slots))
+            there.append(fresh)
+            _take(there, fresh, slots, tasks, (run, stage, start, end))
+    pools = sorted([*done, *there], key=lambda pool: (pool.begin, pool.end))
+    leases: dict[tuple[int, int], int] = {}
+    counts: list[int] = []
+    pieces: list[Piece] = []
+    for pool in pools:
+        place = leases.setdefault((pool.begin, pool.end), len(leases))
+        if place == len(counts):
+            counts.append(0)
+        counts[place] += pool.count
+        pieces += [(run, stage, place, start, each * pool.count) for run, stage, start, each in pool.pieces]
+    found = [Lease(begin, end, count) for (begin, end), count in zip(leases, counts, strict=True)]
+    if found and machine.masters:
+        first, last = min(each.begin for each in found), max(each.end for each in found)
+        found.append(Lease(first, last, machine.masters, master=True))
+    return rented(night, "elastic", found, pieces, placed)
+
+
+def _take(there: list[_Pool], pool: _Pool, free: int, tasks: int, wave: tuple[int, int, int, int]) -> int:
+    """Assign tasks to a pool with ``free`` slots on each machine, and split it where they differ; return how many."""
+    run, stage, start, end = wave
+    full = min(tasks // free, pool.count)
+    rest = tasks - full * free if full < pool.count else 0
+    taken = 0
+    for machines, each in ((full, free), (1 if rest else 0, rest)):
+        if not machines:
+            continue
+        part = pool
+        if machines < pool.count:
+            part = pool.split(machines)
+            there.append(part)
+        part.busy.append((end, each))
+        part.busy.sort()
+        part.end = max(part.end, end)
+        part.pieces.append((run, stage, start, each))
+        taken += machines * each
+    return taken
+
+
+def together(night: Night, rent: str, parts: Iterable[Rented | None]) -> Rented:
+    """Return one timetable of several, one for each run in turn; None is a run that is left out."""
+    leases: list[Lease] = []
+    pieces: list[Piece] = []
+    placed: list[Placed | None] = []
+    for index, part in enumerate(parts):
+        if part is None:
+            placed.append(None)
+            continue
+        pieces += [(index, stage, lease + len(leases), start, count) for _, stage, lease, start, count in part.pieces]
+        leases += part.leases
+        placed += part.placed
+    return rented(night, rent, leases, pieces, placed)
+
+
+def plan_of(facts: TimetableFacts, night: Night, found: Rented) -> TimetablePlan:
+    """Return the plan of a timetable on rented machines."""
+    machine, calendar = night.machine, calendar_of(facts)
+    ran = zip(night.runs, found.placed, strict=True)
+    return TimetablePlan(
+        rent=found.rent,
+        machines=most_at_once(found.leases),
+        vm=machine.name,
+        rentals=tuple(
+            Rental(
+                machine.name,
+                each.begin / TICK,
+                each.end / TICK,
+                machine.billed(each.end - each.begin) / TICK,
+                each.count,
+                each.master,
+            )
+            for each in found.leases
+        ),
+        runs=tuple(run_times(night, found.placed)),
+        cost=found.cost,
+        penalties=found.penalties,
+        slots=machine.slots,
+        busy=sum(night.jobs[run.job].work for run, each in ran if each is not None) / TICK,
+        clock=calendar.clock,
+        day=calendar.first_day,
+        tasks=tasks_of(found.pieces),
+    )
+
+
+def most_at_once(leases: Sequence[Lease], masters: bool = True) -> int:
+    """Return the most machines at once, with or without masters."""
+    kept = [each for each in leases if masters or not each.master]
+    events = sorted([(each.begin, each.count) for each in kept] + [(each.end, -each.count) for each in kept])
+    most = there = 0
+    for _, change in events:
+        there += change
+        most = max(most, there)
+    return most
+
+
+def run_times(night: Night, placed: Sequence[Placed | None]) -> list[RunTimes]:
+    """Return the start and the end of each run; a run with a startup starts as late as its first task allows."""
+    times = []
+    for run, each in zip(night.runs, placed, strict=True):
+        start = None if each is None else each.first - night.startups[run.job]
+        if start is not None and run.latest is not None:
+            start = min(start, run.latest)
+        times.append(
+            RunTimes(
+                job=night.jobs[run.job].name,
+                run=run.number + 1,
+                release=run.release / TICK,
+                start=None if start is None else start / TICK,
+                end=None if each is None else each.end / TICK,
+                deadline=run.due / TICK,
+                admitted=each is not None,
+            )
+        )
+    return times
+
+
+def tasks_of(pieces: Sequence[Piece]) -> Tasks:
+    """Return the tasks as columns."""
+    run, stage, machine, start, count = np.array(pieces, dtype=np.int64).reshape(-1, 5).T
+    return Tasks(run, stage, machine, start / TICK, count)
