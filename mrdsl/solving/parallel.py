@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
 from multiprocessing.connection import wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.watching import GLANCE, counted, is_stoppable, is_stopped, is_watched, tell, work
-from mrdsl.simulation.engine.scenario import Scenario, Seen, run_once
-from mrdsl.simulation.settings import Settings
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
+
+if TYPE_CHECKING:
+    from mrdsl.simulation.engine.scenario import Scenario, Seen
+    from mrdsl.simulation.settings import Settings
 
 
 def in_processes(
@@ -24,51 +27,66 @@ def in_processes(
     """
     if processes <= 1 or len(requests) <= 1:
         return [call(request, None) for request in counted(what, requests)]
-    with work(what, len(requests)):
-        return _shared_out(call, requests, processes)
-
-
-def _shared_out(call: Callable[[Any, object], Any], requests: Sequence[Any], processes: int) -> list[Any]:
     found: list[Any] = [None] * len(requests)
-    waiting = list(range(len(requests)))[::-1]
-    busy: dict[Any, tuple[Worker, int]] = {}
-    try:
-        for _ in range(min(processes, len(requests))):
-            with signals_deferred():
-                worker = Worker(call)
-                busy[worker.replies] = worker, waiting.pop()
-            worker.requests.send(requests[busy[worker.replies][1]])
-        while busy:
-            if is_stopped():
-                raise KeyboardInterrupt
-            for pipe in wait(list(busy), GLANCE if is_watched() or is_stoppable() else None):
-                worker, number = busy.pop(pipe)
-                try:
-                    found[number] = _answer(worker)
-                except BaseException:
-                    worker.close()
-                    raise
-                tell(done=1)
-                if waiting:
-                    busy[pipe] = worker, waiting.pop()
-                    worker.requests.send(requests[busy[pipe][1]])
-                else:
-                    worker.close()
-            tell()
-    finally:
-        for worker, _ in busy.values():
-            worker.close()
+    with work(what, len(requests)), closing(answers(call, requests, processes)) as answered:
+        for number, answer, failure in answered:
+            if failure is not None:
+                raise MrdslError([error("internal", f"a process of the simulation failed: {failure}")], 3)
+            found[number] = answer
+            tell(done=1)
     return found
 
 
-def _answer(worker: Worker) -> Any:
+def answers(
+    call: Callable[[Any, Any], Any], requests: Sequence[Any], processes: int
+) -> Generator[tuple[int, Any, str | None], None, None]:
+    """Yield the number of a request, its answer, and the failure if it has none, as workers answer.
+
+    A worker that dies is replaced. An interruption ends the workers.
+    """
+    waiting = iter(range(len(requests)))
+    busy: dict[Any, tuple[Worker, int]] = {}
+
+    def hand_over(worker: Worker | None) -> None:
+        with signals_deferred():
+            if worker is not None:
+                del busy[worker.replies]
+            number = next(waiting, None)
+            if number is None:
+                if worker is not None:
+                    worker.close()
+                return
+            if worker is None or not worker.alive:
+                worker = Worker(call)
+            busy[worker.replies] = worker, number
+        with suppress(BrokenPipeError):  # a dead worker has no answer: found out when it is asked for
+            worker.requests.send(requests[number])
+
+    try:
+        for _ in range(min(processes, len(requests))):
+            hand_over(None)
+        while busy:
+            if is_stopped():
+                raise KeyboardInterrupt
+            answered = wait(list(busy), GLANCE if is_watched() or is_stoppable() else None)
+            if not answered:
+                tell()
+            for pipe in answered:
+                worker, number = busy[pipe]
+                yield number, *_answer(worker)
+                hand_over(worker)
+    finally:
+        for worker, _ in busy.values():
+            worker.close()
+
+
+def _answer(worker: Worker) -> tuple[Any, str | None]:
     try:
         kind, content = worker.replies.recv()
     except (EOFError, OSError):
-        kind, content = "failure", "it died"
-    if kind != "reply":
-        raise MrdslError([error("internal", f"a process of the simulation failed: {content}")], 3)
-    return content
+        worker.close()
+        return None, "the process of this run ended unexpectedly"
+    return (content, None) if kind == "reply" else (None, str(content))
 
 
 def run_scenarios(scenarios: Sequence[Scenario], settings: Settings, apart: bool = False) -> list[list[Seen]]:
@@ -86,4 +104,6 @@ def run_scenarios(scenarios: Sequence[Scenario], settings: Settings, apart: bool
 
 
 def _run(request: tuple[Scenario, int, int], report: object) -> Seen:
+    from mrdsl.simulation.engine.scenario import run_once
+
     return run_once(*request)

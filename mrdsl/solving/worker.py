@@ -22,6 +22,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from math import inf
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -112,25 +113,27 @@ class Worker:
         """Return the reply; the worker is closed unless it answered as it should."""
         self.uses += 1
         self.output.truncate(0)
-        reply: Reply | None
+        inbox = _Inbox(self.replies)
         try:
             self.requests.send(request)
             with work("solving"):
-                reply, well = _listen(self.replies, None if seconds is None else seconds + GRACE)
+                reply = inbox.reply(None if seconds is None else seconds + GRACE)
+            if reply.termination is not Termination.ERROR:
+                return reply
+        except _LateError:
+            reply = inbox.stopped(Termination.TIME_LIMIT)
         except KeyboardInterrupt:
             if not is_kept():
                 raise
-            reply, well = _Inbox(self.replies).stopped(Termination.INTERRUPTED), False
-        except _BROKEN_PIPE as cause:
+            reply = inbox.stopped(Termination.INTERRUPTED)
+        except (EOFError, OSError) as cause:
             if not _of_the_pipe(cause):
                 raise
-            reply, well = None, False
-        if well and reply is not None:
-            return reply
+            reply = Reply(Termination.ERROR)
+        except GarbageError as cause:
+            reply = Reply(Termination.ERROR, message=f"it answered with garbage ({cause})")
         code = self.close()
-        if reply is None or reply.termination is Termination.ERROR:
-            reply = _explained(reply, code, self.printed())
-        return reply
+        return _explained(reply, code, self.printed()) if reply.termination is Termination.ERROR else reply
 
     def printed(self) -> str:
         """Return what the process printed since it was asked."""
@@ -153,7 +156,6 @@ class Worker:
         return self.code
 
 
-_BROKEN_PIPE = (EOFError, OSError)
 _GARBAGE = (
     pickle.UnpicklingError,
     AttributeError,
@@ -179,34 +181,8 @@ def _of_the_pipe(cause: BaseException) -> bool:
     return type(cause) in (EOFError, OSError, BrokenPipeError, ConnectionResetError)
 
 
-def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None, bool]:
-    """Return the reply and True, or the last incumbent and False; None if the worker died without one."""
-    inbox = _Inbox(connection)
-    deadline = None if seconds is None else time.monotonic() + seconds
-    try:
-        while True:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            longest = GLANCE if is_watched() or is_stoppable() else _LONGEST_WAIT
-            if is_stopped():
-                return inbox.stopped(Termination.INTERRUPTED), False
-            if not connection.poll(longest if left is None else min(left, longest)):
-                tell()
-                if left is None or left > longest:
-                    continue
-                return inbox.stopped(Termination.TIME_LIMIT), False
-            reply = inbox.next()
-            if reply is not None:
-                return reply, reply.termination is not Termination.ERROR
-    except KeyboardInterrupt:
-        if not is_kept():
-            raise
-        return inbox.stopped(Termination.INTERRUPTED), False
-    except _BROKEN_PIPE as cause:
-        if not _of_the_pipe(cause):
-            raise
-        return inbox.stopped(Termination.ERROR) if inbox.last else None, False
-    except GarbageError as cause:
-        return Reply(Termination.ERROR, message=f"it answered with garbage ({cause})"), False
+class _LateError(Exception):
+    """The worker did not answer in time."""
 
 
 class GarbageError(Exception):
@@ -227,6 +203,22 @@ class _Inbox:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.last: tuple[Any, float, float | None] | None = None
+
+    def reply(self, seconds: float | None) -> Reply:
+        """Wait for the reply. Raises _LateError after some seconds, and KeyboardInterrupt if the work was stopped."""
+        ends = inf if seconds is None else time.monotonic() + seconds
+        longest = GLANCE if is_watched() or is_stoppable() else _LONGEST_WAIT
+        while not is_stopped():
+            left = max(0.0, ends - time.monotonic())
+            if self.connection.poll(min(left, longest)):
+                reply = self.next()
+                if reply is not None:
+                    return reply
+            else:
+                tell()
+                if left <= longest:
+                    raise _LateError
+        raise KeyboardInterrupt
 
     def next(self) -> Reply | None:
         """Take one message; the reply, if it is that."""
@@ -249,9 +241,9 @@ class _Inbox:
         return Reply(termination) if self.last is None else Reply(termination, *self.last)
 
 
-def _explained(reply: Reply | None, code: int, printed: str) -> Reply:
+def _explained(reply: Reply, code: int, printed: str) -> Reply:
     """Return an error with its message, or else with the signal or exit code, and the last printed lines."""
-    if reply is not None and reply.message:
+    if reply.message:
         return reply
     if code == -signal.SIGKILL:
         reason = "it was killed"

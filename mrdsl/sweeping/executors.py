@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from multiprocessing.connection import wait
+from contextlib import closing, suppress
 from typing import Any, Protocol
 
 from mrdsl.core.diagnostics import MrdslError, error, shortened
-from mrdsl.solving.processes import signals_deferred
-from mrdsl.solving.worker import Worker
+from mrdsl.solving.parallel import answers
 
 PROCESSES, DASK = "processes", "dask://"
 _PATIENCE = 5.0
@@ -66,59 +64,15 @@ def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) 
         yield from (run.row() for run in missing)
         return
     _load_what_runs_need()
-    waiting = list(reversed(_batches(missing, workers, 1 if apart else _TOGETHER)))
-    busy: dict[Any, tuple[Worker, Sequence[Run]]] = {}
-    try:
-        for _ in range(min(workers, len(waiting))):
-            with signals_deferred():
-                worker = Worker(run_batch)
-                busy[worker.replies] = (worker, waiting.pop())
-            _hand_over(worker, busy[worker.replies][1])
-        while busy:
-            for pipe in wait(list(busy)):
-                worker, batch = busy[pipe]
-                yield from _rows_of(worker, batch)
-                with signals_deferred():
-                    worker = _next(worker, busy, waiting)
-                if worker.alive:
-                    _hand_over(worker, busy[worker.replies][1])
-    finally:
-        for worker, _ in busy.values():
-            worker.close()
+    batches = _batches(missing, workers, 1 if apart else _TOGETHER)
+    with closing(answers(run_batch, batches, workers)) as answered:
+        for number, rows, failure in answered:
+            yield from rows if failure is None else (run.lost(failure) for run in batches[number])
 
 
 def run_batch(batch: Sequence[Run], report: object) -> list[dict[str, Any]]:
     """Return the rows of some runs; called in a worker."""
     return [run.row() for run in batch]
-
-
-def _hand_over(worker: Worker, batch: Sequence[Run]) -> None:
-    with suppress(BrokenPipeError):  # a dead worker has no rows: found out when they are asked for
-        worker.requests.send(batch)
-
-
-def _rows_of(worker: Worker, batch: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return the answer of a worker; if it died or failed, a row with the error for each of its runs."""
-    try:
-        kind, content = worker.replies.recv()
-    except (EOFError, OSError):
-        kind, content = "failure", "the process of this run ended unexpectedly"
-        worker.close()
-    if kind == "reply":
-        return list(content)
-    return [run.lost(str(content)) for run in batch]
-
-
-def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Run]]], waiting: list[Sequence[Run]]) -> Worker:
-    """Give the next batch to a worker, or to a replacement; end the worker if no batch is left."""
-    del busy[worker.replies]
-    if not waiting:
-        worker.close()
-        return worker
-    if not worker.alive:
-        worker = Worker(run_batch)
-    busy[worker.replies] = (worker, waiting.pop())
-    return worker
 
 
 def _batches(missing: Sequence[Run], workers: int, together: int) -> list[Sequence[Run]]:
