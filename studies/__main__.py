@@ -14,11 +14,11 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError
 from mrdsl.cli.boundary import run as run_command
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
+from mrdsl.core.tables import print_tables
 from mrdsl.core.writer import claimed, overwriting, refuse_folder
 from mrdsl.reporting.charts.rendering import require
 from mrdsl.reporting.report_files import check_ending, collected, written
 from mrdsl.reporting.study_files import study_report
-from mrdsl.reporting.text import print_tables
 from studies.cases import mapper_for, on_dask
 from studies.catalogue import STUDIES
 from studies.running import run_study, settled, study_named

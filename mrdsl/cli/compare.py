@@ -57,7 +57,6 @@ def compare(
     """
     from mrdsl.reporting.comparison import compare as put_beside
     from mrdsl.reporting.document import to_json
-    from mrdsl.reporting.text import status_text
 
     sides = _sides(files, variants)
     outputs = Outputs({"-o": output}, force, as_json)
@@ -77,7 +76,7 @@ def compare(
         say_tables(comparison.tables())
         say()
         for name, result in zip(comparison.names, results, strict=True):
-            say(f"{name}: {status_text(result)}", nl=False)
+            say(f"{name}: {result.status()}", nl=False)
         if comparison.equal:
             say(f"{comparison.equal} numbers are equal in {'both' if len(sides) == 2 else 'all'} plans")
     return max(exit_code(result) for result in results)

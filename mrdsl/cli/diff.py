@@ -29,9 +29,10 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
 
     Both are saved plans, or specs, which are solved. Exit code 0 without changes, 5 with some.
     """
+    from mrdsl.core.status import value_text
+    from mrdsl.core.tables import cell_text
     from mrdsl.planning.difference import diff as find
     from mrdsl.reporting.document import to_json
-    from mrdsl.reporting.text import cell_text, value_text
 
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(last, now, options["data"])

@@ -182,7 +182,7 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
 
 def say_tables(parts: Iterable[Table | str]) -> None:
     """Print tables and sentences to standard output, in the width of its terminal."""
-    from mrdsl.reporting.text import print_tables
+    from mrdsl.core.tables import print_tables
 
     say(print_tables(parts, terminal_width(sys.stdout)), nl=False)
 

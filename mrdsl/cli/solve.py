@@ -198,7 +198,7 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
         PRINTED.set(True)
         say(document, nl=False)
     else:
-        from mrdsl.reporting.text import result_text
+        from mrdsl.core.result import result_text
 
         beside = outputs.to_standard_output is not None
         stream = sys.stderr if beside else sys.stdout

@@ -89,7 +89,11 @@ def checked(function: Function) -> Function:
 
 def _require(name: str, taken: Signature, values: Any, named: Any) -> None:
     wrong = []
-    for argument, value in taken.bind(*values, **named).arguments.items():
+    try:
+        bound = taken.bind(*values, **named)
+    except TypeError as failure:
+        raise TypeError(f"{name}() {failure}") from None
+    for argument, value in bound.arguments.items():
         parameter = taken.parameters[argument]
         for expected, shown in _mistakes(parameter, value):
             hint = next((hint for kind, hint in _HINTS.items() if kind in _heads(str(parameter.annotation))), "")

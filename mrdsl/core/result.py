@@ -2,85 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from enum import StrEnum
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from mrdsl.core import saving
 from mrdsl.core.arguments import checked
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, printable, shortened
+from mrdsl.core.status import (
+    CUT_SHORT,
+    LEAST_VALUE,
+    Objective,
+    Outcome,
+    SolutionStatus,
+    Termination,
+    relative_gap,
+    status_text,
+)
+from mrdsl.core.tables import TITLE, Readable, Style, Table, frame_of, table_text
+from mrdsl.core.values import lacking, plain, same, unfinite
+from mrdsl.core.wrapping import wrapped
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the table as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
-        return frame_of(self.columns, self.rows)
-
-
-def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.DataFrame:
-    """Return rows and their column names as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not
-    installed.
-    """
-    try:
-        import pandas
-    except ImportError:
-        hint = "pip install pandas, or mrdsl with its extra `tables`"
-        raise MrdslError(
-            [error("missing-extra", "frames need pandas, which is not installed", None, hint)], 3
-        ) from None
-    return pandas.DataFrame([list(row) for row in rows], columns=list(columns))
-
-
-class Termination(StrEnum):
-    """The reason why the solver or pipeline stopped."""
-
-    OPTIMAL = "optimal"
-    COMPLETED = "completed"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    TIME_LIMIT = "time_limit"
-    NODE_LIMIT = "node_limit"
-    INTERRUPTED = "interrupted"
-    ERROR = "error"
-
-
-CUT_SHORT = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRUPTED)
-"""The ends of a search that was stopped before its own end."""
-
-
-class SolutionStatus(StrEnum):
-    """The state of the solution."""
-
-    NONE = "none"
-    FEASIBLE = "feasible"
-    OPTIMAL = "optimal"
-
-
-class Outcome(StrEnum):
-    """The verdict of simulation runs on a constraint."""
-
-    KEPT = "kept"
-    BROKEN = "broken"
-    UNDECIDED = "undecided"
-
-    @property
-    def shown(self) -> str:
-        """The word for people: met, missed or inconclusive."""
-        return {"kept": "met", "broken": "missed", "undecided": "inconclusive"}[self]
+__all__ = [
+    "CUT_SHORT",
+    "LEAST_VALUE",
+    "MONEY",
+    "Amount",
+    "Limits",
+    "Objective",
+    "Outcome",
+    "Plan",
+    "Result",
+    "SolutionStatus",
+    "Table",
+    "Termination",
+    "Trace",
+    "finite",
+    "frame_of",
+    "lacking",
+    "plain",
+    "relative_gap",
+    "result_text",
+    "same",
+    "unfinite",
+]
 
 
 @dataclass(frozen=True)
@@ -114,16 +84,8 @@ class Trace:
     rows: Iterable[Sequence[Any]]
 
 
-LACKS = "lacks"
-
-
-def lacking(why: str) -> Mapping[str, str]:
-    """Return the metadata of a field of a plan whose numbers are NaN if there is no value; ``why`` gives the reason."""
-    return {LACKS: why}
-
-
 @dataclass(frozen=True)
-class Plan:
+class Plan(Readable):
     """Base of the plans of all families. All numbers are SI and plain Python or numpy; every output is a view of it.
 
     All numbers are finite, except NaN in :func:`lacking` fields. ``on_trust`` names the parts that do not follow from
@@ -139,6 +101,10 @@ class Plan:
     def tables(self) -> tuple[Table, ...]:
         """Return the tables for the terminal."""
         return ()
+
+    def readable(self) -> tuple[Table, ...]:
+        """Return the tables, with the currency left out."""
+        return tuple(_in_currency(table, "") for table in self.tables())
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """Return the verdict of the runs on each constraint, by the name of its class or job; empty if there were no
@@ -163,23 +129,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Objective:
-    """The objective, its value and its bound.
-
-    ``gap`` is relative to ``value`` minus the part that every plan costs. ``period`` is the time [s] that a value in
-    money pays for, if the spec chooses it.
-    """
-
-    sense: str
-    quantity: str
-    value: float | None
-    unit: str
-    bound: float | None
-    gap: float | None
-    period: float | None = None
-
-
-@dataclass(frozen=True)
 class Amount:
     """The value of a quantity that the spec names with ``let``, in an SI unit; None if it has no value."""
 
@@ -198,7 +147,7 @@ else:
 
 
 @dataclass(frozen=True)
-class Result(Generic[P]):
+class Result(Readable, Generic[P]):
     """Result of a spec: everything that `mrdsl solve --json` prints.
 
     Attributes:
@@ -310,6 +259,19 @@ class Result(Generic[P]):
             raise MrdslError([error("unknown-name", f"the result has no table `{title}`", None, hint)])
         return found.to_dataframe()
 
+    def status(self) -> str:
+        """Return one or two lines: the ending, the objective and its bound, the solver."""
+        return status_text(self.termination, self.solution, self.objective, self.fixed, self.formulation, self.solver)
+
+    def readable(self) -> tuple[Table | str, ...]:
+        """Return the title, the tables and the status."""
+        return (f"{self.shown_title}\n", *self.tables(), self.status())
+
+    @property
+    def shown_title(self) -> str:
+        """The title, or the family without one, in short."""
+        return printable(shortened(self.title or self.problem, TITLE))
+
     def tables(self) -> tuple[Table, ...]:
         """Return the tables of the plan and of its user-defined quantities, in the currency of the spec; empty without
         a plan.
@@ -328,40 +290,6 @@ def _in_currency(table: Table, shown: str) -> Table:
 
     columns = tuple(put(head) for head in table.columns)
     return Table(table.title, columns, [tuple(put(cell) for cell in row) for row in table.rows])
-
-
-LEAST_VALUE = 1e-9
-"""What a gap is relative to at least, so that a value of 0 has one."""
-
-
-def relative_gap(value: float | None, bound: float | None, fixed: float = 0.0) -> float | None:
-    """Return ``|value - bound|`` relative to the larger of LEAST_VALUE and ``|value - fixed|``, or None if either is
-    unknown.
-
-    The difference keeps the last digits of a large ``fixed`` part: no gap is relative to less than those.
-    """
-    if value is None or bound is None:
-        return None
-    return abs(value - bound) / max(abs(value - fixed), LEAST_VALUE, ROUNDING * abs(fixed))
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON knows it: dataclasses and mappings as objects, arrays as lists, NaN as null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.metadata.get("document", True)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "dtype"):
-        return plain(value.tolist())
-    if isinstance(value, float) and value != value:
-        return None
-    return value
-
-
-_NUMBERLESS = frozenset((str, int, bool))
-"""Types whose values are finite: a list of a hundred thousand names is passed over at once."""
 
 
 def finite(result: Result, searched: bool = False) -> Result:
@@ -388,75 +316,8 @@ def finite(result: Result, searched: bool = False) -> Result:
     return Result(Termination.ERROR, diagnostics=(*result.diagnostics, told))
 
 
-def unfinite(plan: Plan) -> str:
-    """Return the path of the first NaN or infinity in a plan, or ""."""
-    return next(_search(plan, ""), "")
-
-
-def _search(value: Any, path: str, lacks: bool = False) -> Iterator[str]:
-    if isinstance(value, float):
-        if not (isfinite(value) or (lacks and value != value)):
-            yield path
-    elif hasattr(value, "dtype"):
-        yield from _search_array(value, path, lacks)
-    elif is_dataclass(value):
-        kind: Any = type(value)
-        for name, may_lack in _fields(kind):
-            inner = getattr(value, name)
-            if not isinstance(inner, str | int):
-                yield from _search(inner, f"{path}.{name}" if path else name, may_lack)
-    elif isinstance(value, Mapping):
-        if _NUMBERLESS.issuperset(map(type, value.values())):
-            return
-        for key, inner in value.items():
-            yield from _search(inner, f"{path}[{key!r}]", lacks)
-    elif isinstance(value, list | tuple):
-        if _NUMBERLESS.issuperset(map(type, value)):
-            return
-        for index, inner in enumerate(value):
-            if not isinstance(inner, str | int):
-                yield from _search(inner, f"{path}[{index}]", lacks)
-
-
-@cache
-def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
-    return tuple((field.name, LACKS in field.metadata) for field in fields(kind))
-
-
-def _search_array(value: Any, path: str, lacks: bool) -> Iterator[str]:
-    import numpy as np
-
-    if value.dtype.kind == "f" and not np.isfinite(value).all():
-        wrong = np.isinf(value) if lacks else ~np.isfinite(value)
-        if wrong.any():
-            yield f"{path}{[int(i) for i in np.argwhere(wrong)[0]]}"
-
-
-def same(first: Any, second: Any) -> bool:
-    """Dataclasses field by field, mappings and sequences item by item, arrays by their elements, NaN as NaN.
-
-    Fields that take no part in comparisons are left out, and functions: they are never saved.
-    """
-    if first is second:
-        return True
-    if is_dataclass(first) and not isinstance(first, type):
-        return type(first) is type(second) and all(
-            same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first) if f.compare
-        )
-    if hasattr(first, "dtype") or hasattr(second, "dtype"):
-        return _same_arrays(first, second)
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
-    if isinstance(first, Sequence) and isinstance(second, Sequence) and not isinstance(first, str):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, float) and isinstance(second, float) and first != first:
-        return second != second
-    return callable(first) or callable(second) or bool(first == second)
-
-
-def _same_arrays(first: Any, second: Any) -> bool:
-    import numpy as np
-
-    one, other = np.asarray(first), np.asarray(second)
-    numbers = one.dtype.kind == other.dtype.kind == "f"
-    return bool(np.array_equal(one, other, equal_nan=numbers))
+def result_text(result: Result, width: int | None = None, bold: Style = str, ending: Style = str) -> str:
+    """Return the whole result for a reader, styled for a terminal if ``bold`` and ``ending`` are given."""
+    status = ending(wrapped(result.status().rstrip("\n"), width)) + "\n"
+    tables = (table_text(table, width, bold) for table in result.tables())
+    return "\n".join([f"{bold(result.shown_title)}\n", *tables, status])

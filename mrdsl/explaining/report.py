@@ -20,7 +20,6 @@ from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.simulate_spec import observe
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
-from mrdsl.reporting.text import status_text
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.processes import passed_on
 from mrdsl.spec.spec import Spec
@@ -75,7 +74,7 @@ def _written(
     sections += _remarks(shown, diagnostics, tuple(_risks(family, result, observed)))
     sections += [_listing(spec, diagnostics), _repeat(spec, result, command)]
     title = spec.title or f"{spec.problem.capitalize()} plan"
-    proof = "; ".join(status_text(result).split("\n")).strip("; ")
+    proof = "; ".join(result.status().split("\n")).strip("; ")
     proof = f"{proof[:1].upper()}{proof[1:]}."
     return Report(title, shown.decision, proof, tuple(s for s in sections if s.parts))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, Result, SolutionStatus, Table, Termination
+from mrdsl.core.tables import Readable
 from mrdsl.core.watching import shared_time, sharing
 from mrdsl.explaining.infeasibility import Explanation
 from mrdsl.explaining.promises import Line
@@ -20,7 +21,7 @@ PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explained(Readable):
     """A result and its explanation: tables, and sentences between them, in order."""
 
     result: Result
@@ -31,11 +32,9 @@ class Explained:
         """The tables alone."""
         return tuple(part for part in self.parts if isinstance(part, Table))
 
-    def __str__(self) -> str:
-        """Return all of it as text, as the command prints it."""
-        from mrdsl.reporting.text import print_tables
-
-        return print_tables(self.parts)
+    def readable(self) -> tuple[Table | str, ...]:
+        """Return tables and sentences in order."""
+        return self.parts
 
 
 def why(

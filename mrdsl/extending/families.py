@@ -20,6 +20,7 @@ from typing import Any
 from mrdsl.contracts.family import Family, Formulation, missing_in
 from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.core.result import Plan, Result, Table
+from mrdsl.core.tables import print_tables
 from mrdsl.core.units import KINDS, UNITS
 from mrdsl.extending.report import Checked, Trial, complaint
 from mrdsl.families import reference_text
@@ -31,7 +32,6 @@ from mrdsl.planning.simulate_spec import simulate
 from mrdsl.planning.solve_spec import solve
 from mrdsl.planning.verified_plans import verify
 from mrdsl.reporting.document import result_document, to_json
-from mrdsl.reporting.text import print_tables
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving import registry
 from mrdsl.spec.schema import Block, Item, Node, declarations

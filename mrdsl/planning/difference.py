@@ -9,8 +9,8 @@ from typing import Any
 from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RUN, Family, Operated, Setting, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result, Table
+from mrdsl.core.tables import Readable, cell_text
 from mrdsl.families.diagnosis import find_family
-from mrdsl.reporting.text import cell_text
 
 SAME = 1e-6
 """Relative difference up to which two numbers are the same setting: what solvers leave behind."""
@@ -70,7 +70,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Readable):
     """The steps from the last plan to the current one, the smallest change first; ``note`` is the part that they leave
     open.
     """
@@ -80,6 +80,10 @@ class Difference:
     names: tuple[str, str]
     changes: tuple[Change, ...]
     note: str = ""
+
+    def readable(self) -> tuple[str, ...]:
+        """Return the changes as text, and a note on them."""
+        return ("".join(f"{line}\n" for line in self.lines()) or "nothing to do\n", *([self.note] if self.note else []))
 
     def lines(self) -> Iterator[str]:
         """Yield the changes as text."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.tables import Readable
 
 EQUAL = 1e-9
 """Relative difference up to which two numbers count as equal."""
@@ -56,7 +57,7 @@ def _equal(first: float | None, other: float | None) -> bool:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Readable):
     """Two or more results of one problem family, with ``names`` for heads of columns."""
 
     results: tuple[Result, ...]
@@ -74,6 +75,11 @@ class Comparison:
             if rows:
                 tables.append(_table(title, (), self.names, rows))
         return tuple(tables)
+
+    def readable(self) -> tuple[Table | str, ...]:
+        """Return the tables, and the status of each plan."""
+        states = (f"{name}: {result.status()}" for name, result in zip(self.names, self.results, strict=True))
+        return (*self.tables(), "".join(states))
 
     @property
     def equal(self) -> int:

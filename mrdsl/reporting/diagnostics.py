@@ -9,7 +9,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, json_printable, printable
 from mrdsl.core.reading import problem_of
-from mrdsl.reporting.wrapping import wrapped
+from mrdsl.core.wrapping import wrapped
 
 FORMAT = 1
 MAX_LINE = 160

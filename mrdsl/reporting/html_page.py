@@ -17,11 +17,11 @@ from typing import Any
 from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import printable
 from mrdsl.core.result import Table
+from mrdsl.core.tables import cell_text, is_numeric
 from mrdsl.core.version import __version__
 from mrdsl.reporting.charts.rendering import bundle, require, specification, svg
 from mrdsl.reporting.charts.theme import FONT, GROUNDS, Ground, configuration
 from mrdsl.reporting.report import Listing, Part, Report
-from mrdsl.reporting.text import cell_text, is_numeric
 
 SCRIPT = """
 "use strict";

@@ -12,9 +12,9 @@ from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import MrdslError, error, printable
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Table
+from mrdsl.core.tables import cell_text
 from mrdsl.reporting.charts.rendering import png, require, svg
 from mrdsl.reporting.report import Listing, Part, Report
-from mrdsl.reporting.text import cell_text
 
 _DRAWN: ContextVar[list[Chart] | None] = ContextVar("_DRAWN", default=None)
 

@@ -12,6 +12,7 @@ from typing import Any
 from mrdsl.core import saving
 from mrdsl.core.arguments import checked as _checked
 from mrdsl.core.diagnostics import Diagnostic, Span
+from mrdsl.core.tables import Readable
 from mrdsl.spec import validation
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
 from mrdsl.spec.schema import is_marked_valid
@@ -106,7 +107,7 @@ class FileRead:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spec:
+class Spec(Readable):
     """A problem in SI units, independent of its text.
 
     Attributes:
@@ -151,6 +152,10 @@ class Spec:
         """Read the quantities that are given as texts (``price="0.192 USD/h"``), in the spec's currency."""
         if not self.text and not is_marked_valid(self.facts):
             object.__setattr__(self, "facts", validation.with_values(self.facts, self.currency))
+
+    def readable(self) -> tuple[str, ...]:
+        """Return the text of the spec: as it was loaded, else as :meth:`to_mrspec` writes it."""
+        return (self.text or self.to_mrspec(),)
 
     def to_json(self) -> str:
         """Return the spec as JSON, with the data files that it names. Raises MrdslError for an invalid spec."""

@@ -9,8 +9,8 @@ from typing import Any
 from mrdsl.core.charts import BarChart, Chart, LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.core.rounding import PROVEN
+from mrdsl.core.tables import cell_text
 from mrdsl.reporting.report import Report, Section, repeated
-from mrdsl.reporting.text import cell_text
 
 Row = Mapping[str, Any]
 GOAL = "value"

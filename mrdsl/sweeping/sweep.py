@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.result import frame_of
+from mrdsl.core.result import Table, frame_of
+from mrdsl.core.tables import Readable
 from mrdsl.core.writer import Together, refusals
 from mrdsl.exchange.registry import TABLES, TableWriter, Writer, by_ending, endings
 from mrdsl.sweeping.cells import Axis, Cell, Setting, SweepRun, cells
 from mrdsl.sweeping.journal import append, journal_of, opened
+from mrdsl.sweeping.report import sweep_table
 
 if TYPE_CHECKING:
     import pandas
@@ -58,7 +60,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Readable):
     """The end of a sweep: finished, total and resumed runs, and if it was interrupted.
 
     ``table`` has the runs in order.
@@ -69,6 +71,12 @@ class Summary:
     resumed: int
     interrupted: bool
     table: tuple[Mapping[str, Any], ...] = ()
+
+    def readable(self) -> tuple[Table, ...]:
+        """Return the first runs: what was changed, the objective, and the VMs of each type."""
+        heads = [name for name in (self.table[0] if self.table else ()) if name != "run"]
+        changed = heads[: heads.index("seed")] if "seed" in heads else heads
+        return (sweep_table(self.table, changed),)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""

@@ -15,10 +15,10 @@ from mrdsl.core.charts import BarChart
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.diagnostics import Related, Span, error, is_printable, json_printable, printable
 from mrdsl.core.result import Table
+from mrdsl.core.tables import table_text
 from mrdsl.language.loading import load_text
 from mrdsl.reporting.charts import svg
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text
-from mrdsl.reporting.text import table_text
 from tests.command_lines import run_python
 
 ROOT = Path(__file__).resolve().parents[2]

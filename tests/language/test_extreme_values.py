@@ -13,9 +13,9 @@ import mrdsl
 from mrdsl.cli.inputs import parameters
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import result_text
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.loading import load_text
-from mrdsl.reporting.text import result_text
 from mrdsl.spec.declared import DISTRIBUTIONS
 
 HEAD = "problem capacity\nseed = 1\nparam n = 1\nvm m5 { on_demand { price = 0.192 USD/h } }\nminimize cost\n"

@@ -8,8 +8,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.resources import resource
-from mrdsl.core.result import MONEY, Plan, Result, SolutionStatus, Table, Termination
-from mrdsl.reporting.text import result_text, status_text
+from mrdsl.core.result import MONEY, Plan, Result, SolutionStatus, Table, Termination, result_text
 
 QUICK = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 
@@ -35,12 +34,12 @@ class Bill(Plan):
 )
 def test_a_gap_is_what_a_person_reads(value: float, bound: float, said: str) -> None:
     result = Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, value=value, bound=bound, quantity="cost", unit="USD")
-    assert status_text(result).splitlines()[0].endswith(f"{said})")
+    assert result.status().splitlines()[0].endswith(f"{said})")
 
 
 def test_a_goal_without_a_value_is_not_told() -> None:
     estimated = Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, Bill(), sense="estimate", quantity="completion")
-    assert status_text(estimated) == "completed\n"
+    assert estimated.status() == "completed\n"
 
 
 @pytest.mark.parametrize(("currency", "shown"), [("EUR", "[EUR]"), ("", "")])

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span
 from mrdsl.core.result import Table
+from mrdsl.core.tables import cell_text, print_tables, table_text
 from mrdsl.core.units import show
+from mrdsl.core.wrapping import display_width, wrapped
 from mrdsl.reporting.diagnostics import as_text, colour
-from mrdsl.reporting.text import cell_text, print_tables, table_text
-from mrdsl.reporting.wrapping import display_width, wrapped
 
 WORDS = st.text("abcxyz", min_size=1, max_size=12)
 TEXTS = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)

@@ -19,8 +19,8 @@ import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.tables import print_tables
 from mrdsl.core.watching import Progress, watched
-from mrdsl.reporting.text import print_tables
 from mrdsl.sweeping import executors
 from mrdsl.sweeping.study.runs import COLUMNS
 from mrdsl.sweeping.study.study import Studied, Way, run_study_file, tables_in

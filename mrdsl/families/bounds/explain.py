@@ -5,10 +5,10 @@ from __future__ import annotations
 from mrdsl.contracts.family import GIVE, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart
 from mrdsl.core.result import Result
+from mrdsl.core.tables import cell_text
 from mrdsl.core.units import show
 from mrdsl.families.bounds.plan import ESTIMATES, SHOWN, BoundsPlan
 from mrdsl.reporting.report import Shown
-from mrdsl.reporting.text import cell_text
 from mrdsl.spec.spec import Spec
 
 NAMED = 3

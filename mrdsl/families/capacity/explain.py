@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_chart
 from mrdsl.core.result import Result
+from mrdsl.core.tables import cell_text
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.instance import prices_of
@@ -14,7 +15,6 @@ from mrdsl.families.capacity.market import RESERVED, market_of
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought, Mixture
 from mrdsl.reporting.report import Shown
-from mrdsl.reporting.text import cell_text
 from mrdsl.spec.spec import Spec
 
 

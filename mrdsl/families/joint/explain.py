@@ -12,6 +12,7 @@ from mrdsl.contracts.family import ADMIT, GIVE, RUN, SET, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChart, Series, parts_chart
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
+from mrdsl.core.tables import cell_text
 from mrdsl.core.units import HOUR, show
 from mrdsl.core.watching import shared_time
 from mrdsl.families.joint.allocation import choices, wanted
@@ -22,7 +23,6 @@ from mrdsl.families.joint.quantities import compares_responses
 from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 from mrdsl.reporting.report import Shown
-from mrdsl.reporting.text import cell_text
 from mrdsl.spec.spec import Spec
 
 DRAWN = 30

@@ -16,6 +16,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.output_names import same_output
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Table, frame_of
+from mrdsl.core.tables import Readable
 from mrdsl.core.watching import tell, work
 from mrdsl.core.writer import claimed, overwriting, refusals, refuse_folder
 from mrdsl.exchange.text import decode
@@ -49,7 +50,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Studied:
+class Studied(Readable):
     """The results of a study: ``table`` has the runs in order, one mapping each; ``tables`` are its summaries.
 
     Of ``total`` runs, ``resumed`` have rows from an earlier call. ``interrupted``: some runs are missing. ``left_out``
@@ -67,6 +68,10 @@ class Studied:
     diagnostics: tuple[Diagnostic, ...] = ()
     left_out: tuple[str, ...] = ()
     left_out_tables: tuple[str, ...] = ()
+
+    def readable(self) -> tuple[Table, ...]:
+        """Return the tables of the study."""
+        return self.tables
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""

@@ -11,8 +11,8 @@ from typing import Any
 from mrdsl.core.charts import BarChart, LineChart, Series
 from mrdsl.core.result import LEAST_VALUE, Table
 from mrdsl.core.rounding import PROVEN
+from mrdsl.core.tables import cell_text
 from mrdsl.formulas.distributions import performance_ratios, share_within, steps
-from mrdsl.reporting.text import cell_text
 from mrdsl.solving.claims import contradicts
 from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot, Profile
 

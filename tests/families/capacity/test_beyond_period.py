@@ -11,7 +11,6 @@ import pytest
 import mrdsl
 from mrdsl.core.result import Result
 from mrdsl.families.capacity.plan_warnings import enough
-from mrdsl.reporting.text import status_text
 from tests.command_lines import run_here
 
 SPEC = """problem capacity "Seven hours"
@@ -72,15 +71,15 @@ def test_a_class_on_several_types_counts_by_its_slowest_share() -> None:
 
 
 def test_a_cost_names_its_period_and_other_goals_do_not() -> None:
-    assert "cost 0.192 USD for 1 h (" in status_text(solved(60))
-    assert "cost 1.536 USD for 8 h (" in status_text(solved(60, "8 h"))
-    assert " for " not in status_text(solved(60, "8 h", "minimize vms")).splitlines()[0]
-    assert "1.344 USD for 2 h (" in status_text(solved(60, "2 h", "minimize 3 * cost + 0.192 USD/vm * vms"))
+    assert "cost 0.192 USD for 1 h (" in solved(60).status()
+    assert "cost 1.536 USD for 8 h (" in solved(60, "8 h").status()
+    assert " for " not in solved(60, "8 h", "minimize vms").status().splitlines()[0]
+    assert "1.344 USD for 2 h (" in solved(60, "2 h", "minimize 3 * cost + 0.192 USD/vm * vms").status()
 
 
 def test_joint_costs_are_those_of_all_periods() -> None:
     result = mrdsl.solve(mrdsl.load("models/joint/reference.mrspec"))
-    assert "for 1 h" in status_text(result)
+    assert "for 1 h" in result.status()
     day = mrdsl.solve(mrdsl.load("models/joint/S4.mrspec"))
     assert day.objective.period == 24 * 3600.0
 

@@ -17,7 +17,6 @@ from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
 from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
-from mrdsl.reporting.text import status_text
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import OnDemand
 from tests.families.capacity import capacity_specs, type_specs
@@ -437,7 +436,7 @@ def test_what_masters_cost_is_no_part_of_what_a_gap_is_measured_on(solver: str) 
     gap = (found.objective.value - found.objective.bound) / beside
     assert found.objective.gap == pytest.approx(gap, abs=1e-6)
     assert (found.solution is SolutionStatus.OPTIMAL) is (gap <= 0.04)
-    assert "beside the 20000000 USD of every plan" in status_text(found)
+    assert "beside the 20000000 USD of every plan" in found.status()
     again = mrdsl.Result.from_json(found.to_json())
     assert again.objective == found.objective
 

@@ -1,29 +1,89 @@
-"""Tables and results as text for people: columns that fit the width of a terminal."""
+"""Tables, and how they read: aligned columns in the width of a terminal, or HTML in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import printable, shortened
-from mrdsl.core.result import Objective, Result, SolutionStatus, Table, Termination
-from mrdsl.core.rounding import PROVEN, SAME_SUM
-from mrdsl.core.units import show
-from mrdsl.reporting.wrapping import broken, display_width, wrapped
+from mrdsl.core.diagnostics import MrdslError, error, printable, shortened
+from mrdsl.core.wrapping import broken, display_width, wrapped
 
-_STOPS = {
-    Termination.OPTIMAL: "optimal",
-    Termination.COMPLETED: "completed",
-    Termination.INFEASIBLE: "infeasible: no plan meets all constraints",
-    Termination.UNBOUNDED: "unbounded: the goal has no best value",
-    Termination.TIME_LIMIT: "stopped at the time limit",
-    Termination.NODE_LIMIT: "stopped at the node limit",
-    Termination.INTERRUPTED: "interrupted",
-    Termination.ERROR: "failed",
-}
+if TYPE_CHECKING:
+    import pandas
+
+
+class Readable:
+    """Base of values that print as the command does, and that a notebook shows as HTML."""
+
+    def readable(self) -> Iterable[Table | str]:
+        """Return tables and sentences in order."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return the text that the command prints."""
+        return print_tables(self.readable())
+
+    def _repr_html_(self) -> str:
+        return "\n".join(part.html() if isinstance(part, Table) else _paragraph(part) for part in self.readable())
+
+
+def _paragraph(text: str) -> str:
+    return f'<p style="white-space: pre-line">{escape(printable_lines(text))}</p>'
+
+
+def printable_lines(text: str) -> str:
+    """Return a text with hidden characters as escapes; line breaks stay."""
+    return "\n".join(printable(line) for line in text.rstrip("\n").split("\n"))
+
+
+@dataclass(frozen=True)
+class Table(Readable):
+    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the table as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
+        return frame_of(self.columns, self.rows)
+
+    def readable(self) -> Iterable[Table | str]:
+        """Return the table alone."""
+        return (self,)
+
+    def html(self) -> str:
+        """Return the table as HTML, with the cells of the text."""
+        align = ["right" if is_numeric(self, index) else "left" for index in range(len(self.columns))]
+        title = f"<caption>{escape(printable(self.title))}</caption>" if self.title else ""
+        heads = _html_row("th", (printable(head) for head in self.columns), align)
+        rows = "\n".join(_html_row("td", map(cell_text, row), align) for row in self.rows)
+        return f"<table>{title}<thead>{heads}</thead><tbody>\n{rows}\n</tbody></table>"
+
+
+def _html_row(tag: str, cells: Iterable[str], align: Sequence[str]) -> str:
+    inner = (
+        f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>' for cell, side in zip(cells, align, strict=True)
+    )
+    return f"<tr>{''.join(inner)}</tr>"
+
+
+def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.DataFrame:
+    """Return rows and their column names as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not
+    installed.
+    """
+    try:
+        import pandas
+    except ImportError:
+        hint = "pip install pandas, or mrdsl with its extra `tables`"
+        raise MrdslError(
+            [error("missing-extra", "frames need pandas, which is not installed", None, hint)], 3
+        ) from None
+    return pandas.DataFrame([list(row) for row in rows], columns=list(columns))
 
 
 def cell_text(value: Any) -> str:
@@ -155,56 +215,6 @@ def is_numeric(table: Table, column: int) -> bool:
     """Return True if a column holds numbers, and at least one."""
     cells = [row[column] for row in table.rows if row[column] is not None]
     return bool(cells) and all(isinstance(cell, int | float) or hasattr(cell, "dtype") for cell in cells)
-
-
-def status_text(result: Result) -> str:
-    """Return one or two lines: the ending, the objective and its bound, the solver."""
-    objective = result.objective
-    lines = [_STOPS[result.termination]]
-    if objective.value is not None:
-        lines[0] += f": {objective.quantity} {value_text(objective)}"
-        lines[0] += _proof(result)
-    elif result.solution is SolutionStatus.NONE and result.termination not in (
-        Termination.INFEASIBLE,
-        Termination.UNBOUNDED,
-    ):
-        lines[0] += ", no plan"
-    solver = " ".join(filter(None, (result.solver.get("name"), result.solver.get("version"))))
-    if solver:
-        form = f", formulation {result.formulation}" if result.formulation else ""
-        source = f", declared in {result.solver['file']}" if result.solver.get("file") else ""
-        lines.append(f"solved by {solver}{form}{source}")
-    return "\n".join(lines) + "\n"
-
-
-def value_text(objective: Objective) -> str:
-    """Return the goal's value with its unit, and the time that it is the cost of."""
-    period = f"for {show(objective.period, 'time')}" if objective.period is not None else ""
-    return " ".join(filter(None, (cell_text(objective.value), objective.unit, period)))
-
-
-def _proof(result: Result) -> str:
-    objective = result.objective
-    if objective.bound is None:
-        return " (no bound is known)"
-    bound = f"bound {cell_text(objective.bound)}, gap {_gap_text(objective.gap or 0.0)}"
-    if result.fixed:
-        bound += f" beside the {cell_text(result.fixed)} {objective.unit} of every plan"
-    return f" ({'proven: ' if result.solution is SolutionStatus.OPTIMAL else ''}{bound})"
-
-
-def _gap_text(gap: float) -> str:
-    """Return a relative gap in percent; differences of rounding count as 0."""
-    if gap <= SAME_SUM:
-        return "0 %"
-    return f"{gap * 100.0:.4g} %" if gap >= PROVEN else f"below {PROVEN * 100.0:.4f} %"
-
-
-def result_text(result: Result, width: int | None = None, bold: Style = str, ending: Style = str) -> str:
-    """Return the whole result for a reader, styled for a terminal if ``bold`` and ``ending`` are given."""
-    head = f"{bold(printable(shortened(result.title or result.problem, TITLE)))}\n"
-    status = ending(wrapped(status_text(result).rstrip("\n"), width)) + "\n"
-    return "\n".join([head, *(table_text(table, width, bold) for table in result.tables()), status])
 
 
 def print_tables(tables: Iterable[Table | str], width: int | None = None) -> str:

@@ -1,0 +1,97 @@
+"""Every value of the Python API prints as its command does, and is HTML in a notebook."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl.core.result import Table
+
+TEXT = """problem capacity "Less < more"
+param load = 1
+vm m5 { on_demand { price = 0.2 USD/h } }
+class a { map { tasks = 4, avg = 10 s, max = 10 s }, slots { map = 2, reduce = 1 }
+  jobs = 3 * load .. 3 * load, deadline = 20 s, penalty = 1 USD }
+minimize cost
+"""
+
+
+class Cells(HTMLParser):
+    """Collects the texts of a page; fails on tags that do not match."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def cells(value: object) -> list[str]:
+    parser = Cells()
+    parser.feed(value._repr_html_())  # type: ignore[attr-defined]
+    assert not parser.open
+    return parser.texts
+
+
+@pytest.fixture(scope="module")
+def spec() -> mrdsl.Spec:
+    return mrdsl.loads(TEXT)
+
+
+def test_a_result_reads_as_the_command_prints_it(spec: mrdsl.Spec) -> None:
+    result = mrdsl.solve(spec)
+    assert str(result).startswith("Less < more\n\nVMs\n")
+    assert "optimal: cost 1 USD for 1 h" in str(result)
+    assert "Less < more" in "".join(cells(result))
+    assert {"on demand", "5"} <= set(cells(result))
+
+
+def test_a_plan_shows_its_tables_with_and_without_a_result(spec: mrdsl.Spec) -> None:
+    plan = mrdsl.solve(spec).plan
+    assert "[money]" not in str(plan)
+    assert "5" in cells(plan)
+
+
+def test_a_spec_shows_its_text(spec: mrdsl.Spec) -> None:
+    assert str(spec) == TEXT
+    assert "".join(cells(spec)).strip() == TEXT.strip()
+
+
+def test_explanations_comparisons_and_changes(spec: mrdsl.Spec) -> None:
+    first, second = mrdsl.solve(spec), mrdsl.solve(mrdsl.loads(TEXT, {"load": 2}))
+    assert "Goal" in str(mrdsl.compare(first, second))
+    assert "rent 4 m5 on demand (5 to 9)" in str(mrdsl.diff(first, second))
+    assert str(mrdsl.diff(first, first)) == "nothing to do\n"
+    assert "constraint" in str(mrdsl.why(spec))
+    for value in (mrdsl.compare(first, second), mrdsl.diff(first, second), mrdsl.why(spec)):
+        assert cells(value)
+
+
+def test_a_sweep_shows_its_runs(spec: mrdsl.Spec, tmp_path: Path) -> None:
+    path = tmp_path / "a.mrspec"
+    path.write_text(TEXT)
+    done = mrdsl.sweep(path, {"load": [1, 2]}, tmp_path / "a.csv", processes=1)
+    assert [line.split()[0] for line in str(done).splitlines()[1:]] == ["load", "----", "1", "2"]
+    assert {"load", "1.8"} <= set(cells(done))
+
+
+def test_a_wrong_keyword_names_the_function(spec: mrdsl.Spec) -> None:
+    with pytest.raises(TypeError, match=r"solve\(\) got an unexpected keyword argument 'gap'"):
+        mrdsl.solve(spec, gap=0.1)  # type: ignore[call-arg]
+
+
+def test_markup_and_hidden_characters_are_escaped() -> None:
+    table = Table("<b>", ("a&b", "x"), [("<script>", 1.5), ("\x1b[31m", None)])
+    assert cells(table)[:2] == ["<b>", "a&b"]
+    assert "\x1b" not in table._repr_html_() + str(table)
