@@ -53,7 +53,7 @@ def test_counts_that_a_solver_cannot_hold() -> None:
     assert result.termination is Termination.OPTIMAL
     assert plan.admitted.tolist() == [2.0**53]
     assert [d.code for d in result.diagnostics] == ["better-plan"]
-    assert "there is no plan" in result.diagnostics[0].message
+    assert "no plan exists" in result.diagnostics[0].message
 
 
 def test_a_named_solver_keeps_its_plan_but_not_its_claim() -> None:
