@@ -16,7 +16,7 @@ from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, lasting, param
 from mrdsl.cli.outputs import say, terminal_width
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.core.reading import is_json_object
-from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
+from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
 
 if TYPE_CHECKING:
     from mrdsl.language.loading import Loaded
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @shared.params
-@click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text", show_default=True
+)
 @shared.allow_outside
 @shared.solver_folder
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
@@ -42,6 +44,8 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
     texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
     if form == "json":
         say(as_json(diagnostics))
+    elif form == "sarif":
+        say(as_sarif(diagnostics))
     elif form == "github":
         say(as_github(diagnostics), nl=False)
     else:

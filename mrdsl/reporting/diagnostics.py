@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, json_printable, printable
 from mrdsl.core.reading import problem_of
+from mrdsl.core.version import __version__
 from mrdsl.core.wrapping import wrapped
 
 FORMAT = 1
@@ -158,6 +160,44 @@ def as_github(diagnostics: Iterable[Diagnostic]) -> str:
         message = d.message + (f"\n{d.hint}" if d.hint else "")
         lines.append(f"::{names[d.severity]}{place}::{_data(message)}")
     return "\n".join(lines) + ("\n" if lines else "")
+
+
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def as_sarif(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return a SARIF 2.1.0 log, as code scanning services read it."""
+    listed = list(diagnostics)
+    codes = sorted({found.code for found in listed})
+    driver = {"name": "mrdsl", "version": __version__, "rules": [{"id": code} for code in codes]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(found, codes.index(found.code)) for found in listed],
+    }
+    document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json_printable(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def _sarif_result(found: Diagnostic, rule: int) -> dict[str, Any]:
+    message = found.message + (f"\nhint: {found.hint}" if found.hint else "")
+    result: dict[str, Any] = {
+        "ruleId": found.code,
+        "ruleIndex": rule,
+        "level": str(found.severity),
+        "message": {"text": message},
+    }
+    if found.span is not None:
+        span = found.span
+        region = {
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endLine": span.end_line,
+            "endColumn": span.end_column,
+        }
+        address = {"uri": quote(span.file.replace("\\", "/"))}
+        result["locations"] = [{"physicalLocation": {"artifactLocation": address, "region": region}}]
+    return result
 
 
 def _data(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.language.loading import load_file, load_text
-from mrdsl.reporting.diagnostics import as_github, as_json, as_text
+from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "models").glob("*/reference.mrspec"))}
@@ -84,3 +85,17 @@ def test_any_bytes(data: bytes) -> None:
     path.write_bytes(data)
     loaded = load_file(path)
     assert loaded.spec is not None or has_errors(loaded.diagnostics)
+
+
+def test_a_sarif_log_has_each_mistake_and_its_place() -> None:
+    text = 'problem capacity "q"\nvm m5 { price = 1 parsec }\nclass a { deadline = 5 mm }\n'
+    found = load_text(text, name="my specs/a.mrspec").diagnostics
+    log = json.loads(as_sarif(found))
+    (run,) = log["runs"]
+    assert log["version"] == "2.1.0"
+    assert [result["ruleId"] for result in run["results"]] == [each.code for each in found]
+    assert all(run["tool"]["driver"]["rules"][r["ruleIndex"]]["id"] == r["ruleId"] for r in run["results"])
+    located = [result["locations"][0]["physicalLocation"] for result in run["results"] if "locations" in result]
+    assert located
+    assert {place["artifactLocation"]["uri"] for place in located} == {"my%20specs/a.mrspec"}
+    assert all(place["region"]["startLine"] >= 1 and place["region"]["startColumn"] >= 1 for place in located)
