@@ -26,6 +26,8 @@ class Dag:
     path_max: float = NONE
     width: float = NONE
     age: float = NONE
+    alone: float = NONE
+    delays: float = NONE
 
 
 @lru_cache(maxsize=1 << 14)
@@ -41,6 +43,29 @@ def dag_of(stages: tuple[Stage, ...]) -> Dag:
         _longest(stages, [stage.max for stage in stages]),
         _width(stages),
         sum(part * age for part, age in zip(work, ages, strict=True)) / sum(work),
+        _delays_alone(stages),
+        _longest(stages, [stage.delay for stage in stages]),
+    )
+
+
+def _delays_alone(stages: tuple[Stage, ...]) -> float:
+    """Sum up the delays of stages that come before or after every other stage."""
+    if not any(stage.delay for stage in stages):
+        return 0.0
+    named = {stage.name: stage for stage in stages}
+    earlier: dict[str, set[str]] = {}
+    for stage in stages:
+        found, waiting = set[str](), list(stage.after)
+        while waiting:
+            name = waiting.pop()
+            if name in named and name not in found:
+                found.add(name)
+                waiting += named[name].after
+        earlier[stage.name] = found
+    return sum(
+        stage.delay
+        for stage in stages
+        if all(stage.name in earlier[other] or other in earlier[stage.name] for other in named if other != stage.name)
     )
 
 
@@ -106,11 +131,12 @@ ESTIMATES = ("lower", "average", "upper")
 
 @dataclass(frozen=True)
 class Described:
-    """The description of the jobs of each row in a spec: items by path, NaN for missing ones, and stages."""
+    """The description of the jobs of each row in a spec: items by path, NaN for missing ones, stages, startup [s]."""
 
     items: Mapping[str, Floats]
     stages: Sequence[Dag | None]
     speed: Floats
+    startup: Floats
 
     def __getitem__(self, path: str) -> Floats:
         return self.items[path]
@@ -175,7 +201,8 @@ def described(
                 if said is not None or vanishes:
                     value = None if said is None or vanishes else getattr(said, item)
                     items[f"{block}.{item}"][place] = np.nan if value is None else value
-    return Described(items, [dag_of(each) if each else None for each in stages] if any(stages) else (), speed)
+    dags = [dag_of(each) if each else None for each in stages] if any(stages) else ()
+    return Described(items, dags, speed, column(classes, "startup", missing=0.0)[every])
 
 
 def estimates(jobs: Described) -> dict[str, Work]:
@@ -183,7 +210,9 @@ def estimates(jobs: Described) -> dict[str, Work]:
     speed = jobs.speed
     map_work, map_max = jobs["map.tasks"] * jobs["map.avg"] / speed, jobs["map.max"] / speed
     path_avg = path_max = np.zeros_like(speed)
+    least = most = jobs.startup
     if jobs.stages:
+        least, most = (jobs.startup + np.nan_to_num(jobs.of_stages(part)) for part in ("alone", "delays"))
         staged = ~np.isnan(jobs.of_stages("work"))
         map_work = np.where(staged, jobs.of_stages("work") / speed, map_work)
         path_max = jobs.of_stages("path_max") / speed
@@ -194,11 +223,12 @@ def estimates(jobs: Described) -> dict[str, Work]:
     both_max = jobs["shuffle.max"] + jobs["reduce.max"] / speed
     first_avg, first_max = jobs["shuffle.first_avg"], jobs["shuffle.first_max"]
     first_avg = np.where(np.isnan(first_avg), first_max, first_avg)
-    low = Work(map_work, _if(reduces, reduces * both_avg), _if(reduces, first_avg - jobs["shuffle.avg"]), path_avg)
+    beyond = _if(reduces, first_avg - jobs["shuffle.avg"])
+    low = Work(map_work, _if(reduces, reduces * both_avg), beyond + least, path_avg + least)
     high = Work(
         _above(map_work, map_max),
         _if(reduces, _above(reduces * both_avg, both_max)),
-        2.0 * map_max + _if(reduces, first_max + 2.0 * both_max),
+        2.0 * map_max + _if(reduces, first_max + 2.0 * both_max) + most,
         np.zeros_like(speed),
     )
     mean = Work(
@@ -208,6 +238,7 @@ def estimates(jobs: Described) -> dict[str, Work]:
         return {"lower": low, "average": mean, "upper": high}
     given = ~np.isnan(jobs["coefficients.A"])
     measured = [jobs[f"coefficients.{name}"] / speed for name in ("A", "B", "C")]
+    measured[2] = measured[2] + jobs.startup
     return {
         "lower": _where(given, [np.full_like(speed, np.nan)] * 3, low),
         "average": _where(given, measured, mean),

@@ -140,7 +140,7 @@ def estimates_of(classes: Sequence[Any], speed: Floats | None = None) -> Mapping
         "average": Coefficients(
             np.where(known, given[0], average.map_work),
             np.where(known, given[1], average.reduce_work),
-            np.where(known, given[2], average.constant),
+            np.where(known, given[2] + profile.startup, average.constant),
         ),
         "upper": _without(high, known),
     }

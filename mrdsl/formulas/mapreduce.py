@@ -29,6 +29,8 @@ class Profile:
 
     A class of stages is one phase here. ``map_tasks`` is the maximum of its concurrent tasks. ``map_max`` is its
     longest path of longest tasks. ``stages`` has the work; ``map_avg`` is NaN.
+
+    ``startup`` is the time of a job without tasks [s]; every estimate contains it.
     """
 
     map_tasks: Floats
@@ -42,6 +44,16 @@ class Profile:
     reduce_avg: Floats
     reduce_max: Floats
     stages: StageWork | None = None
+    startup: Floats | float = 0.0
+
+    @property
+    def outside(self) -> tuple[Floats, Floats]:
+        """The least and the most time of a job without tasks [s]: its startup, and the delays of its stages."""
+        nothing = self.startup + np.zeros_like(self.map_tasks)
+        if self.stages is None:
+            return nothing, nothing
+        delays = np.nan_to_num(self.stages.delay_low), np.nan_to_num(self.stages.delay_high)
+        return nothing + delays[0], nothing + delays[1]
 
     @property
     def map_work(self) -> Floats:
@@ -51,8 +63,8 @@ class Profile:
 
     @property
     def path(self) -> Floats:
-        """No job of stages ends before its longest path of average tasks does; 0 for other classes."""
-        return np.zeros_like(self.map_tasks) if self.stages is None else np.nan_to_num(self.stages.path_avg)
+        """No job ends before its time without tasks, and its longest path of average tasks if it has stages."""
+        return self.outside[0] + (0.0 if self.stages is None else np.nan_to_num(self.stages.path_avg))
 
     @property
     def map_only(self) -> Flags:
@@ -107,7 +119,7 @@ def lower(profile: Profile) -> Coefficients:
     return Coefficients(
         p.map_work,
         _where_reducing(p, p.reduce_tasks * (p.shuffle_avg + p.reduce_avg)),
-        _where_reducing(p, p.shuffle_first_avg - p.shuffle_avg),
+        _where_reducing(p, p.shuffle_first_avg - p.shuffle_avg) + p.outside[0],
         p.path,
     )
 
@@ -129,7 +141,7 @@ def upper(profile: Profile, low: Coefficients | None = None) -> Coefficients:
     return Coefficients(
         np.where(map_work > 0.0, map_work, low.map_work),
         np.where(reduce_work > 0.0, reduce_work, low.reduce_work),
-        2.0 * p.map_max + _where_reducing(p, p.shuffle_first_max + 2.0 * (p.shuffle_max + p.reduce_max)),
+        2.0 * p.map_max + _where_reducing(p, p.shuffle_first_max + 2.0 * (p.shuffle_max + p.reduce_max)) + p.outside[1],
     )
 
 

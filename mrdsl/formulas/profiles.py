@@ -61,6 +61,7 @@ def profile_of(classes: Sequence[Any]) -> Profile:
         reduce_avg=column(classes, "reduce.avg"),
         reduce_max=column(classes, "reduce.max"),
         stages=stages,
+        startup=column(classes, "startup", missing=0.0),
     )
 
 

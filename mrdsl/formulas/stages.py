@@ -7,6 +7,10 @@ a job enter the estimates:
 - Its critical path ``P``: the longest path of one task a stage, by average or by longest tasks.
 - Its width: the most concurrent tasks.
 
+Delays of stages take no slots. No time is shorter than the work on all slots plus the delays of the stages that run
+with no other stage, and the bound of Graham holds with the longest path of delays added: at each moment all slots are
+busy, or a stage of one chain runs or is delayed.
+
 Sources: Graham 1969, *Bounds on Multiprocessing Timing Anomalies* (:mod:`mrdsl.formulas.mapreduce` shows its use);
 Dilworth's theorem, weighted, for the width.
 """
@@ -36,6 +40,7 @@ class StageWork:
 
     ``work``: slot-seconds. ``path_avg``, ``path_max``: the longest path of one average and of one longest task a stage
     [s]. ``beside``: the work outside the longest path of longest tasks. ``width``: the most concurrent tasks.
+    ``delay_low``: the delays of stages that can run with no other one [s], ``delay_high``: the longest path of delays.
     """
 
     work: Floats
@@ -43,6 +48,8 @@ class StageWork:
     path_max: Floats
     beside: Floats
     width: Floats
+    delay_low: Floats
+    delay_high: Floats
 
 
 def stage_work(classes: Sequence[Any]) -> StageWork | None:
@@ -55,7 +62,7 @@ def stage_work(classes: Sequence[Any]) -> StageWork | None:
     if not any_stages(classes):
         return None
     rows = stages_of(classes)
-    known = {stages: _numbers(stages) if stages else (np.nan,) * 5 for stages in dict.fromkeys(rows)}
+    known = {stages: _numbers(stages) if stages else (np.nan,) * 7 for stages in dict.fromkeys(rows)}
     return StageWork(*np.array([known[stages] for stages in rows]).T)
 
 
@@ -141,11 +148,13 @@ def described(stages: tuple[Stage, ...]) -> tuple[str, ...]:
         path = longest_path(parents, lengths)
         names = " -> ".join(stages[number].name for number in path)
         lines.append(f"critical path of {what} tasks = {sum(lengths[number] for number in path):g} s: {names}")
+    if any(stage.delay for stage in stages):
+        lines.append(f"longest path of delays = {_delays(stages, parents)[1]:g} s")
     return *lines, f"width = {width(tuple(stage.tasks for stage in stages), parents)} tasks at once"
 
 
 @lru_cache(maxsize=1 << 16)
-def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, float]:
+def _numbers(stages: tuple[Stage, ...]) -> tuple[float, ...]:
     parents = parents_of(stages)
     averages, longest = [stage.avg for stage in stages], [stage.max for stage in stages]
     path = longest_path(parents, longest)
@@ -157,7 +166,25 @@ def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, flo
         path_max,
         _beside(stages, set(path), work - path_max),
         width(tuple(stage.tasks for stage in stages), parents),
+        *_delays(stages, parents),
     )
+
+
+def _delays(stages: tuple[Stage, ...], parents: Parents) -> tuple[float, float]:
+    """Return the delays of the stages that are before or after every other one, and the longest path of delays."""
+    delays = [stage.delay for stage in stages]
+    if not any(delays):
+        return 0.0, 0.0
+    before: dict[int, int] = {}
+    for number in in_order(parents):
+        before[number] = 0
+        for parent in parents[number]:
+            before[number] |= before[parent] | 1 << parent
+    after = [sum(found >> number & 1 for found in before.values()) for number in range(len(stages))]
+    low = sum(
+        delay for number, delay in enumerate(delays) if before[number].bit_count() + after[number] == len(stages) - 1
+    )
+    return low, sum(delays[number] for number in longest_path(parents, delays))
 
 
 def _beside(stages: tuple[Stage, ...], path: set[int], left: float) -> float:

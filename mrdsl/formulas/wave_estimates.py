@@ -70,14 +70,14 @@ def completion(profile: Profile, times: WaveTimes, map_slots: Floats, reduce_slo
     map_waves = _waves(profile.map_tasks, map_slots)
     reduce_waves = _waves(np.where(profile.map_only, 1.0, profile.reduce_tasks), reduce_slots)
     reducing = reduce_phase(reduce_waves, times.first_shuffle, times.shuffle, times.reduce)
-    return map_waves * times.map + np.where(profile.map_only, 0.0, reducing)
+    return profile.startup + map_waves * times.map + np.where(profile.map_only, 0.0, reducing)
 
 
 def coefficients(profile: Profile, times: WaveTimes) -> Coefficients:
     """A, B and C of the smooth form (3.15), in which waves may be fractions."""
     p = profile
     a, b, c = smooth(p.map_tasks, times.map, p.reduce_tasks, times.first_shuffle, times.shuffle, times.reduce)
-    return Coefficients(a, np.where(p.map_only, 0.0, b), np.where(p.map_only, 0.0, c))
+    return Coefficients(a, np.where(p.map_only, 0.0, b), np.where(p.map_only, 0.0, c) + p.startup)
 
 
 def _waves(tasks: Floats, slots: Floats) -> Floats:
@@ -102,7 +102,7 @@ def least_slots(
             np.where(profile.map_only, 0, profile.reduce_tasks),
             times.map,
             *typical,
-            deadline,
+            deadline - profile.startup,
             strict=True,
         )
     ]

@@ -56,7 +56,16 @@ def class_of(
     if rules.stragglers is not None:
         slow = slowdown(rules.stragglers.share, rules.stragglers.factor)
         times = [replace(each, slow=slow) for each in times]
-    placed = (replace(stage, pool=pools[stage.pool], limit=limits[stage.pool]) for stage in stages)
+    startup = getattr(node, "startup", 0.0)
+    placed = (
+        replace(
+            stage,
+            pool=pools[stage.pool],
+            limit=limits[stage.pool],
+            delay=stage.delay if stage.after else stage.delay + startup,
+        )
+        for stage in stages
+    )
     return JobClass(JobKind(node.name, tuple(placed)), tuple(times), who, jobs)
 
 
@@ -111,7 +120,13 @@ def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
     order = first_ready_order(parents)
     place = {index: at for at, index in enumerate(order)}
     stages = [
-        Stage(node.stages[index].name, node.stages[index].tasks, tuple(place[each] for each in parents[index]), MAP)
+        Stage(
+            node.stages[index].name,
+            node.stages[index].tasks,
+            tuple(place[each] for each in parents[index]),
+            MAP,
+            delay=node.stages[index].delay,
+        )
         for index in order
     ]
     times = [TaskTimes(_of_stage(node, node.stages[index])) for index in order]

@@ -129,6 +129,12 @@ class Stage(Node):
     tasks: int = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
     avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
     max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
+    delay: float = quantity(
+        "time",
+        "time between the end of the stages before and the first task, as for the driver; it takes no slot",
+        default=0.0,
+        at_least=0.0,
+    )
     after: tuple[str, ...] = references("stages of the class that must have ended before this one starts", of="stage")
     distribution: str | None = choice(
         DISTRIBUTIONS, "how its task times spread (simulated); default: as in the class", default=None
@@ -141,6 +147,13 @@ class Stage(Node):
 def stage_blocks() -> Any:
     """Return the declaration of ``stage NAME { ... }`` in a class."""
     return blocks(Stage, "stage", "a stage of one job, in place of map, shuffle and reduce")
+
+
+def startup_item() -> Any:
+    """Return the declaration of ``startup`` in a class."""
+    return quantity(
+        "time", "time of a job outside its tasks, such as its start; it takes no slot", default=0.0, at_least=0.0
+    )
 
 
 def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:

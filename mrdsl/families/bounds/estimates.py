@@ -102,7 +102,7 @@ def dedicated_upper(profile: Profile) -> Coefficients:
     return Coefficients(
         beside if p.stages is None else np.where(np.isnan(p.stages.beside), beside, p.stages.beside),
         np.where(reducing, _beside_longest(p.reduce_tasks, p.shuffle_avg + p.reduce_avg, longest), 0.0),
-        p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0),
+        p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0) + p.outside[1],
     )
 
 

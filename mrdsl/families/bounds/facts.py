@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage, stage_blocks
+from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage, stage_blocks, startup_item
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
 from mrdsl.spec.simulated import (
     SCHEDULERS,
@@ -56,6 +56,7 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job; left out for map-only jobs")
     stages: Sequence[Stage] = stage_blocks()
+    startup: float = startup_item()
     jobs: int = quantity("jobs", "jobs that run at the same time", default=1, at_least=1, whole=True, symbol="h")
     share: float | None = quantity(
         "share",

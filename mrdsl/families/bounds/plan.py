@@ -57,6 +57,7 @@ def two_jobs_of(facts: BoundsFacts, profile: Profile, slots: Floats) -> TwoJobs 
     """
     classes, cluster = facts.classes, facts.cluster or Cluster()
     plain = len(classes) == 2 and bool((column(classes, "jobs") == 1.0).all()) and bool(profile.map_only.all())
+    plain = plain and not column(classes, "startup").any()
     if not plain or any_stages(classes) or is_fifo(facts) or cluster.work_conserving != "yes":
         return None
     total = float(slots.sum())

@@ -235,6 +235,7 @@ def _two_jobs(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
     cluster = facts.cluster or Cluster()
     lends = cluster.work_conserving == "yes" and not jobs.fifo
     alone = bool((column(facts.classes, "jobs") == 1.0).all()) and not (jobs.reducing.any() or jobs.staged.any())
+    alone = alone and not jobs.described.startup.any()
     if not (len(facts.classes) == 2 and alone and lends and not plan.sizes):
         if said is not None:
             yield error("broken-plan", "the plan states bounds of two jobs, which the spec does not have", spec.span)

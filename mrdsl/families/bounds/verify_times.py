@@ -55,7 +55,7 @@ def jobs_of(facts: BoundsFacts) -> Jobs:
     staged = np.array([bool(each) for each in stages_of(classes)]) if any_stages(classes) else np.zeros(len(data), bool)
     cluster = facts.cluster
     fifo = cluster is not None and cluster.scheduler == "fifo"
-    return Jobs(Described(items, described.stages, described.speed), shortest, staged, fifo)
+    return Jobs(Described(items, described.stages, described.speed, described.startup), shortest, staged, fifo)
 
 
 def estimates_of(facts: BoundsFacts, jobs: Jobs) -> dict[str, Work]:
@@ -72,7 +72,7 @@ def estimates_of(facts: BoundsFacts, jobs: Jobs) -> dict[str, Work]:
     found["fractional_waves"] = Work(
         jobs.described["map.tasks"] * _typical(jobs, "map"),
         np.where(jobs.reducing, tasks * (shuffle + reduce), 0.0),
-        np.where(jobs.reducing, first - shuffle, 0.0),
+        np.where(jobs.reducing, first - shuffle, 0.0) + jobs.described.startup,
         np.zeros_like(tasks),
     )
     return found
@@ -87,7 +87,7 @@ def waves_of(jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> dict[str, F
     for name, of in (("waves", _typical), ("waves_lower", _shortest), ("waves_upper", _longest)):
         map_time, first, shuffle, reduce = (of(jobs, kind) for kind in ("map", "first", "shuffle", "reduce"))
         later = first + (reduce_waves - 1.0) * shuffle + reduce_waves * reduce
-        time = map_waves * map_time + np.where(jobs.reducing, later, 0.0)
+        time = map_waves * map_time + np.where(jobs.reducing, later, 0.0) + jobs.described.startup
         times[name] = np.where(jobs.staged, np.nan, time)
     return times
 
@@ -139,7 +139,8 @@ def _alone(facts: BoundsFacts, jobs: Jobs) -> Work:
         map_max = np.where(jobs.staged, d.of_stages("path_max"), map_max)
     longest = np.fmax(d["shuffle.max"], d["shuffle.first_max"]) + d["reduce.max"]
     reduces = _beside(d["reduce.tasks"], d["shuffle.avg"] + d["reduce.avg"], longest)
-    rest = map_max + np.where(jobs.reducing, d["shuffle.first_max"] + longest, 0.0)
+    outside = d.startup + (np.nan_to_num(d.of_stages("delays")) if jobs.staged.any() else 0.0)
+    rest = map_max + np.where(jobs.reducing, d["shuffle.first_max"] + longest, 0.0) + outside
     return Work(maps, np.where(jobs.reducing, reduces, 0.0), rest, np.zeros_like(maps))
 
 

@@ -24,6 +24,7 @@ from mrdsl.spec.blocks import (
     on_type_blocks,
     simulation_block,
     stage_blocks,
+    startup_item,
 )
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
@@ -76,6 +77,7 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one job; not for map-only classes")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one job; left out for map-only classes")
     stages: Sequence[Stage] = stage_blocks()
+    startup: float = startup_item()
     coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
     slots: Slots | None = block(
         Slots, "what one VM hosts, of any type: either so many map or so many reduce tasks, or tasks of stages"

@@ -22,6 +22,7 @@ from mrdsl.spec.blocks import (
     Stage,
     simulation_block,
     stage_blocks,
+    startup_item,
 )
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
 from mrdsl.spec.simulated import (
@@ -71,6 +72,7 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job")
     stages: Sequence[Stage] = stage_blocks()
+    startup: float = startup_item()
     coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
     slots: Slots = block(
         Slots, "what one VM hosts: so many map tasks, or so many reduce tasks, or tasks of stages", required=True

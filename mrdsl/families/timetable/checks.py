@@ -94,6 +94,14 @@ def _described(facts: TimetableFacts) -> Iterator[Diagnostic]:
                 node.span,
                 "add `stage scan { tasks = 32, avg = 5 s, max = 8 s }`",
             )
+        for stage in node.stages:
+            if stage.delay:
+                yield error(
+                    "out-of-range",
+                    f"stage {stage.name} of class {node.name} has a delay: a timetable plans with 0 s alone",
+                    stage.span_of("delay"),
+                    f"leave it out, and add {show(stage.delay, 'time')} to `startup` of the class",
+                )
         if (node.slots is None) == (node.container is None):
             lacks = node.slots is None
             yield error(

@@ -126,7 +126,7 @@ def timetable_of(
     tasks = plan.tasks
     assert tasks is not None
     ran = sorted(set(tasks.run.tolist()))
-    classes = [class_of(node, Recorded(()), rules, 0, (0, 0)) for node in facts.classes]
+    classes = [class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0)) for node in facts.classes]
     order = [
         [[stage.name for stage in each.kind.stages].index(stage.name) for stage in job.stages]
         for each, job in zip(classes, night.jobs, strict=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from heapq import heappush
 from math import inf
 from typing import Any, NamedTuple
@@ -133,10 +134,22 @@ class Flow:
         job.left = len(job.runs)
         for run in job.runs:
             if not run.waiting:
-                self._open(run)
+                self._ready(run)
         for run in job.runs:
             if run.watched:
                 self._look_at_children(run)
+
+    def _ready(self, run: StageRun) -> None:
+        """Open a stage after its delay."""
+        if run.stage.delay > 0.0:
+            self.call_at(self.now + run.stage.delay, OTHER, partial(self._open_late, run))
+        else:
+            self._open(run)
+
+    def _open_late(self, run: StageRun) -> None:
+        """Open a stage whose delay is over, unless stages before it run again or its job was given up."""
+        if not (run.open or run.waiting or run.job.failed):
+            self._open(run)
 
     def _open(self, run: StageRun) -> None:
         """Let the tasks of a stage start."""
@@ -177,7 +190,7 @@ class Flow:
                 if child.open:
                     self._release(child)
                 else:
-                    self._open(child)
+                    self._ready(child)
         job.left -= 1
         if job.left == 0:
             self._complete(job)

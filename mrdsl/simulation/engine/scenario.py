@@ -125,7 +125,10 @@ class Scenario:
             and self.max_running == inf
             and all(len(rules) == 1 and rules[0].limit == inf for rules in self.queues)
             and len({each.speed for each in self.machines}) == 1
-            and all(stage.slowstart >= 1.0 and stage.limit == inf for stage in self.classes[0].kind.stages)
+            and all(
+                stage.slowstart >= 1.0 and stage.limit == inf and not stage.delay
+                for stage in self.classes[0].kind.stages
+            )
             and all(spreads(times.work) for times in self.classes[0].times)
         )
 
@@ -193,7 +196,8 @@ def running_load_of(scenario: Scenario) -> float:
             ends: list[float] = []
             work = [0.0] * len(power)
             for stage, mean in zip(each.kind.stages, means, strict=True):
-                ends.append(max((ends[before] for before in stage.after), default=0.0) + mean / fastest)
+                begin = max((ends[before] for before in stage.after), default=0.0)
+                ends.append(begin + stage.delay + mean / fastest)
                 work[stage.pool] += stage.tasks * mean
             on_all_slots = max((done / there for done, there in zip(work, power, strict=True) if there), default=0.0)
             running += each.who.rate * each.who.burst * max(*ends, on_all_slots)

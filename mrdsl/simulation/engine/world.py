@@ -21,7 +21,8 @@ class Stage:
     It starts when all tasks of the stages in ``after`` (by index, all smaller than its own) have ended. With
     ``slowstart`` below 1 its tasks can take slots when that share of each such stage's tasks has ended and none of them
     waits for the same slots. They then hold their slots until the last has ended, and shuffle from there. At most
-    ``limit`` tasks of one job run at once in the pool of the stage.
+    ``limit`` tasks of one job run at once in the pool of the stage. ``delay`` [s] passes before the stage starts, from
+    the end of the stages before it, or the start of its job.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Stage:
     pool: int = 0
     slowstart: float = 1.0
     limit: float = inf
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
