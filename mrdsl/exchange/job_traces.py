@@ -1,4 +1,4 @@
-"""Jobs of a trace, read one at a time: tables of jobs with deadlines, and SWIM workload traces.
+"""Jobs of a trace, read one at a time: tables of jobs, and of runs of classes, with deadlines; SWIM workload traces.
 
 A table is CSV with a header that names each column and its unit.
 
@@ -9,19 +9,42 @@ but neither tasks nor durations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
+from typing import TypeVar
 
 from mrdsl.core.csv_text import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.units import TIME, UNITS, scaled
+from mrdsl.spec.blocks import JobFile
 
 SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}
-TIMES = ("submit", "map.avg", "shuffle.avg", "reduce.avg", "deadline")
-COUNTS = ("map.tasks", "reduce.tasks")
-REQUIRED = ("submit", "map.tasks", "map.avg")
-EXAMPLE = "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The columns of a table: the one with names, times, counts, and those that every row has."""
+
+    what: str
+    names: str
+    times: tuple[str, ...]
+    counts: tuple[str, ...]
+    required: tuple[str, ...]
+    example: str
+
+
+JOB_FORM = Form(
+    "jobs",
+    "name",
+    ("submit", "map.avg", "shuffle.avg", "reduce.avg", "deadline"),
+    ("map.tasks", "reduce.tasks"),
+    ("submit", "map.tasks", "map.avg"),
+    "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]",
+)
+RUN_FORM = Form("runs", "class", ("submit", "deadline"), (), ("class", "submit"), "class,submit [s],deadline [s]")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,33 +61,56 @@ class TableJob:
     deadline: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class TableRun:
+    """One run of a class; times in seconds, ``deadline`` from the submit time, None if the table has none."""
+
+    name: str
+    submit: float
+    deadline: float | None
+
+
 def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[TableJob]:
     """Yield the jobs of a table in order; broken rows are left out and reported in ``mistakes`` (at most ``most``).
 
     Raises OSError if the file cannot be read.
     """
-    problems = mistakes if mistakes is not None else []
+    return _read(path, JOB_FORM, _job, mistakes if mistakes is not None else [], most)
+
+
+def read_runs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[TableRun]:
+    """Yield the runs of a table in order, as :func:`read_jobs` does."""
+    return _read(path, RUN_FORM, _run, mistakes if mistakes is not None else [], most)
+
+
+def _read(
+    path: str | Path,
+    form: Form,
+    made: Callable[[str, Mapping[str, float]], R | str],
+    problems: list[Diagnostic],
+    most: int,
+) -> Iterator[R]:
     last = 0.0
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         rows = _rows(file, str(path), problems)
         _, header = next(rows, (0, None))
         if header is None:
             return
-        units = _header(header)
+        units = _header(header, form)
         if isinstance(units, str):
             problems.append(
                 error(
                     "broken-table",
                     units,
                     Span(str(path), 1, 1, 1, len(",".join(header)) + 1),
-                    f"a table of jobs begins: {EXAMPLE}",
+                    f"a table of {form.what} begins: {form.example}",
                 )
             )
             return
         for line, row in rows:
-            job = _row(row, units, line, last)
-            if isinstance(job, TableJob):
-                last = job.submit
+            job = _row(row, units, line, last, form, made)
+            if not isinstance(job, str):
+                last = getattr(job, "submit")  # noqa: B009
                 yield job
             elif len(problems) < most:
                 problems.append(
@@ -86,49 +132,70 @@ def _rows(file: Iterable[str], path: str, found: list[Diagnostic]) -> Iterator[t
         found.append(error("broken-table", str(problem), place, "close every quote"))
 
 
-def _header(header: list[str]) -> Mapping[str, tuple[int, float]] | str:
+def _header(header: list[str], form: Form) -> Mapping[str, tuple[int, float]] | str:
     """Return the column of each name with its factor to SI, or the mistake."""
     columns: dict[str, tuple[int, float]] = {}
     for index, cell in enumerate(header):
         name, _, unit = cell.strip().partition("[")
         name, unit = name.strip(), unit.rstrip("] ").strip()
-        if name in TIMES:
+        if name in form.times:
             if unit not in SECONDS:
                 return f"column {name} needs a unit of time, such as `{name} [s]`"
             columns[name] = (index, SECONDS[unit])
-        elif name in COUNTS or name == "name":
+        elif name in form.counts or name == form.names:
             columns[name] = (index, 1.0)
         else:
-            return f"there is no column {name!r} in a table of jobs"
-    missing = [name for name in REQUIRED if name not in columns]
+            return f"there is no column {name!r} in a table of {form.what}"
+    missing = [name for name in form.required if name not in columns]
     return f"the table has no column {missing[0]!r}" if missing else columns
 
 
-def _row(row: list[str], columns: Mapping[str, tuple[int, float]], line: int, last: float) -> TableJob | str:
+def _row(
+    row: list[str],
+    columns: Mapping[str, tuple[int, float]],
+    line: int,
+    last: float,
+    form: Form,
+    made: Callable[[str, Mapping[str, float]], R | str],
+) -> R | str:
     values: dict[str, float] = {}
     if any("\n" in cell or "\r" in cell for cell in row):
         return "a cell of this row has a line break"
-    for name, (index, factor) in columns.items():
-        cell = row[index].strip() if index < len(row) else ""
-        if name == "name" or not cell:
+    cells = {name: row[index].strip() if index < len(row) else "" for name, (index, _) in columns.items()}
+    called = cells.pop(form.names, f"{form.what[:-1]}{line}")
+    for name, cell in cells.items():
+        if not cell:
             continue
         try:
-            value = scaled(float(cell), factor)
+            value = scaled(float(cell), columns[name][1])
         except ValueError:
             return f"{name} is {cell!r}, not a number"
         if not 0.0 <= value < float("inf"):
             return f"{name} is {cell}: it cannot be negative or infinite"
-        if name in COUNTS and value != int(value):
+        if name in form.counts and value != int(value):
             return f"{name} is {cell}: it counts tasks and must be whole"
         values[name] = value
-    name = row[columns["name"][0]].strip() if "name" in columns else f"job{line}"
-    return _job(name, values, last)
-
-
-def _job(name: str, values: Mapping[str, float], last: float) -> TableJob | str:
-    missing = [column for column in REQUIRED if column not in values]
+    if not called and form.names in form.required:
+        return f"this row has no {form.names}"
+    missing = [column for column in form.required if column not in values and column != form.names]
     if missing:
-        return f"{name} has no {missing[0]}"
+        return f"{called} has no {missing[0]}"
+    if values["submit"] < last:
+        return (
+            f"{called} is submitted at {values['submit']:g} s, before the {form.what[:-1]} above it ({last:g} s): "
+            "sort by submit time"
+        )
+    return made(called, values)
+
+
+def _run(name: str, values: Mapping[str, float]) -> TableRun | str:
+    deadline = values.get("deadline")
+    if deadline == 0.0:
+        return f"{name} is due when it is submitted: write a deadline above 0, or leave the cell empty"
+    return TableRun(name, values["submit"], deadline)
+
+
+def _job(name: str, values: Mapping[str, float]) -> TableJob | str:
     job = TableJob(
         name,
         values["submit"],
@@ -139,8 +206,6 @@ def _job(name: str, values: Mapping[str, float], last: float) -> TableJob | str:
         values.get("reduce.avg", 0.0),
         values.get("deadline"),
     )
-    if job.submit < last:
-        return f"{name} is submitted at {job.submit:g} s, before the job above it ({last:g} s): sort by submit time"
     if job.map_tasks < 1 or job.map_time <= 0.0:
         return f"{name} needs at least one map task that takes time"
     if job.reduce_tasks and job.shuffle_time + job.reduce_time <= 0.0:
@@ -151,6 +216,7 @@ def _job(name: str, values: Mapping[str, float], last: float) -> TableJob | str:
     return job
 
 
+EMPTY_INPUT_SECONDS = 1.0
 COLUMNS = ("job id", "submit time [s]", "gap [s]", "map input [B]", "shuffle [B]", "reduce output [B]")
 
 
@@ -214,3 +280,23 @@ def _parse(text: str, last: float) -> SwimJob | tuple[str, str]:
 
 def _mistake(path: str, number: int, text: str, message: str, hint: str) -> Diagnostic:
     return error("broken-trace", message, Span(path, number, 1, number, len(text) + 1), hint)
+
+
+def tasks_of_trace_job(line: SwimJob, how: JobFile) -> tuple[int, float, int, float, float]:
+    """Compute the tasks of a SWIM job from its bytes.
+
+    A phase's bytes are shared equally by its tasks: as few tasks as hold them in blocks. A job without input runs one
+    map task of one second. A job without shuffle is map-only, for any output. The thesis does not define how it turned
+    the trace's bytes into profiles.
+
+    Returns:
+        Map tasks, seconds per map task, reduce tasks, shuffle seconds and reduce seconds per reduce task.
+    """
+    size, speed = how.block or 1.0, how.map_speed or 1.0
+    maps = max(1, ceil(line.input_bytes / size))
+    map_time = line.input_bytes / maps / speed if line.input_bytes else EMPTY_INPUT_SECONDS
+    reduces = ceil(line.shuffle_bytes / (how.reduce_input or 1.0))
+    each = line.shuffle_bytes / reduces if reduces else 0.0
+    shuffle, reduce = each / (how.shuffle_speed or 1.0), each / (how.reduce_speed or 1.0)
+    overhead = how.task_overhead
+    return maps, map_time + overhead, reduces, shuffle, reduce + overhead if reduces else 0.0

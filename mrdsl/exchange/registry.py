@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mrdsl.exchange.catalogues import Catalogue
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.fair_scheduler import FairQueue
-    from mrdsl.exchange.job_traces import SwimJob, TableJob
+    from mrdsl.exchange.job_traces import SwimJob, TableJob, TableRun
     from mrdsl.exchange.logs.formats import LogFormat
     from mrdsl.exchange.model_names import Written
     from mrdsl.exchange.spot_history import SpotRecord
@@ -212,6 +212,15 @@ JOB_TABLES: tuple[Reader[Iterator[TableJob]], ...] = (
         (".csv",),
     ),
 )
+RUN_TABLES: tuple[Reader[Iterator[TableRun]], ...] = (
+    Reader(
+        "jobs",
+        "runs of classes",
+        "classes, submit times and deadlines below heads with units",
+        _loads("job_traces", "read_runs"),
+        (".csv",),
+    ),
+)
 JOBS: tuple[Reader[Iterator[SwimJob]] | Reader[Iterator[TableJob]], ...] = (*BYTE_TRACES, *JOB_TABLES)
 SPOT_PRICES: tuple[Reader[tuple[SpotRecord, ...]], ...] = (
     Reader(
@@ -293,7 +302,7 @@ LOGS: tuple[LogReader, ...] = (
     LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _loads("logs.traces", "SLS")),
 )
 READERS: tuple[Reader[Any], ...] = (
-    *(*WORKFLOWS, *JOBS, *SPOT_PRICES, *CATALOGUES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS),
+    *(*WORKFLOWS, *JOBS, *RUN_TABLES, *SPOT_PRICES, *CATALOGUES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS),
 )
 
 

@@ -74,7 +74,7 @@ def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockCo
         "unknown-item",
         f"unknown item `{key}`{_in(context)}",
         span,
-        did_you_mean(key, (*words.items, *words.blocks), "items here: "),
+        words.elsewhere.get(key) or did_you_mean(key, (*words.items, *words.blocks), "items here: "),
     )
 
 
@@ -106,7 +106,7 @@ def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: Bloc
         "unknown-block",
         f"unknown block `{word}`{_in(context)}",
         span,
-        did_you_mean(word, known, "blocks here: ") or "no blocks are allowed here",
+        words.elsewhere.get(word) or did_you_mean(word, known, "blocks here: ") or "no blocks are allowed here",
     )
 
 

@@ -21,7 +21,8 @@ class Vocabulary:
     """The words of one block: items, single blocks, repeated blocks by singular and by plural; each with its field.
 
     ``calls`` are items that may be written as a call in the value of another: by that item's word and the call's.
-    ``former`` are words that a release before this one had, each with the word of today.
+    ``former`` are words that a release before this one had, each with the word of today. ``elsewhere`` are words of
+    other families, each with a hint what to write here.
     """
 
     items: Mapping[str, tuple[str, Item]]
@@ -30,6 +31,7 @@ class Vocabulary:
     plurals: Mapping[str, tuple[str, Block]]
     calls: Mapping[tuple[str, str], tuple[str, Item]]
     former: Mapping[str, str]
+    elsewhere: Mapping[str, str]
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -86,6 +88,7 @@ def _vocabulary(node: Any) -> Vocabulary:
         MappingProxyType(plurals),
         MappingProxyType(calls),
         MappingProxyType(former),
+        node.ELSEWHERE,
     )
 
 

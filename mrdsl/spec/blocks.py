@@ -287,6 +287,31 @@ def any_rows(nodes: Sequence[Any], field: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class JobFile(Node):
+    """Jobs out of a file: a SWIM trace, whose bytes the speeds turn into tasks and seconds, or a table of jobs."""
+
+    source: Source | None = None
+    block: float | None = quantity("data", "input of one map task, at most", default=None, above=0.0)
+    map_speed: float | None = quantity(
+        "data_rate", "bytes that one map task reads each second", default=None, above=0.0
+    )
+    shuffle_speed: float | None = quantity(
+        "data_rate", "bytes that one reduce task fetches each second", default=None, above=0.0
+    )
+    reduce_speed: float | None = quantity(
+        "data_rate", "bytes that one reduce task reduces each second", default=None, above=0.0
+    )
+    reduce_input: float | None = quantity(
+        "data", "shuffled bytes for one reduce task, at most", default=None, above=0.0
+    )
+    task_overhead: float = quantity("time", "what every task takes besides its bytes", default=0.0, at_least=0.0)
+    begin: float = quantity(
+        "time", "jobs submitted before are left out, and time counts from here", default=0.0, at_least=0.0
+    )
+    end: float | None = quantity("time", "jobs submitted from here on are left out", default=None, above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MachineFailures(Node):
     """Failures of machines, which end the tasks that run on them and lose their map output."""
 

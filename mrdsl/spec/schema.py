@@ -20,7 +20,7 @@ from enum import Enum
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from mrdsl.core.diagnostics import Span
 
@@ -43,11 +43,15 @@ _NO_SPANS: Mapping[str, Span] = MappingProxyType({})
 class Node:
     """The base of all blocks of a spec: the name (empty for an unnamed block) and the place.
 
+    ``ELSEWHERE`` has words of blocks alike in other families, each with a hint what to write here.
+
     ``spans`` maps the name of an item to the place of its line; both are None or empty for a spec built in Python, and
     equality ignores them. Nodes are compared, hashed and shown like other dataclasses, but with methods that all types
     share: making them for each type takes a thirtieth of the start of ``check``. ``repr=False, eq=False`` leaves them
     out; a type can also have its own.
     """
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     name: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)

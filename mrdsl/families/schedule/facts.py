@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.registry import JOBS, names
-from mrdsl.spec.blocks import MapPhase, MapReduceSlots, OnDemand, ReducePhase, ShufflePhase
+from mrdsl.spec.blocks import JobFile, MapPhase, MapReduceSlots, OnDemand, ReducePhase, ShufflePhase
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice, distribution, path, quantity, text
 
 UNIFORM_1_3 = Distribution("uniform", (1.0, 3.0))
@@ -63,24 +63,9 @@ class Vm(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Arrivals(Node):
-    """Jobs out of a file: a SWIM trace, whose bytes the speeds turn into tasks and seconds, or a table of jobs."""
+class Arrivals(JobFile):
+    """Jobs out of a file, and their deadlines if it has none."""
 
-    source: Source | None = None
-    block: float | None = quantity("data", "input of one map task, at most", default=None, above=0.0)
-    map_speed: float | None = quantity(
-        "data_rate", "bytes that one map task reads each second", default=None, above=0.0
-    )
-    shuffle_speed: float | None = quantity(
-        "data_rate", "bytes that one reduce task fetches each second", default=None, above=0.0
-    )
-    reduce_speed: float | None = quantity(
-        "data_rate", "bytes that one reduce task reduces each second", default=None, above=0.0
-    )
-    reduce_input: float | None = quantity(
-        "data", "shuffled bytes for one reduce task, at most", default=None, above=0.0
-    )
-    task_overhead: float = quantity("time", "what every task takes besides its bytes", default=0.0, at_least=0.0)
     deadline_factor: float | Distribution = distribution(
         "number",
         "deadline in multiples of the shortest possible completion",
@@ -88,10 +73,6 @@ class Arrivals(Node):
         above=0.0,
         symbol="D / T_min",
     )
-    begin: float = quantity(
-        "time", "jobs submitted before are left out, and time counts from here", default=0.0, at_least=0.0
-    )
-    end: float | None = quantity("time", "jobs submitted from here on are left out", default=None, above=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
-from math import ceil
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
+from mrdsl.exchange.job_traces import SwimJob, tasks_of_trace_job
 from mrdsl.exchange.registry import JOBS, SPOT_PRICES, named
 from mrdsl.exchange.spot_history import PriceSteps, gaps, price_steps
 from mrdsl.exchange.text import FormatError
@@ -16,11 +16,8 @@ from mrdsl.simulation.rental import Job, MachineType
 from mrdsl.spec.schema import Distribution, Source
 
 if TYPE_CHECKING:
-    from mrdsl.exchange.job_traces import SwimJob, TableJob
+    from mrdsl.exchange.job_traces import TableJob
     from mrdsl.simulation.sampling import PriceProcess
-
-
-EMPTY_INPUT_SECONDS = 1.0
 
 
 def jobs(facts: ScheduleFacts, seed: int) -> Iterator[Job]:
@@ -29,26 +26,6 @@ def jobs(facts: ScheduleFacts, seed: int) -> Iterator[Job]:
     if facts.arrivals is not None:
         streams.append(_from_file(facts.arrivals, seed))
     return streams[0] if len(streams) == 1 else merge(*streams, key=lambda job: job.submit)
-
-
-def tasks_of_trace_job(line: SwimJob, facts: Arrivals) -> tuple[int, float, int, float, float]:
-    """Compute the tasks of a SWIM job from its bytes.
-
-    A phase's bytes are shared equally by its tasks: as few tasks as hold them in blocks. A job without input runs one
-    map task of one second. A job without shuffle is map-only, for any output. The thesis does not define how it turned
-    the trace's bytes into profiles.
-
-    Returns:
-        Map tasks, seconds per map task, reduce tasks, shuffle seconds and reduce seconds per reduce task.
-    """
-    size, speed = facts.block or 1.0, facts.map_speed or 1.0
-    maps = max(1, ceil(line.input_bytes / size))
-    map_time = line.input_bytes / maps / speed if line.input_bytes else EMPTY_INPUT_SECONDS
-    reduces = ceil(line.shuffle_bytes / (facts.reduce_input or 1.0))
-    each = line.shuffle_bytes / reduces if reduces else 0.0
-    shuffle, reduce = each / (facts.shuffle_speed or 1.0), each / (facts.reduce_speed or 1.0)
-    overhead = facts.task_overhead
-    return maps, map_time + overhead, reduces, shuffle, reduce + overhead if reduces else 0.0
 
 
 def shortest(map_time: float, shuffle_time: float, reduce_time: float) -> float:
@@ -64,8 +41,6 @@ def lines(source: Source, mistakes: list[Diagnostic]) -> Iterator[SwimJob] | Ite
 
 
 def _from_file(facts: Arrivals, seed: int) -> Iterator[Job]:
-    from mrdsl.exchange.job_traces import SwimJob
-
     assert facts.source is not None
     factors = _factors(facts.deadline_factor, seed, "arrivals")
     for line in lines(facts.source, []):

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, clock_text, parse_clock
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible
 from mrdsl.core.units import show
+from mrdsl.families.timetable.arrivals import check_arrivals, filled
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts, VmType
 from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import check_stages
 from mrdsl.simulation.recordings import check_recordings
+from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
 
 MOST_RUNS = 200_000
@@ -28,8 +30,13 @@ EXAMPLE = "runs { from = 22:00, every = 2 min, times = 200 }"
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes beyond single items."""
     facts: TimetableFacts = spec.facts
-    if not facts.vms or not facts.classes:
+    if not facts.vms:
         return
+    arrivals = list(check_arrivals(facts))
+    yield from arrivals
+    if has_errors(arrivals):
+        return
+    facts = filled(facts)
     found = [
         *_vms(spec),
         *_described(facts),
@@ -49,10 +56,10 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     """Yield runs that take longer than their window with a slot for each task."""
     from mrdsl.families.timetable.night import TICK, night_of
 
-    facts: TimetableFacts = spec.facts
+    facts = filled(spec.facts)
     if not facts.vms or not facts.classes:
         return
-    night = night_of(facts)
+    night = night_of(spec.facts)
     least = [job.path() for job in night.jobs]
     calendar = calendar_of(facts)
     told: set[int] = set()
@@ -71,6 +78,12 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             node.span_of(item),
             f"write deadline = {takes} or more" if item == "deadline" else "write a later `due`",
         )
+
+
+def _runs(node: JobClass) -> Runs:
+    """Return the runs of a class of filled facts."""
+    assert node.runs is not None
+    return node.runs
 
 
 def _shown(calendar: Calendar, seconds: float) -> str:
@@ -116,20 +129,21 @@ def _times(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield runs that are not described, deadlines that are missing, and times of two kinds."""
     total = 0
     for node in facts.classes:
-        yield from _one_form(node, node.runs)
-        if (node.deadline is None) == (node.due is None):
+        runs = _runs(node)
+        yield from _one_form(node, runs)
+        if (node.deadline is None) == (node.due is None) and (node.due is not None or not runs.deadlines):
             yield error(
                 "missing-item",
                 f"class {node.name} needs one of `deadline` and `due`, and has {'both' if node.due else 'neither'}",
                 node.span_of("deadline"),
                 "write deadline = 280 s, after the release of each run, or due = 06:00",
             )
-        total += len(node.runs.at) or node.runs.times or 1
+        total += len(runs.at) or runs.times or 1
     if total > MOST_RUNS:
         yield error(
             "out-of-range",
             f"the classes have {total:,} runs, more than the {MOST_RUNS:,} that are planned",
-            facts.classes[0].runs.span,
+            _runs(facts.classes[0]).span,
             "plan one day, or one week, at a time",
         )
     yield from _mixed(facts)
@@ -163,8 +177,8 @@ def _one_form(node: JobClass, runs: Runs) -> Iterator[Diagnostic]:
 
 def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield mixtures of clock times and offsets, and of times with and without a date."""
-    written = [
-        (node.runs if node is not None and item in ("from", "at") else node or facts, item, value)
+    written: list[tuple[Node, str, float | str]] = [
+        (_runs(node) if node is not None and item in ("from", "at") else node or facts, item, value)
         for node, item, value in moments_of(facts)
     ]
     clocks = [each for each in written if isinstance(each[2], str)]
@@ -181,13 +195,14 @@ def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
         return
     dated = any(isinstance(value, str) and "T" in value for *_, value in clocks)
     for node in facts.classes if dated else ():
-        first_time = node.runs.from_ if not node.runs.at else node.runs.at[0]
+        runs = _runs(node)
+        first_time = runs.from_ if not runs.at else runs.at[0]
         clock = parse_clock(first_time) if isinstance(first_time, str) else None
         if clock is not None and clock.day is None:
             yield error(
                 "mixed-times",
                 f"the runs of class {node.name} begin at {first_time} without a date, but other times have a date",
-                node.runs.span_of("from_" if not node.runs.at else "at"),
+                runs.span_of("from_" if not runs.at else "at"),
                 f"write the date too: 2026-11-23T{first_time}",
             )
 
@@ -266,11 +281,11 @@ def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
             yield error(
                 "out-of-range",
                 f"the runs of class {node.name} are not in the order of their times",
-                node.runs.span_of("at"),
+                _runs(node).span_of("at"),
                 "write the earliest first",
             )
         for number, release in enumerate(times):
-            due = due_of(node, release, calendar)
+            due = due_of(node, number, release, calendar)
             called = f"run {number + 1} of class {node.name}"
             if due <= release:
                 yield error(
@@ -284,7 +299,7 @@ def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
                 yield error(
                     "out-of-range",
                     f"{called} is due {show(due, 'time')} after time 0, and a timetable covers 10 years",
-                    node.runs.span or node.span,
+                    _runs(node).span or node.span,
                     "plan one day, or one week, at a time",
                 )
                 break

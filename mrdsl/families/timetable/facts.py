@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
 
+from mrdsl.exchange.registry import JOBS, RUN_TABLES, names
 from mrdsl.spec.blocks import (
     YES_OR_NO,
     Container,
+    JobFile,
     MapPhase,
     OnDemand,
     ReducePhase,
@@ -66,11 +70,36 @@ class Runs(Node):
     every: float | None = quantity("time", "time between two releases", default=None, above=0.0)
     times: int | None = quantity("number", "number of runs", default=None, at_least=1, whole=True)
     at: tuple[float | str, ...] = moments("the release of each run, in order", default=())
+    deadlines: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Arrivals(JobFile):
+    """Runs out of a file: of the classes of the spec, or jobs that each have tasks of their own."""
+
+    slots: Slots | None = block(Slots, "how many tasks of the file's own jobs one VM hosts")
+    deadline: float | None = quantity(
+        "time", "by when jobs of the file without a deadline end, from their release", default=None, above=0.0
+    )
+    deadline_factor: float | None = quantity(
+        "number",
+        "the same in multiples of the shortest possible completion, in place of `deadline`",
+        default=None,
+        at_least=1.0,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Runs of one job: its tasks, its start times and its deadline."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        dict.fromkeys(
+            ("arrivals", "burst", "submissions", "think", "jobs"),
+            "runs have start times here: write runs { from = 22:00, every = 2 min, times = 200 }, or "
+            'arrivals from jobs("jobs.csv") at the top level',
+        )
+    )
 
     map: MapPhase | None = block(MapPhase, "the map phase of one run")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one run; not for map-only classes")
@@ -78,7 +107,7 @@ class JobClass(Node):
     stages: Sequence[Stage] = stage_blocks()
     slots: Slots | None = block(Slots, "how many tasks one VM hosts")
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
-    runs: Runs = block(Runs, "when the runs are released", required=True, short="at")
+    runs: Runs | None = block(Runs, "when the runs are released, unless `arrivals` says it", short="at")
     deadline: float | None = quantity("time", "by when each run ends, from its release", default=None, above=0.0)
     due: float | str | None = moment(
         "when each run is due, in place of `deadline`: the first such clock time after its release", default=None
@@ -139,6 +168,9 @@ class TimetableFacts(Node):
     )
     billing: Billing | None = block(Billing, "how rentals of all VM types are paid", short="period")
     vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type", required=True)
-    classes: Sequence[JobClass] = blocks(JobClass, "class", "the classes of runs", plural="classes", required=True)
+    arrivals: Arrivals | None = block(
+        Arrivals, "runs out of a file, in place of `runs`", sources=names((*RUN_TABLES, *JOBS))
+    )
+    classes: Sequence[JobClass] = blocks(JobClass, "class", "the classes of runs", plural="classes")
     horizon: float | str | None = moment("when the plan ends; no run may be due later", default=None)
     simulation: Simulation | None = block(Simulation, "how the plan is run by `mrdsl simulate`")

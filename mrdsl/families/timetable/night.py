@@ -13,6 +13,7 @@ from typing import Any
 from mrdsl.core.clock import TICK as TICK
 from mrdsl.core.clock import ticks_of
 from mrdsl.core.lazy import kept
+from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of
@@ -121,7 +122,7 @@ class Night:
 
 def night_of(facts: TimetableFacts) -> Night:
     """Return the night of a spec, cached with it."""
-    return kept(facts, "night", lambda: _night(facts))
+    return kept(facts, "night", lambda: _night(filled(facts)))
 
 
 def _night(facts: TimetableFacts) -> Night:
@@ -132,7 +133,7 @@ def _night(facts: TimetableFacts) -> Night:
         jobs.append(job_of(node))
         startups.append(ticks_of(node.startup))
         for number, release in enumerate(releases_of(node, calendar)):
-            at, due = ticks_of(release), ticks_of(due_of(node, release, calendar))
+            at, due = ticks_of(release), ticks_of(due_of(node, number, release, calendar))
             latest = None if node.start_within is None else at + ticks_of(node.start_within)
             start_by = None if node.startup else latest
             runs.append(Run(index, number, at, at + startups[-1], due, start_by, latest))

@@ -41,6 +41,8 @@ class Calendar:
 def moments_of(facts: TimetableFacts) -> Iterator[tuple[JobClass | None, str, Moment]]:
     """Yield every point in time in a spec: its class or None, its item, its value."""
     for node in facts.classes:
+        if node.runs is None:
+            continue
         if node.runs.from_ is not None:
             yield node, "from", node.runs.from_
         for each in node.runs.at:
@@ -61,6 +63,7 @@ def calendar_of(facts: TimetableFacts) -> Calendar:
 def releases_of(node: JobClass, calendar: Calendar) -> Sequence[float]:
     """Return the releases of the runs of a class [s]."""
     runs = node.runs
+    assert runs is not None
     if runs.at:
         times: list[float] = []
         for each in runs.at:
@@ -71,8 +74,11 @@ def releases_of(node: JobClass, calendar: Calendar) -> Sequence[float]:
     return [first + number * every for number in range(runs.times or 1)]
 
 
-def due_of(node: JobClass, release: float, calendar: Calendar) -> float:
-    """Return the due time of a run with the given release [s]."""
+def due_of(node: JobClass, number: int, release: float, calendar: Calendar) -> float:
+    """Return the due time of a run with the given number, from 0 on, and release [s]."""
+    own = node.runs.deadlines[number] if node.runs is not None and node.runs.deadlines else None
+    if own is not None:
+        return release + own
     if node.due is None:
         assert node.deadline is not None
         return release + node.deadline

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.clock import TICK
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 from mrdsl.families.timetable.night import Night, night_of
 from mrdsl.families.timetable.plan import Bill, RunSeen, TimetablePlan
@@ -44,7 +45,7 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
     Raises:
         MrdslError: An option has no effect, too many tasks, or an execution would hardly end.
     """
-    facts: TimetableFacts = spec.facts
+    facts = filled(spec.facts)
     own = facts.simulation
     rules = Simulation() if own is None else Simulation(**{each.name: getattr(own, each.name) for each in fields(own)})
     rules = asked(rules, settings.what_if)
@@ -95,7 +96,7 @@ def _check_options(spec: Spec, night: Night, settings: Settings) -> None:
 def _check_scenario(
     spec: Spec, plan: TimetablePlan, timetable: Timetable, rules: Simulation, settings: Settings
 ) -> None:
-    found = list(check_repeats(timetable.scenario, spec.facts.classes[0], rules))
+    found = list(check_repeats(timetable.scenario, filled(spec.facts).classes[0], rules))
     permanent = rules.machine_failures.permanent if rules.machine_failures is not None else 0
     fewest = sum(each.vms for each in timetable.scenario.machines) if plan.rent == "constant" else 0
     if permanent and permanent >= fewest:

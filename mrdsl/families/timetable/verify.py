@@ -13,8 +13,9 @@ from mrdsl.core.clock import DAY_SECONDS as DAY
 from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
-from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
+from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
 from mrdsl.families.timetable.plan import Rental, Tasks, TimetablePlan
+from mrdsl.families.timetable.verify_arrivals import with_runs
 from mrdsl.spec.spec import Spec
 
 SLACK = 1e-6
@@ -52,7 +53,7 @@ def _penalties(facts: TimetableFacts, plan: TimetablePlan) -> float:
 
 def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Diagnostic]:
     """Yield the violations in a plan."""
-    facts: TimetableFacts = spec.facts
+    facts = with_runs(spec.facts)
     runs = _stated_runs(facts)
     wrong = list(_runs(facts, runs, plan))
     if wrong or plan.tasks is None:
@@ -65,25 +66,30 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
 
 
 def _stated_runs(facts: TimetableFacts) -> list[Stated]:
-    written = [each for node in facts.classes for each in (node.runs.from_, node.due, *node.runs.at)]
+    written = [
+        each for node in facts.classes if node.runs is not None for each in (node.runs.from_, node.due, *node.runs.at)
+    ]
     days = [clock.day for each in (*written, facts.horizon) if isinstance(each, str) and (clock := parse_clock(each))]
     base = min((day for day in days if day is not None), default=0)
     runs = []
     for index, node in enumerate(facts.classes):
-        for number, release in enumerate(_releases(node, base)):
-            due = release + node.deadline if node.deadline is not None else _second(node.due, release, base)
+        assert node.runs is not None
+        own = dict(enumerate(node.runs.deadlines))
+        for number, release in enumerate(_releases(node.runs, base)):
+            deadline = own.get(number) or node.deadline
+            due = release + deadline if deadline is not None else _second(node.due, release, base)
             runs.append(Stated(index, number + 1, release, due))
     return runs
 
 
-def _releases(node: JobClass, base: int) -> Iterator[float]:
+def _releases(runs: Runs, base: int) -> Iterator[float]:
     """Yield the release of each run: listed times, or one every so often."""
-    if not node.runs.at:
-        first = _second(node.runs.from_, None, base)
-        yield from (first + (node.runs.every or 0.0) * number for number in range(node.runs.times or 1))
+    if not runs.at:
+        first = _second(runs.from_, None, base)
+        yield from (first + (runs.every or 0.0) * number for number in range(runs.times or 1))
         return
     last = None
-    for each in node.runs.at:
+    for each in runs.at:
         last = _second(each, last, base)
         yield last
 
