@@ -56,7 +56,7 @@ def test_releases_are_seconds_after_midnight_or_the_offset(runs: str, releases: 
 )
 def test_due_is_the_first_such_time_after_the_release(due: str, seconds: float) -> None:
     facts = spec_of("runs = [22:00]", due).facts
-    assert due_of(facts.classes[0], 22 * H, calendar_of(facts)) == seconds
+    assert due_of(facts.classes[0], 0, 22 * H, calendar_of(facts)) == seconds
 
 
 def test_the_horizon_is_the_first_such_time_after_the_last_release() -> None:
