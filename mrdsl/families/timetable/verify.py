@@ -38,7 +38,7 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
 
     :func:`verify` compares that time with the billing.
     """
-    facts: TimetableFacts = spec.facts
+    facts = with_runs(spec.facts)
     return _rented(plan) * _price(facts.vms[0]) + _penalties(facts, plan)
 
 
