@@ -195,10 +195,16 @@ class MrdslError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic], exit_code: int = 2) -> None:
         self.diagnostics = tuple(diagnostics)
         self.exit_code = exit_code
-        super().__init__("\n".join(f"{d.place}: {d.severity}[{d.code}]: {d.message}" for d in self.diagnostics))
+        super().__init__("\n".join(map(_lines_of, self.diagnostics)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.diagnostics, self.exit_code)
+
+
+def _lines_of(told: Diagnostic) -> str:
+    place = f"{told.place}: " if told.place else ""
+    hint = f"\n  hint: {told.hint}" if told.hint else ""
+    return f"{place}{told.severity}[{told.code}]: {told.message}{hint}"
 
 
 MOST_NAMES = 500

@@ -11,9 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+import mrdsl
 from mrdsl.core.charts import BarChart
 from mrdsl.core.csv_text import csv_text
-from mrdsl.core.diagnostics import Related, Span, error, is_printable, json_printable, printable
+from mrdsl.core.diagnostics import MrdslError, Related, Span, error, is_printable, json_printable, printable
 from mrdsl.core.result import Table
 from mrdsl.core.tables import table_text
 from mrdsl.language.loading import load_text
@@ -110,3 +111,11 @@ def test_a_zipped_package_reads_its_grammar(tmp_path: Path) -> None:
         f"assert not mrdsl.check({str(spec)!r})"
     )
     run_python(script, tmp_path)
+
+
+def test_an_exception_has_place_and_hint() -> None:
+    with pytest.raises(MrdslError) as caught:
+        mrdsl.loads('problem capacity "q"\nvm m5 { on_demand { price = 1 USD/hh } }\n')
+    text = str(caught.value)
+    assert "<text>:2:" in text
+    assert all(each.message in text and each.hint in text for each in caught.value.diagnostics)
