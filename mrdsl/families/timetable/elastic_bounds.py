@@ -23,12 +23,7 @@ MARGIN = 1e-7
 Ints = NDArray[np.int64]
 
 
-def elastic_bound(night: Night, seconds: float | None = None) -> float:
-    """Return a proven lower bound on the cost of an elastic timetable, with penalties of the runs left out."""
-    return max(_masters(night) + fluid_bound(night, seconds), 0.0)
-
-
-def _masters(night: Night) -> float:
+def least_masters(night: Night) -> float:
     """Return the least cost of the masters: from the first start to the last end, whichever runs are left out."""
     machine = night.machine
     must = [run for run in night.runs if night.penalties[run.job] is None]

@@ -5,6 +5,11 @@ from __future__ import annotations
 import pytest
 
 import mrdsl
+from mrdsl.families.timetable.elastic_bounds import fluid_bound
+from mrdsl.families.timetable.methods.elastic import batched
+from mrdsl.families.timetable.night import night_of
+from mrdsl.families.timetable.rental_bounds import rental_bound
+from mrdsl.families.timetable.rented import elastic_of
 from tests.families.timetable.drawn_nights import WAYS, SmallNight, drawn, least
 
 
@@ -16,6 +21,19 @@ def agrees(night: SmallNight, rent: str) -> None:
     assert result.value == pytest.approx(least(night, rent))
     assert result.bound <= least(night, rent) * (1 + 1e-9)
     assert not [each for each in result.diagnostics if each.code == "broken-plan"]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_no_timetable_costs_less_than_a_bound_of_large_nights(seed: int) -> None:
+    """The bounds of nights that are too large for an exact solution."""
+    drawn_night = drawn(seed, penalties=seed % 2 == 0)
+    night = night_of(mrdsl.loads(drawn_night.text("elastic")).facts)
+    known = elastic_of(night, batched(night))
+    cheapest = least(drawn_night, "elastic") * (1 + 1e-9)
+    assert fluid_bound(night) <= cheapest
+    assert rental_bound(night, known) <= cheapest
+    assert rental_bound(night, None) <= cheapest
+    assert known.value >= cheapest * (1 - 1e-8)
 
 
 @pytest.mark.parametrize("rent", WAYS)

@@ -9,7 +9,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.families.timetable.bounds import fewest_machines
-from mrdsl.families.timetable.elastic_bounds import elastic_bound
+from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods.constant import Found, constant, is_late, too_few
@@ -17,7 +17,8 @@ from mrdsl.families.timetable.methods.elastic import elastic
 from mrdsl.families.timetable.methods.per_job import per_job
 from mrdsl.families.timetable.methods.rejection import admitting, has_optional, mandatory
 from mrdsl.families.timetable.night import Night, night_of
-from mrdsl.families.timetable.rented import plan_of
+from mrdsl.families.timetable.rental_bounds import rental_bound
+from mrdsl.families.timetable.rented import Rented, plan_of
 
 
 def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
@@ -55,7 +56,7 @@ class _Ways:
     def __init__(self, draft: Draft, night: Night, repairs: int, sizes: int) -> None:
         self.draft, self.night, self.repairs, self.sizes = draft, night, repairs, sizes
         self.known: dict[str, Found] = {}
-        self.bound: float | None = None
+        self.fluid: float | None = None
 
     def found(self, way: str) -> Found:
         if way not in self.known:
@@ -75,12 +76,18 @@ class _Ways:
             return Found(None, inf, too_few(self.draft.spec.facts, self.night, fewest))
         found = list(admitting(self.night))
         best = min(found, key=lambda each: each.value, default=None)
-        return self._exact(Found(best, self._elastic_bound(), None, tuple(each.placed for each in found)), "constant")
+        return self._exact(
+            Found(best, self._elastic_bound(best), None, tuple(each.placed for each in found)), "constant"
+        )
 
-    def _elastic_bound(self) -> float:
-        if self.bound is None:
-            self.bound = elastic_bound(self.night, self.draft.seconds_left())
-        return self.bound
+    def _elastic_bound(self, known: Rented | None) -> float:
+        """Return the better one of two bounds on the cost of elastic machines; the second only if it is needed."""
+        night = self.night
+        masters = least_masters(night)
+        best = masters + rental_bound(night, known)
+        if self.fluid is None and (known is None or known.value - best > PROVEN * known.value):
+            self.fluid = masters + fluid_bound(night, self.draft.seconds_left())
+        return max(best, self.fluid or 0.0)
 
     def _per_job(self) -> Found:
         best, bound = per_job(self.night)
@@ -98,7 +105,7 @@ class _Ways:
             is_one = way is first or not night.machine.masters  # per job, masters are there only while jobs run
             if way.best is not None and is_one and (best is None or way.best.value < best.value):
                 best = replace(way.best, rent="elastic")
-        return self._exact(Found(best, self._elastic_bound()), "elastic")
+        return self._exact(Found(best, self._elastic_bound(best)), "elastic")
 
     def _cheapest(self) -> Found:
         ways = [self.found(way) for way in ("constant", "per_job", "elastic")]
