@@ -123,7 +123,7 @@ class _Pricing:
         for index, each in enumerate(known.placed):
             if each is None:
                 spent[index] = self.most[index]
-        return np.minimum(spent, self.most) / self.time
+        return np.asarray(np.minimum(spent, self.most) / self.time)
 
     def _block(self, work: _Work) -> Floats:
         """Return the machine time of a run on rentals.
@@ -135,7 +135,7 @@ class _Pricing:
         if key not in self.blocks:
             begin = np.arange(-self.longest + 1, width)[:, None]
             overlap = np.minimum(begin + self.lengths[None, :], width) - np.maximum(begin, 0)
-            self.blocks[key] = np.asarray(np.clip(overlap, 0.0, work.time))
+            self.blocks[key] = np.clip(overlap, 0.0, work.time)
         return self.blocks[key]
 
     def _value(self, prices: Floats) -> Floats:
