@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=OutputFile(), help="Output file for the spec; - prints it.")
 @click.option(
     "--family",
-    default="capacity",
-    show_default=True,
-    help="capacity, joint, bounds, makespan, energy, schedule.",
+    help="timetable, capacity, joint, bounds, makespan, energy, schedule; default: timetable if jobs start at "
+    "different times, otherwise capacity.",
 )
 @click.option(
     "--by", default="name", show_default=True, help="Group jobs into classes by name, queue, user, tasks or a pattern."
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 def profile(
     paths: tuple[str, ...],
     output: Path | None,
-    family: str,
+    family: str | None,
     by: str,
     cluster: bool,
     classes: int | None,
@@ -172,7 +171,7 @@ def _check_types(on: Sequence[tuple[str, str]], clustered: bool) -> None:
 
 def _spec(
     profiles: Profiles,
-    family: str,
+    family: str | None,
     output: Path,
     arrivals: Path | None,
     samples: Path | None,

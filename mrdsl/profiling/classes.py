@@ -65,7 +65,8 @@ class Summary:
     time with any; ``per_hour`` is the most that were submitted within an hour. ``spread`` is the standard deviation of
     the runs' mean task times over their mean, ``task_spread`` that of their numbers of tasks. ``grows`` is the growth
     of its input over the time of the logs as a share of its mean, None if unknown. ``completion`` are the seconds from
-    submission to end of its runs, ``overhead`` the time of lost attempts.
+    submission to end of its runs, ``overhead`` the time of lost attempts. ``spans`` are
+    begin and end of each run with known times in milliseconds, in the order of their begin.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Summary:
     grows: float | None
     completion: tuple[float, ...]
     overhead: Overhead
+    spans: tuple[tuple[int, int], ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -109,6 +111,7 @@ def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
         "grows": growth([time for time, _ in inputs], [size for _, size in inputs]),
         "completion": tuple((end - begin) / 1000 for begin, end in times),
         "overhead": summed(one.overhead for one in runs),
+        "spans": tuple(sorted(times)),
         "warnings": tuple(_wrong_times(runs)),
     }
 

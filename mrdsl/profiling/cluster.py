@@ -181,7 +181,8 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
     )
     on_one["task"] = max((each.host_cores // each.task_cpus for each in applications if each.host_cores), default=0)
     every = Running.together(list(running.values()))
-    slots = {kind: _slots(running[kind], on_one[kind], every.length) for kind in TASKS}
+    cores = on_one["task"] * len({host for each in applications for host in each.hosts} - {""})
+    slots = {kind: _slots(running[kind], on_one[kind], every.length, cores * (kind == "task")) for kind in TASKS}
     return Cluster(**slots, vms=len(hosts - {""}), hours=every.length / HOUR, busy=every.covered / HOUR)
 
 
@@ -194,8 +195,9 @@ def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
     ).most
 
 
-def _slots(running: Running, on_one: int, length: float) -> Slots:
-    most = running.most
+def _slots(running: Running, on_one: int, length: float, cores: int) -> Slots:
+    """Return the slots of a kind: no more than ``cores``, if known (times are rounded, so tasks seem to overlap)."""
+    most = min(running.most, cores or running.most)
     return Slots(most, on_one, running.busy / (most * length) if most and length else 0.0)
 
 

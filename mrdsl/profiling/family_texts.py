@@ -10,22 +10,24 @@ from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.spec_text import GUESSED, Price
 from mrdsl.profiling.stage_classes import StageClass
+from mrdsl.profiling.timetables import most_runs_at_once, starts_apart, timetable
 
 LARGEST_BATCH = 200
 
 
 def spec_text(
     gathered: Gathered,
-    family: str = "capacity",
+    family: str | None = None,
     title: str = "From logs",
     price: Price | None = None,
     samples: str | None = None,
     on: Mapping[str, Gathered] = MappingProxyType({}),
 ) -> str:
-    """Return a spec of ``family`` for the classes, with ``price`` as the cost of one VM, or a guess if it is None.
+    """Return a spec of ``family`` (None: :func:`default_family`), with ``price`` as the cost of one VM, or a guess.
 
     ``on`` has the profiles of other machine types by type. Raises ValueError for a family that these logs do not serve.
     """
+    family = family or ("capacity" if on else default_family(gathered))
     if on and family != "capacity":
         raise ValueError(f"a spec of {family} knows one type of machines")
     if family not in FAMILIES:
@@ -35,6 +37,11 @@ def spec_text(
     lines = [*parts.head(gathered, price), *_unused(gathered, family), f"problem {family} {parts.quoted(title)}", ""]
     body = several_types(gathered, price, samples, on) if on else FAMILIES[family](gathered, price, samples)
     return "\n".join((*lines, *body)) + "\n"
+
+
+def default_family(gathered: Gathered) -> str:
+    """Return ``timetable`` if the runs start at different times and do not all overlap, otherwise ``capacity``."""
+    return "timetable" if starts_apart([*gathered.classes, *gathered.stage_classes]) else "capacity"
 
 
 def _unused(gathered: Gathered, family: str) -> Iterator[str]:
@@ -92,9 +99,20 @@ def _promised(
 
 
 def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
+    yield from _never_together(gathered)
     yield "vm machine { on_demand { price = price } }"
     yield ""
     yield from _promised(gathered, price, parts.jobs_at_once, samples)
+
+
+def _never_together(gathered: Gathered) -> Iterator[str]:
+    """Yield a comment if the classes ask for more concurrent jobs than ever ran at once."""
+    classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
+    planned, most = sum(each.jobs_high for each in classes), most_runs_at_once(classes)
+    if 0 < most < planned:
+        yield f"# beware: this plans for {planned} jobs at once, and {most} ran at once at most: some classes never"
+        yield "# overlap. `mrdsl profile --family timetable` plans with their start times."
+        yield ""
 
 
 def several_types(
@@ -251,6 +269,13 @@ def schedule_text(gathered: Gathered, table: str, title: str = "From logs", pric
 
 
 FAMILIES = MappingProxyType(
-    {"capacity": _capacity, "bounds": _bounds, "joint": _joint, "makespan": _makespan, "energy": _energy}
+    {
+        "capacity": _capacity,
+        "timetable": timetable,
+        "bounds": _bounds,
+        "joint": _joint,
+        "makespan": _makespan,
+        "energy": _energy,
+    }
 )
-STAGED = ("capacity", "joint")
+STAGED = ("capacity", "timetable", "joint")

@@ -99,7 +99,7 @@ class Profiles:
         return pandas.DataFrame(rows, columns=list(columns))
 
     @checked
-    def to_spec(self, family: str = "capacity", title: str = "From logs") -> Spec:
+    def to_spec(self, family: str | None = None, title: str = "From logs") -> Spec:
         """Return the spec that :meth:`to_mrspec` writes. Raises ValueError."""
         from mrdsl.language.loading import load_text
 
@@ -110,7 +110,7 @@ class Profiles:
     @checked
     def to_mrspec(
         self,
-        family: str = "capacity",
+        family: str | None = None,
         title: str = "From logs",
         *,
         samples: str | None = None,
@@ -118,6 +118,8 @@ class Profiles:
     ) -> str:
         """Return a commented spec for the classes, with the numbers of the logs and params to fill in.
 
+        Without ``family`` it is a timetable if the runs start at different times and do not all overlap, otherwise a
+        spec of capacity.
         ``samples`` is a folder of the files of :func:`mrdsl.profiling.report.sample_files`, as the spec names it.
         ``on`` has the profiles of other machine types for classes of the same names, by type, for a spec of capacity.
         Raises ValueError for a family that these logs do not serve.

@@ -26,11 +26,11 @@ def test_classes_say_how_they_run_on_each_type(tmp_path: Path) -> None:
     alone = {name: mrdsl.profile([folder]) for name, folder in others.items()}
     facts = mrdsl.loads(profiles.to_mrspec(on=alone)).facts
     assert [vm.name for vm in facts.vms] == ["machine", *others]
-    base = mrdsl.loads(profiles.to_mrspec()).facts.classes
+    base = mrdsl.loads(profiles.to_mrspec("capacity")).facts.classes
     for node, plain in zip(facts.classes, base, strict=True):
         assert (node.map, node.shuffle, node.reduce, node.jobs) == (plain.map, plain.shuffle, plain.reduce, plain.jobs)
         for row in node.on:
-            classes = mrdsl.loads(alone[row.name].to_mrspec()).facts.classes
+            classes = mrdsl.loads(alone[row.name].to_mrspec("capacity")).facts.classes
             same = next(each for each in classes if each.name == node.name)
             assert (row.map, row.shuffle, row.reduce, row.slots) == (same.map, same.shuffle, same.reduce, same.slots)
         missing = [name for name, there in alone.items() if node.name not in [each.name for each in there.classes]]
