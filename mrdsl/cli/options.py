@@ -68,11 +68,10 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
     from mrdsl.language.evaluate import evaluate
     from mrdsl.language.parsing import parse_expression
     from mrdsl.language.scope import MistakeError, Report, Scope
-    from mrdsl.language.tree import FileNames
 
     node = parse_expression(text)
     try:
-        value = evaluate(node, Scope(FileNames(("",)), Report(), lambda _: None)) if node is not None else None
+        value = evaluate(node, Scope(Report(), lambda _: None)) if node is not None else None
     except MistakeError:
         value = None
     number = value.number if value is not None else None

@@ -54,4 +54,7 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # the new objects are now of the oldest generation, which is searched least often
             gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -58,15 +57,6 @@ def _unpack(source: Any, target: Path) -> None:
             _unpack(entry, target / entry.name)
         else:
             (target / entry.name).write_bytes(entry.read_bytes())
-
-
-def cache_folder() -> Path:
-    """Return the user's folder for files that can be made again: ``MRDSL_CACHE``, or the usual place of the system."""
-    given = os.environ.get("MRDSL_CACHE")
-    if given:
-        return Path(given)
-    base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "mrdsl"
 
 
 def codes() -> Mapping[str, str]:

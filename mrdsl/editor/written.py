@@ -12,8 +12,6 @@ from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
-from lark import Token
-
 from mrdsl.contracts.family import SENSES
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Span
@@ -21,7 +19,7 @@ from mrdsl.language import tree
 from mrdsl.language.parameters import is_param
 from mrdsl.language.parsing import parse
 from mrdsl.language.plan_expressions import is_let
-from mrdsl.language.tree import unquote
+from mrdsl.language.tree import Token, unquote
 
 _TEXT, _COMMENT = r'"(?:\\.|[^"\\\n])*"?', r"#[^\n]*"
 MARKS = re.compile(rf"{_TEXT}|{_COMMENT}|[{{}}()\[\]\n]")
@@ -259,7 +257,7 @@ def _width(character: str, encoding: str) -> int:
 
 
 def _span(token: Token, lines_before: int) -> Span:
-    span = tree.span_of(tree.FileNames(("",)), token)
+    span = tree.span_of(token)
     return Span("", span.line + lines_before, span.column, span.end_line + lines_before, span.end_column)
 
 

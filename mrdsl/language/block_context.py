@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mrdsl.core.diagnostics import Related, did_you_mean, error
 from mrdsl.language import tree
@@ -19,8 +18,7 @@ NO_SEED = -1
 """The seed of what has none: a draw is a mistake then."""
 
 
-@dataclass(frozen=True)
-class BlockContext:
+class BlockContext(NamedTuple):
     """The state of the walk: the scope, the files, the seed, the words of the block for messages and its path for
     draws.
 
@@ -40,17 +38,11 @@ class BlockContext:
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
         """Return the scope of one item: random values are drawn for it alone."""
-        from mrdsl.spec.declared import acceptable
-
-        return replace(
-            self.scope,
-            draws=Draws(self.seed, f"{self.path}/{key}", count),
-            accept=lambda values: acceptable(item, values),
-            turns=[],
-        )
+        report, parameter, names, _ = self.scope
+        return Scope(report, parameter, names, Draws(self.seed, f"{self.path}/{key}", count, item))
 
 
-ReadRepeated = Callable[[str, Block, Sequence[tree.Block | tree.Alike], BlockContext], Sequence[Node]]
+ReadRepeated = Callable[[str, Block, Sequence[tree.Block], BlockContext], Sequence[Node]]
 
 
 TOP_LEVEL_WORDS = ("param", "let", "require", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
@@ -112,6 +104,8 @@ def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: Bloc
 
 def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext, span: Any) -> bool:
     """Report missing items and blocks; return True if none is missing."""
+    if words.needed <= written.keys():
+        return True
     missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
     missing_blocks = [
         f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written

@@ -22,17 +22,17 @@ from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.spec.schema import Block, Item, Node, Source
 
 _BROKEN: Any = object()
+_NEVER_DRAWN = frozenset({"choice", "text", "path", "name", "names"})
 
 
 class ItemSpans(Mapping[str, Span]):
     """The places of the items of a block, computed on request."""
 
-    def __init__(self, files: tree.FileNames, nodes: Mapping[str, Any]) -> None:
-        self.files = files
+    def __init__(self, nodes: Mapping[str, Any]) -> None:
         self.nodes = nodes
 
     def __getitem__(self, key: str) -> Span:
-        return tree.span_of(self.files, self.nodes[key])
+        return tree.span_of(self.nodes[key])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.nodes)
@@ -61,18 +61,24 @@ def resolve_block(
     scope = context.scope
     values: dict[str, Any] = {}
     written: dict[str, Any] = {}
-    repeated: dict[str, list[tree.Block | tree.Alike]] = {}
+    repeated: dict[str, list[tree.Block]] = {}
+    plain, report = words.plain, scope.report
     for statement in statements:
         if statement.__class__ is tree.Assignment:
+            names, value = statement
+            if value.__class__ is tree.Number and len(names) == 1:
+                token, unit = value
+                reading = plain.get((names[0], unit, report.currency)) or (
+                    plain_number(words, names[0], unit, report.currency)
+                )
+                if reading is not None and reading.field not in written:
+                    number = reading.read(token)
+                    if number is not None:
+                        values[reading.field], written[reading.field] = number, statement
+                        continue
             _resolve_item(words, statement, context, values, written)
         elif statement.__class__ is tree.Block:
             _sort_block(words, statement, context, values, written, repeated)
-        elif statement.__class__ is tree.Alike:
-            if statement.word in words.repeated:
-                repeated.setdefault(statement.word, []).append(statement)
-                continue
-            for block in statement.blocks():
-                _sort_block(words, block, context, values, written, repeated)
         else:
             scope.report.add(stray_statement(statement, context))
             item = meant_item(statement, words)
@@ -80,13 +86,16 @@ def resolve_block(
                 _resolve_item(words, item, context, values, written)
     if repeated:
         _resolve_repeated(words, repeated, context, values, written)
-    span = tree.header_span(scope.files, at) if isinstance(at, tree.Block) else at
+    span = tree.header_span(at) if isinstance(at, tree.Block) else at
     complete = require(words, written, context, span)
-    if not complete or any(value is _BROKEN for value in values.values()):
+    if not complete:
         return None
+    for value in values.values():
+        if value is _BROKEN:
+            return None
     if source is not None:
         values["source"] = source
-    return node_type(name=name, span=span, spans=ItemSpans(scope.files, written), **values)
+    return node_type(name=name, span=span, spans=ItemSpans(written), **values)
 
 
 def _resolve_item(
@@ -117,11 +126,6 @@ def _resolve_item(
         if called is not None:
             _resolve_call(called, str(value.function), statement, context, values, written)
             return
-    if value.__class__ is tree.Number:
-        number = plain_number(item, value, scope.report.currency)
-        if number is not None:
-            values[field_name] = number
-            return
     values[field_name] = _converted(key, item, value, context)
 
 
@@ -141,7 +145,8 @@ def _is_first(
 def _converted(key: str, item: Item, value: Any, context: BlockContext) -> Any:
     """Return an item's value, ``_BROKEN`` where it is a mistake, which is reported."""
     try:
-        return convert(key, item, value, context.item_scope(key, item), context.files)
+        scope = context.scope if item.form in _NEVER_DRAWN else context.item_scope(key, item)
+        return convert(key, item, value, scope, context.files)
     except MistakeError as mistake:
         context.scope.report.add(mistake.diagnostic)
         return _BROKEN
@@ -181,7 +186,7 @@ def _resolve_short(
     if not _is_first(field_name, key, statement.words[0], statement, context, written):
         return
     scope, value = context.scope, _converted(key, item, statement.value, context)
-    spans = ItemSpans(scope.files, {declared.short: statement})
+    spans = ItemSpans({declared.short: statement})
     given: dict[str, Any] = {declared.short: value}
     values[field_name] = (
         _BROKEN if value is _BROKEN else declared.node(span=scope.span(statement), spans=spans, **given)
@@ -205,7 +210,7 @@ def _sort_block(
     context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
-    repeated: dict[str, list[tree.Block | tree.Alike]],
+    repeated: dict[str, list[tree.Block]],
 ) -> None:
     word = context.scope.current_word(words.former, tree.word_text(block.words[0]), block.words[0])
     if words.is_single(block, word):
@@ -310,7 +315,7 @@ def _reader(block: tree.Block, words: tuple[Any, ...], context: BlockContext) ->
 
 def _resolve_repeated(
     words: Vocabulary,
-    repeated: dict[str, list[tree.Block | tree.Alike]],
+    repeated: dict[str, list[tree.Block]],
     context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
@@ -318,4 +323,4 @@ def _resolve_repeated(
     for word, blocks in repeated.items():
         field_name, declared = words.repeated[word]
         values[field_name] = context.repeated(word, declared, blocks, context)
-        written[field_name] = tree.first_block(blocks[0])
+        written[field_name] = blocks[0]

@@ -219,7 +219,7 @@ def _said(
     import numpy as np
 
     said: dict[str, Any] = {}
-    span = tree.header_span(context.scope.files, block)
+    span = tree.header_span(block)
     collect(node_type, statements, context, len(listed.names), "", said, span, frozenset(), [])
     for path in [path for path in said if path in listed.values]:
         there, value = listed.values[path], said.pop(path)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
-from lark import Token
-
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, did_you_mean, is_printable, nearest, shortened
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.language import tree
 from mrdsl.language.scope import MistakeError, OutOfRangeError, Scope, Value, Word
+from mrdsl.language.tree import Token
 from mrdsl.spec.declared import DISTRIBUTIONS, LARGEST, LARGEST_REASON, LARGEST_WHOLE, LISTS, WHOLE_REASON, problem_of
 from mrdsl.spec.schema import Distribution
 
@@ -303,7 +302,7 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
             node,
             RANDOM_EXAMPLES[name],
         )
-    fixed = Scope(scope.files, scope.report, scope.parameter, scope.parameter_names)
+    fixed = Scope(scope.report, scope.parameter, scope.parameter_names)
     arguments = [_argument(argument, fixed) for argument in node.arguments]
     dimension = _check_random(node, name, arguments, scope)
     parameters = tuple(number for number, _ in arguments)
@@ -316,9 +315,8 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
             node,
             "add a line `seed = 42` at the top level",
         )
-    scope.turns.append(1)
     try:
-        drawn = scope.draws.draw(name, parameters, len(scope.turns), scope.accept)
+        drawn = scope.draws.draw(name, parameters)
     except OutOfRangeError:
         raise scope.mistake(
             "distribution-out-of-range",

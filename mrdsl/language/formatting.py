@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lark import Token
-
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.language import tree
-from mrdsl.language.parsing import comments, parse
+from mrdsl.language.parsing import parse
+from mrdsl.language.tree import Token
 
 WIDTH = 140
 INDENT = "  "
@@ -44,13 +43,12 @@ def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...
     document, problems = parse(text, file)
     if problems:
         return None, problems
-    notes = comments(text)
-    layout = _Layout(text, notes)
+    layout = _Layout(text, document.comments)
     lines = [*layout.statements(document.statements, 0, 0), *layout.comments_before(None, 0)]
     if lines:
         lines[0] = replace(lines[0], blank_before=False)
     made = "".join(f"{line}\n" for line in _align(lines))
-    if not _says_the_same(document, notes, made, file):
+    if not _says_the_same(document, made, file):
         hint = "this is a bug in mrdsl, not an error in the spec; the file is unchanged, please report it"
         return None, (
             error("internal", "the canonical form would change the meaning of the text", Span(file, 1, 1, 1, 1), hint),
@@ -58,12 +56,12 @@ def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...
     return made, ()
 
 
-def _says_the_same(document: tree.Document, notes: Sequence[Token], made: str, file: str) -> bool:
+def _says_the_same(document: tree.Document, made: str, file: str) -> bool:
     again, problems = parse(made, file)
     return (
         not problems
         and _without_places(again.statements) == _without_places(document.statements)
-        and [each.rstrip() for each in comments(made)] == [each.rstrip() for each in notes]
+        and [each.rstrip() for each in again.comments] == [each.rstrip() for each in document.comments]
     )
 
 
@@ -178,20 +176,20 @@ class _Layout:
 
 
 def _line(token: Token) -> int:
-    return token.line or 1
+    return token.line
 
 
 def _end_line(statement: Any) -> int:
     last = tree.last_token(statement)
-    return last.end_line or last.line or 1
+    return last.end_line
 
 
 def _start(token: Token) -> tuple[int, int]:
-    return _line(token), token.column or 1
+    return _line(token), token.column
 
 
 def _end(token: Token) -> tuple[int, int]:
-    return token.end_line or _line(token), token.end_column or 1
+    return token.end_line, token.end_column
 
 
 def header_text(block: tree.Block) -> str:

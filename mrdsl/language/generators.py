@@ -47,7 +47,7 @@ def resolve_generator(
 ) -> Sequence[Node]:
     """Return the columns of all generated blocks; empty if an item is wrong."""
     count = high - low + 1
-    span = tree.header_span(context.scope.files, block)
+    span = tree.header_span(block)
     values: dict[str, Any] = {}
     before = len(context.scope.report.found)
     collect(node_type, statements, context, count, "", values, span)
@@ -178,7 +178,7 @@ def _collect_block(
             count,
             f"{prefix}{field_name}.",
             values,
-            tree.header_span(context.scope.files, block),
+            tree.header_span(block),
             given,
             lacking,
         )

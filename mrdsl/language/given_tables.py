@@ -89,7 +89,7 @@ def _resolved(
     declared: Block, block: tree.Block, folder: Path, currency: str
 ) -> tuple[Sequence[Any], Sequence[Diagnostic]]:
     report = Report(currency=currency)
-    scope = Scope(tree.FileNames((_BRACES,)), report, lambda _: None)
+    scope = Scope(report, lambda _: None)
     context = BlockContext(scope, Files(folder), NO_SEED, "", "", resolve_repeated)
     try:
         return resolve_repeated(declared.word, declared, [block], context), report.found

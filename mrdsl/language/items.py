@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mrdsl.core import units
 from mrdsl.core.clock import EXAMPLES, parse_clock
@@ -18,8 +17,16 @@ from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.scope import AUTO, MistakeError, Report, Scope, Value, Word
-from mrdsl.language.vocabulary import dash_range, lacking_unit
-from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake, within
+from mrdsl.language.vocabulary import Vocabulary, dash_range, lacking_unit
+from mrdsl.spec.declared import (
+    LARGEST_WHOLE,
+    acceptable,
+    advice,
+    closed_limits,
+    near_whole,
+    out_of_range,
+    whole_mistake,
+)
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
 
@@ -126,32 +133,46 @@ SHORT = 15
 """Characters of a number that is told apart from its neighbours whatever its size."""
 
 
-def number_reader(item: Item, unit: Any, currency: str) -> Callable[[str], float] | None:
-    """Return a function from the text of a number, with that unit, to its SI value, or None if a closer look is
-    needed.
+class PlainNumber(NamedTuple):
+    """The reading of an item's number in one unit: its SI value is in ``low`` to ``high``, and the item's field."""
+
+    field: str
+    factor: float
+    divisor: float
+    low: float
+    high: float
+    whole: bool
+
+    def read(self, text: str) -> float | int | None:
+        """Return the SI value of a number, or None if a closer look is needed."""
+        number = float(text) / self.divisor if self.divisor else float(text) * self.factor
+        if not self.low <= number <= self.high or len(text) > SHORT:
+            return None
+        if not self.whole:
+            return number
+        return int(number) if number.is_integer() else None
+
+
+def plain_number(words: Vocabulary, word: str, unit: str | None, currency: str) -> PlainNumber | None:
+    """Return the reading of the most common items, numbers with at most one unit, or None for any other.
+
+    It is kept in ``words.plain``, by these arguments.
     """
-    wanted = units.KINDS[item.kind].dimension
-    if unit is None:
-        return float if wanted == units.NUMBER or units.is_count(wanted) else None
-    known = units.UNITS.get(unit)
-    if known is None or known.dimension != wanted or (known.currency and known.currency != currency):
+    field, item = words.items.get(word, ("", None))
+    if item is None or item.form != "quantity":
         return None
-    factor, whole = known.factor, units.whole_inverse(known.factor)
-    return (lambda text: float(text) / whole) if whole else (lambda text: float(text) * factor)
-
-
-def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
-    """Return the value of the most common item, a number with at most one unit, or None if a closer look is needed."""
-    token, unit = node
-    reader = number_reader(item, unit, currency) if item.form == "quantity" else None
-    if reader is None:
+    wanted, factor, divisor = units.KINDS[item.kind].dimension, 1.0, 0.0
+    if unit is not None:
+        known = units.UNITS.get(unit)
+        if known is None or known.dimension != wanted or (known.currency and known.currency != currency):
+            return None
+        factor, divisor = known.factor, units.whole_inverse(known.factor) or 0.0
+    elif wanted != units.NUMBER and not units.is_count(wanted):
         return None
-    number = reader(token)
-    if len(token) > SHORT or not within(item, number):
-        return None
-    if not item.whole:
-        return number
-    return int(number) if number.is_integer() else None
+    low, high = closed_limits(item)
+    found = PlainNumber(field, factor, divisor, low, high, item.whole)
+    words.plain[str(word), None if unit is None else str(unit), currency] = found
+    return found
 
 
 def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
@@ -262,7 +283,7 @@ def _ends(low: Any, high: Any, item: Item, scope: Scope) -> str:
 
 
 def _distribution(key: str, item: Item, node: Any, scope: Scope) -> Any:
-    value = _fitting(key, item, node, replace(scope, draws=None))
+    value = _fitting(key, item, node, scope._replace(draws=None))
     if isinstance(value.number, Distribution):
         return value.number
     check_limits(key, item, value.number, node, scope)
@@ -402,7 +423,7 @@ def _tree(text: str) -> Any:
 
 
 def _scope(currency: str) -> Scope:
-    return Scope(tree.FileNames(("<text>",)), Report(currency=currency), lambda name: None)
+    return Scope(Report(currency=currency), lambda name: None)
 
 
 def _alone(mistake: MistakeError) -> MrdslError:

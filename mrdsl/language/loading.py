@@ -8,8 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lark import Token
-
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, Span, error, has_errors, in_order, note
 from mrdsl.core.json_text import collection_paused
@@ -21,7 +19,7 @@ from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
-from mrdsl.language.parsing import parse, parse_in_rows
+from mrdsl.language.parsing import parse
 from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import Importer, goals_and_constraints, resolve, sort_statements
 from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
@@ -130,7 +128,7 @@ def _load(
     outside: bool,
 ) -> Loaded:
     with collection_paused():
-        document, syntax = parse_in_rows(text, shown)
+        document, syntax = parse(text, shown)
         resolved = resolve(document, folder, path, parameters, seed, outside)
     diagnostics = [*syntax, *_causes(resolved.diagnostics, syntax)]
     spec = resolved.spec
@@ -182,10 +180,9 @@ class Updater:
             raise MrdslError(syntax)
         self.spec = self._resolve_all(given)
         report = Report()
-        importer = Importer(Files(folder, outside), report, [name], {name: text})
+        importer = Importer(Files(folder, outside), report, {name: text})
         statements = importer.expand(self.document.statements, folder, (path.resolve(),) if path is not None else ())
         self.parts = sort_statements(statements)
-        self.names = tree.FileNames(tuple(importer.names))
         self.items = _items_with_params(self.spec.facts, frozenset(self.spec.parameters))
         self.local = self._all_is_accounted_for(statements)
 
@@ -207,12 +204,12 @@ class Updater:
 
     def _resolve_touched(self, overrides: Mapping[str, Any]) -> Spec:
         report = Report(currency=self.spec.currency)
-        parameters = Parameters(self.names, report)
+        parameters = Parameters(report)
         for statement in self.parts.params:
             parameters.define(statement)
         parameters.override(overrides)
         values = parameters.evaluate_all()
-        scope = Scope(self.names, report, parameters.value, parameters.names)
+        scope = Scope(report, parameters.value, parameters.names)
         check_requirements(self.parts.requirements, parameters, scope)
         changed = {identity: _converted(node, keys, scope) for identity, (node, keys) in self.items.items()}
         facts = _rebuilt(self.spec.facts, changed) if not has_errors(report.found) else self.spec.facts
@@ -303,7 +300,7 @@ def _mentions(part: Any, names: frozenset[str], within: Any) -> Iterator[Any]:
     if isinstance(part, tree.Name):
         if tree.word_text(part.token) in names:
             yield within
-    elif isinstance(part, tuple) and not isinstance(part, Token):
+    elif isinstance(part, tuple):
         if isinstance(part, tree.Assignment) or within is None:
             within = part
         for inner in part:

@@ -81,9 +81,7 @@ def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockC
     for statement in block.statements or ():
         _option(statement, context, known, options, written)
     _check_formulation(family, options, written, scope)
-    return Method(
-        name, MappingProxyType(options), tree.header_span(scope.files, block), ItemSpans(scope.files, written)
-    )
+    return Method(name, MappingProxyType(options), tree.header_span(block), ItemSpans(written))
 
 
 def _check_formulation(family: Family, options: Mapping[str, Any], written: Mapping[str, Any], scope: Scope) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -38,16 +38,16 @@ def _is_number(given: str | Value) -> bool:
 class Parameters:
     """The params of a spec, evaluated at first use: they can be in any order and refer to each other."""
 
-    def __init__(self, files: tree.FileNames, report: Report) -> None:
+    def __init__(self, report: Report) -> None:
         self._nodes: dict[str, tree.Assignment] = {}
-        self.scope = Scope(files, report, self.value, self._nodes.keys())
+        self.scope = Scope(report, self.value, self._nodes.keys())
         self._overrides: dict[str, str | Value] = {}
         self._values: dict[str, Value | None] = {}
         self._running: dict[str, None] = {}
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._nodes)
+    def names(self) -> KeysView[str]:
+        return self._nodes.keys()
 
     def define(self, statement: tree.Assignment) -> None:
         """Take one ``param`` statement."""
@@ -217,11 +217,7 @@ class Parameters:
             report.add(replace(told, path=_path(name)))
             return None
         try:
-            value = (
-                given
-                if isinstance(given, Value)
-                else evaluate(node, Scope(self.scope.files, inner, self.value, self._nodes.keys()))
-            )
+            value = given if isinstance(given, Value) else evaluate(node, Scope(inner, self.value, self._nodes.keys()))
         except MistakeError as mistake:
             text = mistake.diagnostic.message if mistake.diagnostic else "it uses an invalid param"
             hint = mistake.diagnostic.hint if mistake.diagnostic else ""

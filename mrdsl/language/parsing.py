@@ -1,294 +1,313 @@
-"""Parsing of text to a syntax tree, by Lark's tables in one loop; errors go to `recovery`."""
+"""Reading of text to a syntax tree, statement by statement; texts with errors go to `recovery`.
+
+`grammar/mrspec.lark` defines the language. This reader accepts the same texts and builds the same trees, without Lark.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from lark import Lark, Token
-from lark.exceptions import LarkError
-
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.language import tree
-from mrdsl.language.grammar import MAX_NESTING, TreeBuilder, grammar
+from mrdsl.language.tree import Source, Token
 
-if TYPE_CHECKING:
-    from mrdsl.language.alike import Finder, Row
+_NAME = r"[^\W\d]\w*+"
+_NUMBER = r"\d++(?:_\d++)*+(?:\.\d++(?:_\d++)*+)?+(?:[eE][+-]?\d++)?+"
+_STRING = r'"(?:\\.|[^"\\\n])*+"'
+_GAP = r"[ \t\r\f]*+"
+_BETWEEN: Any = re.compile(r"[ \t\r\f\n,]*+")
+_STATEMENT = re.compile(
+    rf"""{_BETWEEN.pattern}(?:
+    ({_NAME}){_GAP}(?:
+        ={_GAP}(?:({_NUMBER}){_GAP}({_NAME}|%)?+|({_NAME})){_GAP}(?=[,\n}}#]|\Z)
+      | ({_NAME}|{_STRING})?+{_GAP}(\{{))
+    | (\}}) | (\#[^\n]*+) | \Z)""",
+    re.VERBOSE,
+)
+"""The next statement of a common form, or the beginning or end of a block, or a comment."""
+_TOKEN = re.compile(
+    rf"""{_GAP}(?:(?P<NAME>{_NAME})|(?P<CLOCK>(?:\d{{4}}-\d{{2}}-\d{{2}}T)?\d{{1,2}}:\d{{2}}(?::\d{{2}})?)
+    |(?P<NUMBER>{_NUMBER})|(?P<COMMA>,)|(?P<PRODUCT_SIGN>[*/])|(?P<SUM_SIGN>[+-])|(?P<STRING>{_STRING})
+    |(?P<LPAREN>\()|(?P<RPAREN>\))|(?P<LBRACKET>\[)|(?P<RBRACKET>\])|(?P<INTERVAL>\.\.)|(?P<PERCENT>%)
+    |(?P<COMPARISON><=|>=|==)|(?P<EQUAL>=)|(?P<LBRACE>\{{)
+    |(?P<NEWLINE>\n)|(?P<COMMENT>\#[^\n]*+)|(?P<RBRACE>\}})|(?P<END>\Z))""",
+    re.VERBOSE,
+)
+_ENDS = frozenset({"NEWLINE", "COMMA", "COMMENT", "RBRACE", "END"})
+_WORDS = frozenset({"NAME", "STRING"})
+_SIGNS = frozenset({"SUM_SIGN", "PRODUCT_SIGN"})
+_UNITS = frozenset({"NAME", "PERCENT"})
 
 
-_BRACKETS = frozenset({"LPAREN", "RPAREN", "LBRACKET", "RBRACKET"})
-_BRACES = frozenset({"LBRACE", "RBRACE"})
-_OTHER = "_OTHER"
+_make: Any = tuple.__new__
+"""The constructor behind that of a named tuple, in half of its time."""
 
 
 class UnparsedError(Exception):
     """The text is not of the grammar, or nested too deeply."""
 
 
-class UnknownTablesError(Exception):
-    """Lark's tables are not laid out as in the versions that pyproject.toml names."""
+class _Reader:
+    """One pass over a text. ``kind``, ``start`` and ``end`` are those of the next token of a statement."""
 
+    def __init__(self, text: str, file: str, at: int = 0) -> None:
+        self.text = text
+        self.source = Source(text, file)
+        self.comments: list[Token] = []
+        self.end = at
+        self.brackets = self.signs = 0
 
-class _Reduction(NamedTuple):
-    """The end of a rule: a number of values become one, ``pick`` of them or the result of ``build`` for those in
-    ``kept``.
-
-    ``kept`` has the index of each value, and True if it is a list to insert into this one; None keeps all.
-    """
-
-    size: int
-    pick: int | None
-    kept: tuple[tuple[int, bool], ...] | None
-    build: Callable[[list[Any]], Any]
-    origin: str
-
-
-class Stretch(NamedTuple):
-    """A part of a text, its first line, and the start of that line."""
-
-    start: int
-    end: int
-    line: int
-    line_start: int
-
-
-class FastParser:
-    """The parser of one start rule of a grammar: ``parse`` gives what ``builder``'s methods make of a text.
-
-    A comma outside brackets counts as a newline, a run of newlines as one, and inside brackets newlines do not count;
-    a brace ends an unclosed bracket. Brackets, braces, and within one statement signs before signs, nest at most
-    ``max_nesting`` deep.
-    """
-
-    def __init__(self, lark: Lark, start: str, builder: Any, max_nesting: int) -> None:
-        """Raise UnknownTablesError."""
-        self._max_nesting = max_nesting
-        try:
-            self._read(lark, start, builder)
-        except (AttributeError, TypeError, ValueError, LookupError, re.error) as error:
-            raise UnknownTablesError(f"{type(error).__name__}: {error}") from None
-
-    def _read(self, lark: Lark, start: str, builder: Any) -> None:
-        interactive: Any = lark.parse_interactive("", start=start)
-        tables = interactive.parser_state.parse_conf
-        rows: dict[Any, dict[str, Any]] = {state: {} for state in tables.states}
-        reductions: dict[Any, _Reduction] = {}
-        for state, actions in tables.states.items():
-            for symbol, (_, target) in actions.items():
-                if target.__class__ is tables.start_state.__class__:
-                    rows[state][symbol] = rows[target]
+    def document(self) -> tuple[Any, ...]:
+        """Return the statements of the whole text. Raises UnparsedError."""
+        text, source, match = self.text, self.source, _STATEMENT.match
+        new, make = str.__new__, _make
+        body: list[Any] = []
+        outer: list[tuple[list[Any], tuple[Any, ...]]] = []
+        at = 0
+        while True:
+            found = match(text, at)
+            if found is None:
+                self.end, self.signs = _BETWEEN.match(text, at).end(), 0
+                statement = self._statement()
+                at = self.start
+                if self.kind == "LBRACE":
+                    at = self.end
+                    outer.append((body, statement))
+                    body = []
                 else:
-                    if target not in reductions:
-                        reductions[target] = _reduction(target, builder)
-                    rows[state][symbol] = reductions[target]
-        self._start, self._end = rows[tables.start_state], rows[tables.end_state]
-        self._dropped = frozenset(terminal.name for terminal in lark.terminals if terminal.name.startswith("_"))
-        self._dropped |= {
-            symbol.name for rule in reductions for symbol in rule.expansion if symbol.is_term and symbol.filter_out
-        }
-        thread: Any = interactive.lexer_thread
-        lexer = getattr(thread.lexer, "lexer", thread.lexer)
-        self.terminals = {terminal.name: terminal.pattern.to_regexp() for terminal in lexer.terminals}
-        self.pattern = _pattern(lexer.terminals, frozenset(lexer.ignore_types))
-        self._next = self.pattern.finditer
-
-    def parse(self, text: str, stretch: Stretch | None = None, finder: Finder | None = None) -> Any:
-        """Return the builder's result for a text or a stretch of it; ``finder`` can take blocks out of it.
-
-        Raises UnparsedError.
-        """
-        row = self._start
-        rows: list[dict[str, Any]] = [row]
-        values: list[Any] = []
-        for kind, token in self._tokens(text, stretch or Stretch(0, len(text), 1, 0), finder):
-            action = row.get(kind)
-            while action.__class__ is _Reduction:
-                size, pick, kept, build, origin = action
-                parts = values[-size:] if size else []
-                if size:
-                    del values[-size:], rows[-size:]
-                values.append(parts[pick] if pick is not None else build(parts if kept is None else _keep(parts, kept)))
-                row = rows[-1][origin]
-                rows.append(row)
-                if kind == "$END" and row is self._end:
-                    return values[-1]
-                action = row.get(kind)
-            if action is None:
+                    body.append(statement)
+                continue
+            at = found.end()
+            word, number, unit, name, second, _, closed, comment = found.groups()
+            if word is not None:
+                first = new(Token, word)
+                first.type, first.start_pos, first.source = "NAME", found.start(1), source
+                if number is not None:
+                    value = new(Token, number)
+                    value.type, value.start_pos, value.source = "NUMBER", found.start(2), source
+                    if unit is not None:
+                        kind = "NAME" if unit != "%" else "PERCENT"
+                        unit = new(Token, unit)
+                        unit.type, unit.start_pos, unit.source = kind, found.start(3), source
+                    body.append(make(tree.Assignment, ((first,), make(tree.Number, (value, unit)))))
+                elif name is not None:
+                    value = Token.of(name, "NAME", found.start(4), source)
+                    body.append(make(tree.Assignment, ((first,), make(tree.Name, (value,)))))
+                else:
+                    words: tuple[Token, ...] = (first,)
+                    if second is not None:
+                        kind = "STRING" if second[0] == '"' else "NAME"
+                        words = (first, Token.of(second, kind, found.start(5), source))
+                    outer.append((body, (words, None, (), None, Token.of("{", "LBRACE", at - 1, source))))
+                    body = []
+            elif closed is not None:
+                if not 0 < len(outer) <= budgets.NESTING:
+                    raise UnparsedError
+                inner = tuple(body)
+                body, header = outer.pop()
+                body.append(make(tree.Block, (*header, inner, Token.of("}", "RBRACE", at - 1, source))))
+            elif comment is not None:
+                self.comments.append(Token.of(comment, "COMMENT", found.start(8), source))
+            elif outer:
                 raise UnparsedError
-            row = action
-            rows.append(row)
-            values.append(token)
+            else:
+                return tuple(body)
+
+    def expression(self) -> Any:
+        """Return the expression that is the whole text. Raises UnparsedError."""
+        self._advance()
+        node = self._expression()
+        if self.kind == "COMMENT":
+            self._advance()
+        if self.kind != "END":
+            raise UnparsedError
+        return node
+
+    def _advance(self) -> None:
+        while True:
+            found = _TOKEN.match(self.text, self.end)
+            if found is None:
+                raise UnparsedError
+            self.kind: str = found.lastgroup  # type: ignore[assignment]
+            self.start, self.end = found.span(self.kind)
+            if not self.brackets or self.kind not in ("NEWLINE", "COMMENT"):
+                return
+            if self.kind == "COMMENT":
+                self.comments.append(Token.of(self.text[self.start : self.end], "COMMENT", self.start, self.source))
+
+    def _take(self) -> Token:
+        taken = Token.of(self.text[self.start : self.end], self.kind, self.start, self.source)
+        self._advance()
+        return taken
+
+    def _statement(self) -> Any:
+        """Return a simple statement, or the header of a block up to its brace, which is then the next token."""
+        self._advance()
+        words: list[Token] = []
+        more: list[Token] = []
+        while self.kind in _WORDS:
+            words.append(self._take())
+        if not words:
+            return self._comparison(self._expression())
+        if self.kind == "EQUAL":
+            self._advance()
+            return self._ended(tree.Assignment(tuple(words), self._value()))
+        if self.kind in _SIGNS:
+            left = _leaf(words.pop())
+            return self._comparison(self._expression(left)) if not words else self._goal(words, left)
+        if self.kind == "COMPARISON" and len(words) == 1:
+            return self._comparison(_leaf(words[0]))
+        if self.kind == "NUMBER":
+            return self._goal(words, None)
+        index = call = None
+        if self.kind == "LBRACKET":
+            index = self._index()
+            while self.kind in _WORDS:
+                more.append(self._take())
+        if self.kind == "LPAREN" and (more or index is None):
+            call = self._call((more or words).pop())
+            if not words:
+                return self._equation(call) if self.kind == "EQUAL" else self._comparison(self._expression(call))
+            if self.kind in _SIGNS and index is None:
+                return self._goal(words, call)
+        header = (tuple(words), index, tuple(more), call)
+        if self.kind == "LBRACE":
+            return (*header, Token.of("{", "LBRACE", self.start, self.source))
+        return self._ended(tree.Block(*header, None, None, None))
+
+    def _ended(self, statement: Any) -> Any:
+        if self.kind not in _ENDS:
+            raise UnparsedError
+        return statement
+
+    def _goal(self, words: list[Token], first: Any) -> Any:
+        """Return a word with a sum, a product or a number; ``first`` is its operand before the next token."""
+        if len(words) != 1 or first.__class__ is tree.Text:
+            raise UnparsedError
+        return self._ended(tree.Goal((words[0],), self._expression(first)))
+
+    def _comparison(self, left: Any) -> Any:
+        if self.kind != "COMPARISON":
+            raise UnparsedError
+        operator = str(self._take())
+        return self._ended(tree.Comparison(left, operator, self._expression()))
+
+    def _equation(self, call: tree.Call) -> Any:
+        self._advance()
+        return self._ended(tree.Comparison(call, "==", self._expression()))
+
+    def _index(self) -> tree.Index:
+        opened, low = self._open(), self._expression()
+        if self.kind != "INTERVAL":
+            raise UnparsedError
+        self._advance()
+        return tree.Index(opened, low, self._expression(), self._close("RBRACKET"))
+
+    def _value(self) -> Any:
+        low = self._expression()
+        if self.kind != "INTERVAL":
+            return low
+        self._advance()
+        return tree.Interval(low, self._expression())
+
+    def _expression(self, first: Any = None) -> Any:
+        """Return a sum, or what stands in its place; ``first`` is its operand before the next token."""
+        left = self._term(first)
+        if self.kind != "SUM_SIGN":
+            return left
+        parts = [left]
+        while self.kind == "SUM_SIGN":
+            parts += (self._sign(), self._term())
+        return tree.Sum(tuple(parts))
+
+    def _term(self, first: Any = None) -> Any:
+        left = self._factor() if first is None else first
+        if self.kind != "PRODUCT_SIGN":
+            return left
+        parts = [left]
+        while self.kind == "PRODUCT_SIGN":
+            parts += (self._take(), self._factor())
+        return tree.Product(tuple(parts))
+
+    def _factor(self) -> Any:
+        kind = self.kind
+        if kind == "NUMBER":
+            number = self._take()
+            return tree.Number(number, self._take() if self.kind in _UNITS else None)
+        if kind == "NAME":
+            name = self._take()
+            return tree.Name(name) if self.kind != "LPAREN" else self._call(name)
+        if kind == "SUM_SIGN":
+            return tree.Signed(self._sign(), self._factor())
+        if kind == "STRING":
+            return tree.Text(self._take())
+        if kind == "CLOCK":
+            return tree.Clock(self._take())
+        if kind == "LPAREN":
+            return tree.Group(self._open(), self._expression(), self._close("RPAREN"))
+        if kind == "LBRACKET":
+            opened = self._open()
+            return tree.List(opened, self._items("RBRACKET"), self._close("RBRACKET"))
         raise UnparsedError
 
-    def _tokens(self, text: str, stretch: Stretch, finder: Finder | None) -> Iterator[tuple[str, Token | None]]:
-        """Yield the kinds of the tokens in order, each with its token if the builder needs it. Raises UnparsedError."""
-        dropped, new_token, token_class = self._dropped, str.__new__, Token
-        position, stop, line, line_start = stretch
-        brackets, braces, ended, closed = 0, 0, False, False
-        signs, after_sign = 0, False
-        while True:
-            for match in self._next(text, position, stop):
-                kind: Any = match.lastgroup
-                start, end = match.span(kind)
-                if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
-                    if kind == "_NEWLINE":
-                        line, line_start = line + 1, end
-                    if not ended and not brackets:
-                        ended, signs = True, 0
-                        yield "_NEWLINE", None
-                    continue
-                ended = False
-                if kind in _BRACKETS:
-                    brackets += 1 if kind[0] == "L" else -1 if brackets else 0
-                elif kind in _BRACES:
-                    if finder is not None and not braces:
-                        finder.opened(text, line_start, end)
-                    brackets, braces = 0, braces + (1 if kind == "LBRACE" else -1)
-                    closed = not braces
-                elif kind == _OTHER:
-                    if start < stop:
-                        raise UnparsedError
-                    kind = "$END"
-                if kind == "SUM_SIGN":
-                    signs += after_sign
-                    after_sign = True
-                else:
-                    after_sign = False
-                if brackets > self._max_nesting or braces > self._max_nesting or signs > self._max_nesting:
-                    raise UnparsedError
-                if kind in dropped:
-                    yield kind, None
-                    continue
-                written = text[start:end]
-                token = new_token(token_class, written)
-                token.type, token.value, token.start_pos, token.end_pos = kind, written, start, end
-                token.line = token.end_line = line
-                token.column, token.end_column = start - line_start + 1, end - line_start + 1
-                yield kind, token
-                if closed:
-                    closed = False
-                    if finder is not None:
-                        place = finder.closed(text, end, line, line_start)
-                        if place[0] > end:
-                            position, line, line_start = place
-                            break
-            else:
-                return
+    def _call(self, function: Token) -> tree.Call:
+        if function.type != "NAME":
+            raise UnparsedError
+        self._open()
+        return tree.Call(function, self._items("RPAREN"), self._close("RPAREN"))
+
+    def _items(self, closing: str) -> tuple[Any, ...]:
+        """Return expressions between commas; a list, but not a call, can end with a comma."""
+        items: list[Any] = []
+        while self.kind != closing:
+            items.append(self._expression())
+            if self.kind != "COMMA":
+                break
+            self._advance()
+            if self.kind == closing == "RPAREN":
+                raise UnparsedError
+        return tuple(items)
+
+    def _sign(self) -> Token:
+        sign = self._take()
+        self.signs += self.kind == "SUM_SIGN"
+        if self.signs > budgets.NESTING:
+            raise UnparsedError
+        return sign
+
+    def _open(self) -> Token:
+        self.brackets += 1
+        if self.brackets > budgets.NESTING:
+            raise UnparsedError
+        return self._take()
+
+    def _close(self, kind: str) -> Token:
+        if self.kind != kind:
+            raise UnparsedError
+        self.brackets -= 1
+        return self._take()
 
 
-def _keep(parts: list[Any], kept: tuple[tuple[int, bool], ...]) -> list[Any]:
-    out: list[Any] = []
-    for index, laid_in in kept:
-        if not laid_in:
-            out.append(parts[index])
-        elif out:
-            out += parts[index]
-        else:
-            out = parts[index]
-    return out
-
-
-def _reduction(rule: Any, builder: Any) -> _Reduction:
-    """Return a rule as Lark reads it: ``_names`` are inserted into their parent, and ``?names`` with one child are that
-    child.
-    """
-    origin = rule.origin.name
-    kept = tuple(
-        (index, not symbol.is_term and symbol.name.startswith("_"))
-        for index, symbol in enumerate(rule.expansion)
-        if not (symbol.is_term and symbol.filter_out)
-    )
-    alone = rule.options.expand1 and not rule.alias
-    pick = kept[0][0] if alone and len(kept) == 1 and not kept[0][1] else None
-    inner = origin.startswith("_") and not rule.alias
-    build = _same if inner else getattr(builder, rule.alias or origin, _same)
-    whole = len(kept) == len(rule.expansion) and not any(laid_in for _, laid_in in kept)
-    return _Reduction(len(rule.expansion), pick, None if whole else kept, build, origin)
-
-
-def _same(parts: list[Any]) -> list[Any]:
-    return parts
-
-
-def _pattern(terminals: Iterable[Any], ignored: frozenset[str]) -> re.Pattern[str]:
-    """Return one expression for ignored text and the next token, in Lark's order of precedence, or ``_OTHER``.
-
-    It never gives ignored text back, so that the time is linear for every text.
-    """
-    aside = "|".join(t.pattern.to_regexp() for t in terminals if t.name in ignored)
-    tokens = "|".join(f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in terminals if t.name not in ignored)
-    return re.compile(rf"(?:{aside})*+(?:{tokens}|(?P<{_OTHER}>\Z|[\s\S]))")
-
-
-LEAST_ALIKE = 4000
-"""Characters from which on a text may hold enough blocks that are written alike for a search to be worth its start."""
-
-
-@cache
-def fast_parser(start: str) -> FastParser | None:
-    """Return the fast parser of ``document`` or ``expression``, or None if it does not know the tables of this Lark
-    version.
-    """
-    try:
-        return FastParser(grammar(), start, TreeBuilder(), MAX_NESTING)
-    except UnknownTablesError:
-        return None
+def _leaf(word: Token) -> tree.Name | tree.Text:
+    return tree.Name(word) if word.type == "NAME" else tree.Text(word)
 
 
 def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
     """Return the syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
-    return _parsed(text, file, None)
-
-
-def parse_in_rows(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
-    """Parse like :func:`parse`, with blocks that are written alike as one :class:`tree.Alike`."""
-    fast = fast_parser("document")
-    if fast is None or len(text) < LEAST_ALIKE:
-        return parse(text, file)
-    from mrdsl.language.alike import Finder
-
-    return _parsed(text, file, Finder(fast.pattern, fast.terminals))
-
-
-def _parsed(text: str, file: str, finder: Finder | None) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
-    fast = fast_parser("document")
+    reader = _Reader(text, file)
     try:
-        if fast is None:
-            raise UnparsedError
-        statements: Any = fast.parse(text, finder=finder)
+        return tree.Document(file, text, reader.document(), tuple(reader.comments)), ()
     except UnparsedError:
         from mrdsl.language.recovery import parse_with_errors
 
         return parse_with_errors(text, file)
-    if finder is not None and finder.found:
-        statements = tuple(_with_rows(statements, finder, text, fast))
-    return tree.Document(file, text, statements), ()
-
-
-def _with_rows(statements: Iterable[Any], finder: Finder, text: str, fast: FastParser) -> Iterator[Any]:
-    def block(row: Row) -> Any:
-        return fast.parse(text, Stretch(row.start, row.match.end(), row.line, row.line_start))[0]
-
-    for statement in statements:
-        yield statement
-        if statement.__class__ is tree.Block and statement.close is not None:
-            rows = finder.found.get(statement.close.end_pos or 0)
-            if rows is not None:
-                yield from (tree.Alike(list(same), block) for _, same in groupby(rows, lambda row: row.shape.word))
-
-
-def comments(text: str) -> list[Token]:
-    """Return the comment tokens of a text, in order."""
-    return [token for token in grammar().lex(text, dont_ignore=True) if token.type == "COMMENT"]
 
 
 def parse_expression(text: str) -> Any:
     """Return the tree of one expression, as in ``-D name=expression``, or None if it is not one."""
-    fast = fast_parser("expression")
     try:
-        return fast.parse(text) if fast is not None else grammar().parse(text, start="expression")
-    except (UnparsedError, LarkError):
+        return _Reader(text, "").expression()
+    except UnparsedError:
         return None

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
+from mrdsl.core.budgets import NESTING
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.language import tree
-from mrdsl.language.grammar import MAX_NESTING, grammar
+from mrdsl.language.grammar import grammar
+from mrdsl.language.tree import Source, Token
 from mrdsl.language.vocabulary import comma_in_number, money_sign, thousands_apart, words_between
 
 MAX_SYNTAX_ERRORS = 50
@@ -68,6 +69,7 @@ class _Recovery:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
+        self.source = Source(text, file)
         self.found: list[Diagnostic] = []
         self.open_blocks: list[tuple[Token, Token]] = []
         self.open_brackets: list[Token] = []
@@ -143,23 +145,23 @@ class _Recovery:
     def _close_blocks_left_open(self, token: Token) -> None:
         while self.open_blocks:
             opener, brace = self.open_blocks[-1]
-            indented = (token.column or 1) > (opener.column or 1)
+            indented = token.column > opener.column
             if indented or token.line == brace.line or not self._is_first_in_line(opener):
                 return
             self._report_unclosed(opener, brace, f"before line {token.line}")
             self._close(token)
 
     def _close(self, at: Token) -> None:
-        closing = Token.new_borrow_pos("RBRACE", "}", at)
+        closing = Token.of(str(at), "RBRACE", at.start_pos, self.source)
         self._cut_back(closing)
         self.open_blocks.pop()
 
     def _is_first_in_line(self, token: Token) -> bool:
-        start = token.start_pos or 0
+        start = token.start_pos
         return not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip()
 
     def _finish(self) -> tuple[tree.Statement, ...]:
-        end = Token.new_borrow_pos("$END", "", self.previous) if self.previous is not None else Token("$END", "")
+        end = Token.of("", "$END", self.previous.end_pos if self.previous is not None else 0, self.source)
         if self.found and len(self.found) >= MAX_SYNTAX_ERRORS:
             last = self.found[-1].span
             self.found.append(
@@ -178,10 +180,10 @@ class _Recovery:
         state = self.parser.parser_state
         while len(state.state_stack) > 1:
             try:
-                return tuple(self.parser.feed_eof(self.previous))
-            except UnexpectedToken as problem:
+                return tuple(self.parser.feed_token(end))
+            except UnexpectedToken:
                 if not self.found:
-                    self._explain(problem.token)
+                    self._explain(end)
                 state.state_stack.pop()
                 state.value_stack.pop()
         return ()
@@ -200,11 +202,10 @@ class _Recovery:
                 self.open_brackets = self.open_brackets[:-1]
             signs = self._signs_before_signs(token, signs, previous)
             previous = token.type
-            if max(len(self.open_brackets), len(self.open_blocks) + 1, signs) > MAX_NESTING:
+            if max(len(self.open_brackets), len(self.open_blocks) + 1, signs) > NESTING:
                 self._report(
                     "nested-too-deeply",
-                    f"{'signs' if signs > MAX_NESTING else 'brackets or blocks'} are nested deeper than "
-                    f"{MAX_NESTING} levels",
+                    f"{'signs' if signs > NESTING else 'brackets or blocks'} are nested deeper than {NESTING} levels",
                     token,
                     "name the inner parts with `param`; the rest of the file was not read",
                 )
@@ -230,14 +231,15 @@ class _Recovery:
         bad_line = 0
         while True:
             try:
-                yield raw.next_token(state, self.parser.parser_state)
+                read = raw.next_token(state, self.parser.parser_state)
+                yield Token.of(str(read), read.type, read.start_pos, self.source)
             except UnexpectedCharacters:
                 position, line, column = state.line_ctr.char_pos, state.line_ctr.line, state.line_ctr.column
                 bad = self._explain_character(position, line, column, line == bad_line)
                 bad_line = line
                 state.line_ctr.feed(bad)
                 if bad[0] == '"':
-                    yield Token("STRING", bad + '"', position, line, column, line, column + len(bad))
+                    yield Token.of(bad + '"', "STRING", position, self.source)
             except EOFError:
                 return
 
@@ -314,7 +316,7 @@ class _Recovery:
                 f"{shown} follows an item that has not ended",
                 token,
                 words_between(previous, token, self.text)
-                or thousands_apart(self.text, token.start_pos or 0)
+                or thousands_apart(self.text, token.start_pos)
                 or "put a comma or a new line between two items",
             )
         elif token.type == "LBRACE":
@@ -338,7 +340,7 @@ class _Recovery:
             self._report("syntax", f"{shown} is not allowed here", token, f"expected {_listing(accepted)}")
 
     def _report_unclosed(self, opener: Token, brace: Token, where: str) -> None:
-        name = _short(Token("NAME", self.text[opener.start_pos : brace.start_pos].strip()))
+        name = _short(self.text[opener.start_pos : brace.start_pos].strip())
         self._report(
             "unclosed-block",
             f"the block `{name}` is not closed {where}",
@@ -351,14 +353,10 @@ class _Recovery:
         self.found.append(error(code, message, self._span(token), hint, *related))
 
     def _span(self, token: Token) -> Span:
-        line, column = token.line or 1, token.column or 1
-        if token.type == "_NEWLINE":
-            return Span(self.file, line, column, line, column + 1)
-        if token.type == "$END":
-            return Span(
-                self.file, token.end_line or line, token.end_column or column, line, (token.end_column or 1) + 1
-            )
-        return Span(self.file, line, column, token.end_line or line, token.end_column or column + len(token))
+        line, column = token.line, token.column
+        written = self.text[token.start_pos : token.end_pos].rstrip("\r\n")
+        width = 1 if token.type in ("_NEWLINE", "$END") else len(written)
+        return Span(self.file, line, column, line, column + width)
 
 
 def _short(token: str) -> str:

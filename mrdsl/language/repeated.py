@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Related, chained, did_you_mean, error
@@ -21,8 +19,7 @@ from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """The words of a repeated block, sorted: ``class NAME[a..b] extends BASE from "file"``."""
 
     name: str
@@ -32,51 +29,16 @@ class Header:
     block: tree.Block
 
 
-def resolve_repeated(
-    word: str, declared: Block, blocks: Sequence[tree.Block | tree.Alike], context: BlockContext
-) -> Sequence[Node]:
+def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
     """Return the nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
-    headers: list[Header | tree.Alike] = []
-    for block in blocks if _stand_alone(blocks) else _each(blocks):
-        header = block if isinstance(block, tree.Alike) else _told_header(word, declared, block, context)
-        if header is not None:
-            headers.append(header)
-    named = _by_name([header for header in headers if isinstance(header, Header)], context)
-    parts: list[Sequence[Node]] = []
-    for header in headers:
-        if isinstance(header, tree.Alike):
-            from mrdsl.language.alike_nodes import nodes_of
-
-            parts.append(nodes_of(header, declared, context, partial(_resolve_alone, word, declared, context)))
-        elif (nodes_of_block := _told(word, declared, header, named, context)) is not None:
-            parts.append(nodes_of_block)
+    headers = [header for block in blocks if (header := _told_header(word, declared, block, context)) is not None]
+    named = _by_name(headers, context)
+    parts = [nodes for header in headers if (nodes := _told(word, declared, header, named, context)) is not None]
     if len(parts) == 1:
         return parts[0]
     nodes = _joined(parts)
     _no_duplicates(word, nodes, context)
     return nodes
-
-
-def _each(blocks: Sequence[tree.Block | tree.Alike]) -> Iterator[tree.Block]:
-    for block in blocks:
-        yield from block.blocks() if isinstance(block, tree.Alike) else (block,)
-
-
-def _stand_alone(blocks: Sequence[tree.Block | tree.Alike]) -> bool:
-    """Return True if blocks that are written alike need no look at the others: none is extended, and each has its own
-    name.
-    """
-    alike = [row.name for block in blocks if isinstance(block, tree.Alike) for row in block.rows]
-    if not alike:
-        return True
-    others = {
-        tree.word_text(word)
-        for block in blocks
-        if isinstance(block, tree.Block)
-        for word in (*block.words[1:], *block.more)
-    }
-    names = set(alike)
-    return len(names) == len(alike) and names.isdisjoint(others) and "extends" not in others
 
 
 def _told_header(word: str, declared: Block, block: tree.Block, context: BlockContext) -> Header | None:
@@ -100,12 +62,6 @@ def _told(
     if not nodes:
         context.scope.report.dropped.add(header.name)
     return nodes
-
-
-def _resolve_alone(word: str, declared: Block, context: BlockContext, block: tree.Block) -> Sequence[Node]:
-    """Return the node of a block that extends none, none where it is unusable, which is reported."""
-    header = _told_header(word, declared, block, context)
-    return () if header is None else _told(word, declared, header, {}, context) or ()
 
 
 def _joined(parts: Sequence[Sequence[Node]]) -> Sequence[Node]:

@@ -10,8 +10,6 @@ from functools import cached_property
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
-from lark import Token
-
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, did_you_mean, error
 from mrdsl.language import tree
@@ -21,6 +19,7 @@ from mrdsl.language.formatting import inline_text
 from mrdsl.language.items import convert, word_param
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.scope import MistakeError, Scope, Value
+from mrdsl.language.tree import Token
 from mrdsl.spec.columns import optional_block
 from mrdsl.spec.schema import Item, Node
 

@@ -25,7 +25,6 @@ from mrdsl.language.methods import report_repeats, resolve_method
 from mrdsl.language.parameters import Parameters, is_param
 from mrdsl.language.parsing import parse
 from mrdsl.language.plan_expressions import OwnQuantities, is_let, resolve_constraints, resolve_goal
-from mrdsl.language.requirements import WORD as REQUIRE
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
 from mrdsl.spec.schema import Block, Node
@@ -36,21 +35,17 @@ NO_PARAMETERS = ("problem", "minimize", "maximize", "estimate", "solve")
 
 @dataclass
 class Importer:
-    """A collector of the statements of a document and its imports; ``names`` grows by one for each file.
-
-    Each file is read once.
-    """
+    """A collector of the statements of a document and its imports; each file is read once."""
 
     files: Files
     report: Report
-    names: list[str]
     texts: dict[str, str] = field(default_factory=dict)
     seen: set[Path] = field(default_factory=set)
 
     def expand(self, statements: tuple[Any, ...], folder: Path, chain: tuple[Path, ...]) -> list[Any]:
         """Return the statements with every import replaced by its statements."""
         out: list[Any] = []
-        for statement in tree.unfolded(statements, ("import",)):
+        for statement in statements:
             if isinstance(statement, tree.Block) and statement.words[0] == "import":
                 out.extend(self._import(statement, folder, chain))
             else:
@@ -58,7 +53,7 @@ class Importer:
         return out
 
     def _import(self, statement: tree.Block, folder: Path, chain: tuple[Path, ...]) -> list[Any]:
-        scope = Scope(tree.FileNames(tuple(self.names)), self.report, lambda _: None)
+        scope = Scope(self.report, lambda _: None)
         words = statement.words
         try:
             if len(words) != 2 or words[1].type != "STRING" or statement.statements is not None:
@@ -106,16 +101,13 @@ class Importer:
         self.texts[shown] = text
         for mistake in mistakes:
             self.report.add(mistake)
-        index = len(self.names)
-        self.names.append(shown)
-        tree.shift_lines(document.statements, index)
         kept = [s for s in document.statements if not self._forbidden(s)]
         return self.expand(tuple(kept), path.parent, (*chain, path))
 
     def _forbidden(self, statement: Any) -> bool:
         if not isinstance(statement, tree.Block | tree.Goal) or str(statement.words[0]) not in NO_PARAMETERS:
             return False
-        scope = Scope(tree.FileNames(tuple(self.names)), self.report, lambda _: None)
+        scope = Scope(self.report, lambda _: None)
         self.report.add(
             error(
                 "wrong-statement",
@@ -132,9 +124,6 @@ def _inside(files: Files, written: str, node: Any, scope: Scope, root: Path) -> 
     if not files.resolved(written, node, scope).is_relative_to(root.resolve()):
         raise outside_error(written, node, scope)
     return Files(files.folder, outside=True, found=files.found).find(written, node, scope)
-
-
-_OWN_WORDS = ("problem", *SENSES, REQUIRE, "subject", "solve")
 
 
 @dataclass
@@ -176,12 +165,11 @@ def resolve(
     """Resolve a document. ``folder`` contains the files of the spec."""
     report = Report()
     files = Files(folder, outside)
-    importer = Importer(files, report, [document.file], {document.file: document.text})
+    importer = Importer(files, report, {document.file: document.text})
     try:
         statements = importer.expand(document.statements, folder, (path.resolve(),) if path is not None else ())
-        names = tree.FileNames(tuple(importer.names))
         parts = sort_statements(statements)
-        spec = _resolve(parts, names, files, report, overrides, seed, document)
+        spec = _resolve(parts, files, report, overrides, seed, document)
     except TooManyMistakesError:
         report.found.append(_too_many(report.found[-1].span))
         return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
@@ -219,26 +207,25 @@ def _too_many(at: Span | None) -> Diagnostic:
 
 def _resolve(
     parts: Sorted,
-    names: tree.FileNames,
     files: Files,
     report: Report,
     overrides: Mapping[str, Any],
     seed: int | None,
     document: tree.Document,
 ) -> Spec | None:
-    parameters = Parameters(names, report)
+    parameters = Parameters(report)
     for param in parts.params:
         parameters.define(param)
     parameters.override(overrides)
     values = parameters.evaluate_all()
-    scope = Scope(names, report, parameters.value, parameters.names)
+    scope = Scope(report, parameters.value, parameters.names)
     check_requirements(parts.requirements, parameters, scope)
     family, title = _problem(parts.problem, scope, document)
     if family is None:
         return None
     seed = _seed(parts.seeds, scope) if seed is None else seed
     context = BlockContext(scope, files, NO_SEED if seed is None else seed, "", "", _read_repeated)
-    at = tree.header_span(names, parts.problem[0])
+    at = tree.header_span(parts.problem[0])
     facts = resolve_block(family.facts, tuple(parts.rest), context, "", at)
     asked = goals_and_constraints(parts, family, facts, scope)
     method = resolve_method(parts.methods, family, context)
@@ -257,13 +244,11 @@ def _resolve(
         text=document.text,
         given=MappingProxyType(dict(overrides)),
         span=at,
-        spans=ItemSpans(names, {"seed": parts.seeds[0]} if parts.seeds else {}),
+        spans=ItemSpans({"seed": parts.seeds[0]} if parts.seeds else {}),
     )
 
 
-def _read_repeated(
-    word: str, declared: Block, blocks: Sequence[tree.Block | tree.Alike], context: BlockContext
-) -> Sequence[Node]:
+def _read_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
     from mrdsl.language.repeated import resolve_repeated
 
     return resolve_repeated(word, declared, blocks, context)
@@ -271,7 +256,7 @@ def _read_repeated(
 
 def sort_statements(statements: list[Any]) -> Sorted:
     parts = Sorted()
-    for statement in tree.unfolded(statements, _OWN_WORDS):
+    for statement in statements:
         word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block | tree.Goal) else ""
         if isinstance(statement, tree.Goal):
             (parts.goals if word in SENSES else parts.rest).append(statement)
@@ -362,7 +347,7 @@ def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
 
     report_repeats(statements, "`seed` is defined twice", "keep one of them", scope, "first written here")
     try:
-        return int(convert("seed", SEED, statements[0].value, replace(scope, draws=None)))
+        return int(convert("seed", SEED, statements[0].value, scope._replace(draws=None)))
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         return None

@@ -11,6 +11,8 @@ from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
+from mrdsl.spec.declared import acceptable
+from mrdsl.spec.schema import Item
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,21 +26,17 @@ class OutOfRangeError(Exception):
     """A distribution rarely falls within the item's limits."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Draws:
-    """Draws of ``count`` values for one item; ``accept`` tests if the item allows a value."""
+    """Draws of ``count`` values for one item; ``turns`` counts the calls that draw."""
 
     seed: int
     place: str
     count: int
+    item: Item
+    turns: int = 0
 
-    def draw(
-        self,
-        name: str,
-        parameters: tuple[Any, ...],
-        turn: int,
-        accept: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
-    ) -> NDArray[np.float64]:
+    def draw(self, name: str, parameters: tuple[Any, ...]) -> NDArray[np.float64]:
         """Return the values of one call; values of normal and mixture that the item does not allow are drawn again.
 
         Raises OutOfRangeError if a thousand rounds do not give enough acceptable values.
@@ -47,13 +45,14 @@ class Draws:
 
         from mrdsl.simulation.sampling import sample
 
-        key = blake2s(f"{self.seed}/{self.place}/{turn}".encode(), digest_size=16).digest()
+        self.turns += 1
+        key = blake2s(f"{self.seed}/{self.place}/{self.turns}".encode(), digest_size=16).digest()
         stream = np.random.RandomState(np.frombuffer(key, dtype="<u4").tolist())
         values = sample(stream, name, parameters, self.count)
         if name not in ("normal", "mixture"):
             return values
         for _ in range(MAX_ROUNDS):
-            wrong = ~accept(values)
+            wrong = ~acceptable(self.item, values)
             if name == "mixture":
                 wrong |= values <= 0.0
             if not wrong.any():
@@ -122,17 +121,13 @@ class Report:
             self.found.append(diagnostic)
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """The names that an expression can use. ``draws`` is None if random values stay distributions."""
 
-    files: tree.FileNames
     report: Report
     parameter: Callable[[str], Value | None]
     parameter_names: Collection[str] = ()
     draws: Draws | None = None
-    accept: Callable[[Any], Any] = lambda values: values == values
-    turns: list[int] = field(default_factory=list)
 
     def current_word(self, former: Mapping[str, str], word: str, token: Any) -> str:
         """Return the word of today for a word of an earlier release, and note its place."""
@@ -142,7 +137,7 @@ class Scope:
         return former[word]
 
     def span(self, node: Any) -> Span:
-        return tree.span_of(self.files, node)
+        return tree.span_of(node)
 
     def mistake(self, code: str, message: str, node: Any, hint: str = "", *related: Related) -> MistakeError:
         return MistakeError(error(code, message, self.span(node), hint, *related))

@@ -5,15 +5,68 @@ Nodes are named tuples: immutable, and cheap enough for a spec of a hundred thou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from lark import Token
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from mrdsl.core.diagnostics import Span
 
-if TYPE_CHECKING:
-    from mrdsl.language.alike import Row
+_LINE_END = re.compile("\n")
+
+
+class Source:
+    """A text and the name of its file; lines and columns of its positions are computed on request."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+
+    @cached_property
+    def _line_starts(self) -> array[int]:
+        return array("Q", [0, *(match.end() for match in _LINE_END.finditer(self.text))])
+
+    def place(self, position: int) -> tuple[int, int]:
+        """Return the line and the column of a position, both counted from 1."""
+        line = bisect_right(self._line_starts, position)
+        return line, position - self._line_starts[line - 1] + 1
+
+
+class Token(str):
+    """A word or sign of a text. ``type`` is the name of its terminal in the grammar."""
+
+    __slots__ = ("source", "start_pos", "type")
+    type: str
+    start_pos: int
+    source: Source
+
+    @classmethod
+    def of(cls, text: str, type: str, start_pos: int, source: Source) -> Token:
+        token = str.__new__(cls, text)
+        token.type, token.start_pos, token.source = type, start_pos, source
+        return token
+
+    @property
+    def end_pos(self) -> int:
+        return self.start_pos + len(self)
+
+    @property
+    def line(self) -> int:
+        return self.source.place(self.start_pos)[0]
+
+    @property
+    def column(self) -> int:
+        return self.source.place(self.start_pos)[1]
+
+    @property
+    def end_line(self) -> int:
+        return self.line
+
+    @property
+    def end_column(self) -> int:
+        return self.column + len(self)
 
 
 class Number(NamedTuple):
@@ -131,33 +184,6 @@ class Comparison(NamedTuple):
     right: Any
 
 
-class Alike:
-    """Consecutive blocks with braces that are written alike, ``WORD NAME { ... }``; trees are made on request.
-
-    ``rows`` has the form and place of each; ``parse`` makes the :class:`Block` of a row.
-    """
-
-    def __init__(self, rows: Sequence[Row], parse: Callable[[Row], Block]) -> None:
-        self.rows = rows
-        self._parse = parse
-        self._blocks: dict[int, Block] = {}
-
-    @property
-    def word(self) -> str:
-        """Their first word."""
-        return self.rows[0].shape.word
-
-    def block(self, index: int) -> Block:
-        """Return the tree of one of the blocks."""
-        if index not in self._blocks:
-            self._blocks[index] = self._parse(self.rows[index])
-        return self._blocks[index]
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield the trees of all of them."""
-        return map(self.block, range(len(self.rows)))
-
-
 class Goal(NamedTuple):
     """``minimize cost + 2 * energy``: one word, and a sum or a product."""
 
@@ -165,29 +191,16 @@ class Goal(NamedTuple):
     value: Any
 
 
-Statement = Assignment | Block | Comparison | Goal | Alike
-
-
-def first_block(statement: Block | Alike) -> Block:
-    """Return a block, or the first of such that are written alike."""
-    return statement.block(0) if isinstance(statement, Alike) else statement
-
-
-def unfolded(statements: Iterable[Any], words: Container[str]) -> Iterator[Any]:
-    """Yield the statements; blocks that are written alike and begin with one of the words become trees."""
-    for statement in statements:
-        if statement.__class__ is Alike and statement.word in words:
-            yield from statement.blocks()
-        else:
-            yield statement
+Statement = Assignment | Block | Comparison | Goal
 
 
 class Document(NamedTuple):
-    """A whole file."""
+    """A whole file; ``comments`` are in the order of the text, and none after a syntax error."""
 
     file: str
     text: str
     statements: tuple[Statement, ...]
+    comments: tuple[Token, ...] = ()
 
 
 def first_token(node: Any) -> Token:
@@ -225,31 +238,6 @@ def _block_parts(node: Block) -> Iterator[Any]:
     yield from (part for part in (node.call, node.open, node.close) if part is not None)
 
 
-LINES_A_FILE = 10_000_000
-
-
-class FileNames(NamedTuple):
-    """The files of one spec: the main one, then the imported ones, whose lines are counted on from multiples of
-    :data:`LINES_A_FILE`."""
-
-    names: tuple[str, ...]
-
-    def span(self, first: Token, last: Token) -> Span:
-        index, line = divmod(first.line or 1, LINES_A_FILE)
-        end_line = (last.end_line or last.line or 1) - index * LINES_A_FILE
-        return Span(self.names[index], line, first.column or 1, end_line, last.end_column or 1)
-
-
-def shift_lines(node: Any, index: int) -> None:
-    """Count the lines of an imported tree on from the ``index``-th multiple of :data:`LINES_A_FILE`."""
-    if isinstance(node, Token):
-        node.line = (node.line or 1) % LINES_A_FILE + index * LINES_A_FILE
-        node.end_line = (node.end_line or 1) % LINES_A_FILE + index * LINES_A_FILE
-    elif isinstance(node, tuple):
-        for part in node:
-            shift_lines(part, index)
-
-
 def names_in(node: Any) -> Iterator[Token]:
     """Yield the tokens of all plain names in a node, in order."""
     if isinstance(node, Name):
@@ -259,15 +247,22 @@ def names_in(node: Any) -> Iterator[Token]:
             yield from names_in(part)
 
 
-def span_of(files: FileNames, node: Any) -> Span:
+def span_of(node: Any) -> Span:
     """Return the place of a node or token."""
-    return files.span(first_token(node), last_token(node))
+    return _between(first_token(node), last_token(node))
 
 
-def header_span(files: FileNames, node: Block) -> Span:
+def header_span(node: Block) -> Span:
     """Return the place of the words of a block, without its body."""
-    end = node.call or (node.more[-1] if node.more else node.indexed or node.words[-1])
-    return files.span(node.words[0], last_token(end))
+    if node.call is None and node.indexed is None and not node.more:
+        return _between(node.words[0], node.words[-1])
+    return _between(node.words[0], last_token(node.call or (node.more[-1] if node.more else node.indexed)))
+
+
+def _between(first: Token, last: Token) -> Span:
+    line, column = first.source.place(first.start_pos)
+    end_line, end_column = last.source.place(last.start_pos) if last is not first else (line, column)
+    return Span(first.source.file, line, column, end_line, end_column + len(last))
 
 
 def word_text(token: Token) -> str:

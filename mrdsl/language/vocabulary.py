@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from lark import Token
-
 from mrdsl.core import units
 from mrdsl.language import tree
+from mrdsl.language.tree import Token
 from mrdsl.spec.schema import Block, Item, Node, declarations
 
 
@@ -22,7 +21,8 @@ class Vocabulary:
 
     ``calls`` are items that may be written as a call in the value of another: by that item's word and the call's.
     ``former`` are words that a release before this one had, each with the word of today. ``elsewhere`` are words of
-    other families, each with a hint what to write here.
+    other families, each with a hint what to write here. ``needed`` are the fields that have to be written. ``plain``
+    keeps readings of numbers.
     """
 
     items: Mapping[str, tuple[str, Item]]
@@ -32,6 +32,8 @@ class Vocabulary:
     calls: Mapping[tuple[str, str], tuple[str, Item]]
     former: Mapping[str, str]
     elsewhere: Mapping[str, str]
+    needed: frozenset[str]
+    plain: dict[tuple[str, str | None, str], Any] = field(default_factory=dict)
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -89,6 +91,7 @@ def _vocabulary(node: Any) -> Vocabulary:
         MappingProxyType(calls),
         MappingProxyType(former),
         node.ELSEWHERE,
+        frozenset(name for name, declared in declarations(node).items() if declared.required),
     )
 
 
@@ -128,7 +131,7 @@ def thousands_apart(text: str, position: int) -> str:
 
 def comma_in_number(text: str, number: Token) -> tuple[str, str]:
     """Return the mistake and the correction if a comma joins two numbers at the start of a statement."""
-    end = (number.start_pos or 0) + len(number)
+    end = number.start_pos + len(number)
     before = text[max(0, end - 40) : end]
     thousands = _THOUSANDS.search(before)
     if thousands is not None:
@@ -145,7 +148,7 @@ def words_between(before: Token | None, at: Token, text: str) -> str:
     """Return the correction of words after a finished value: `9 to 10`, `USD 0.192` and `USD per h`."""
     if before is None:
         return ""
-    line = text[text.rfind("\n", 0, at.start_pos or 0) + 1 : at.start_pos]
+    line = text[text.rfind("\n", 0, at.start_pos) + 1 : at.start_pos]
     if at.type == "NUMBER" and before in _RANGE_WORDS:
         low = _AMOUNT_BEFORE.search(line[: line.rfind(before)])
         return f"a range is written `{low[1]}..{at}`" if low is not None else ""

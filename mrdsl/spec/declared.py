@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import ceil, isclose, isfinite
+from math import ceil, inf, isclose, isfinite, nextafter
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -53,6 +53,21 @@ def within(item: Item, number: float) -> bool:
         and (item.at_most is None or number <= item.at_most)
         and (item.below is None or number < item.below)
     )
+
+
+def closed_limits(item: Item) -> tuple[float, float]:
+    """Return the least and the greatest number that :func:`within` accepts."""
+    low = max(
+        -LARGEST_WHOLE,
+        -inf if item.at_least is None else item.at_least,
+        -inf if item.above is None else nextafter(item.above, inf),
+    )
+    high = min(
+        LARGEST_WHOLE,
+        inf if item.at_most is None else item.at_most,
+        inf if item.below is None else nextafter(item.below, -inf),
+    )
+    return low, high
 
 
 def limit_words(item: Item, currency: str) -> list[str]:

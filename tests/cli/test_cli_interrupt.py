@@ -101,7 +101,7 @@ def test_closed_streams_are_no_fault(closed: str, solver: str, tmp_path: Path) -
 @pytest.mark.skipif(os.name != "posix", reason="users have numbers")
 @pytest.mark.parametrize("command", [["check"], ["solve"], ["solvers"]], ids=str)
 def test_a_user_without_name_and_home(command: list[str]) -> None:
-    hidden = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MRDSL_CACHE")
+    hidden = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     arguments = command if command == ["solvers"] else [*command, str(REFERENCE)]
     done = subprocess.run(

@@ -128,7 +128,6 @@ def test_nothing_else_changes(world: Path, user: str) -> None:
         "HOME": str(world / "home"),
         "LANG": "C.UTF-8",
         "TMPDIR": str(world / "temporary"),
-        "MRDSL_CACHE": str(world / "cache"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(

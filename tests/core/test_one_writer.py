@@ -23,7 +23,6 @@ SCRATCH = {
     "core/guarded.py": "a folder for temporary files, and a pipe that leads nowhere",
     "core/guard.py": "the end of a killed command's temporary folder",
     "language/given_tables.py": "a table from Python in a temporary folder",
-    "language/grammar.py": "the folder of the parser's tables",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
     "planning/saved_specs.py": "the data that a saved plan brings along, in a temporary folder",
     "cli/boundary.py": "the null device, where a standard stream is closed",

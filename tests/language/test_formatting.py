@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lark import Token
 
 from mrdsl.language.formatting import format_text
-from mrdsl.language.parsing import comments, parse
+from mrdsl.language.parsing import parse
+from mrdsl.language.tree import Token
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = sorted((ROOT / "models").rglob("*.mrspec"))
@@ -37,7 +37,7 @@ def check(text: str) -> None:
     made = formatted(text)
     assert formatted(made) == made
     assert shape(parse(made, "x")[0].statements) == shape(parse(text, "x")[0].statements)
-    assert [c.rstrip() for c in comments(made)] == [c.rstrip() for c in comments(text)]
+    assert [c.rstrip() for c in parse(made, "x")[0].comments] == [c.rstrip() for c in parse(text, "x")[0].comments]
     assert not any(line != line.rstrip() for line in made.splitlines())
 
 

@@ -22,7 +22,6 @@ from mrdsl.language.printing import print_spec
 from mrdsl.language.repeated import resolve_repeated
 from mrdsl.language.resolving import resolve
 from mrdsl.language.scope import Report, Scope
-from mrdsl.language.tree import FileNames
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.schema import Distribution, Item, Node, Range, Source
 from mrdsl.spec.spec import Spec
@@ -139,7 +138,7 @@ def test_a_block_alone_reads_back() -> None:
 
     node = MapPhase(tasks=3, avg=0.1, max=1 / 3)
     document, _ = parse("tasks = 3, avg = 0.1 s, max = 0.3333333333333333 s", "x")
-    place = BlockContext(Scope(FileNames(("x",)), Report(), lambda _: None), Files(ROOT), 0, "", "", resolve_repeated)
+    place = BlockContext(Scope(Report(), lambda _: None), Files(ROOT), 0, "", "", resolve_repeated)
     assert resolve_block(MapPhase, document.statements, place, "", Span("x", 1, 1, 1, 1)) == node
 
 

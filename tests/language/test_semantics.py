@@ -16,7 +16,6 @@ from mrdsl.language.evaluate import evaluate
 from mrdsl.language.loading import Loaded, Updater, load_file, load_text
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.scope import Report, Scope
-from mrdsl.language.tree import FileNames
 from mrdsl.reporting.diagnostics import as_json, as_text
 from mrdsl.spec.columns import Columns, column
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity
@@ -45,7 +44,7 @@ def codes(text: str, **parameters: object) -> list[str]:
 
 
 def number(text: str) -> float:
-    return float(evaluate(parse_expression(text), Scope(FileNames(("x",)), Report(), lambda _: None)).number)
+    return float(evaluate(parse_expression(text), Scope(Report(), lambda _: None)).number)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +310,7 @@ def test_shipped_models_are_good(path: Path) -> None:
 def test_kinds_and_units_fit_together() -> None:
     """Semantics 6: the example of every kind is a value of that kind."""
     for kind in units.KINDS.values():
-        value = evaluate(parse_expression(kind.example()), Scope(FileNames(("x",)), Report(), lambda _: None))
+        value = evaluate(parse_expression(kind.example()), Scope(Report(), lambda _: None))
         assert units.fits(value.dimension, kind.dimension), kind.name
 
 

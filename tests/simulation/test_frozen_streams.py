@@ -19,7 +19,7 @@ from mrdsl.families.joint.workload import expected_demand
 from mrdsl.formulas.workloads import DAYS, typical_demand
 from mrdsl.language.scope import Draws
 from mrdsl.simulation.sampling import draws, stream, stream_again
-from mrdsl.spec.schema import Distribution
+from mrdsl.spec.schema import Distribution, Item
 
 COUNT = 7
 
@@ -94,7 +94,7 @@ KINDS = {
 
 @pytest.mark.parametrize("name", KINDS)
 def test_facts_are_drawn_as_ever(name: str) -> None:
-    drawn = Draws(11, "classes.deadline", COUNT).draw(name, KINDS[name], 2, lambda values: values > -np.inf)
+    drawn = Draws(11, "classes.deadline", COUNT, Item("quantity", ""), turns=1).draw(name, KINDS[name])
     assert drawn.tolist() == pytest.approx(again(name, KINDS[name], Twister("11/classes.deadline/2")), rel=1e-14)
 
 
