@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrdsl.core.charts import LineChart, Series
+from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
 from mrdsl.families.timetable.night import TICK, night_of
@@ -16,6 +16,10 @@ ASSUMPTIONS = (
     "Each task takes the time that the spec promises with, `avg` or `max`, on one slot.",
     "Machines are paid from their request, a boot before their first task, to their release.",
 )
+MOST_BARS = 400
+"""Runs, and rentals, in a chart."""
+TIGHTEST = 20
+"""Runs in the chart of slack."""
 
 
 def report(spec: Spec, result: Result) -> Shown:
@@ -28,9 +32,12 @@ def report(spec: Spec, result: Result) -> Shown:
     runs = f"all {admitted}" if admitted == len(plan.runs) else f"{admitted} of {len(plan.runs)}"
     decision = (
         f"Rent {plan.machines} VMs of {plan.vm} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
-        f"{runs} runs end in time, for {plan.cost + plan.penalties:.4g} {spec.currency}."
+        f"{runs} runs end in time, for {plan.cost + plan.penalties:.4g} {spec.currency}. "
+        f"Tasks use {100.0 * plan.utilization:.3g} % of the rented slot time."
     )
-    return Shown(decision, (slots_chart(spec, plan),), ASSUMPTIONS)
+    boot = spec.facts.vms[0].boot
+    charts = (slots_chart(spec, plan), runs_chart(plan), machines_chart(plan, boot), slack_chart(plan))
+    return Shown(decision, charts, ASSUMPTIONS)
 
 
 def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
@@ -50,6 +57,53 @@ def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
         ]
         series.append(_steps("at work", busy))
     return LineChart("Slots over time", "time [s]", "slots", tuple(series), y_zero=True, steps=True)
+
+
+def runs_chart(plan: TimetablePlan) -> GanttChart:
+    """Return the admitted runs over time, a lane for each class."""
+    ran = [(run, run.start, run.end) for run in plan.runs if run.start is not None and run.end is not None]
+    ran.sort(key=lambda each: (each[1], each[2]))
+    bars = tuple(Bar(run.job, f"{run.run}", start, end, run.job) for run, start, end in ran[:MOST_BARS])
+    return GanttChart(_titled("Runs over time", len(ran)), bars)
+
+
+def machines_chart(plan: TimetablePlan, boot: float) -> GanttChart:
+    """Return alike machines over time: from their request for ``boot`` seconds, then until their release."""
+    lanes: dict[str, list[float]] = {}
+    bars = []
+    for each in sorted(plan.rentals, key=lambda rental: (rental.begin, rental.end))[:MOST_BARS]:
+        kind = f"{each.vm} (master)" if each.master else each.vm
+        lane = f"{kind} {_free_lane(lanes.setdefault(kind, []), each.begin, each.end) + 1}"
+        ready = min(each.begin + boot, each.end)
+        if ready > each.begin:
+            bars.append(Bar(lane, f"{each.count}", each.begin, ready, "boot"))
+        bars.append(Bar(lane, f"{each.count}", ready, each.end, "on"))
+    return GanttChart(_titled("Machines on and off", len(plan.rentals)), tuple(bars))
+
+
+def slack_chart(plan: TimetablePlan) -> IntervalChart:
+    """Return the runs with the least slack: their planned time and, after a simulation, simulated ones."""
+    seen = plan.of_runs or (None,) * len(plan.runs)
+    ran = [(run, each) for run, each in zip(plan.runs, seen, strict=True) if run.end is not None]
+    ran.sort(key=lambda pair: pair[0].deadline - (pair[0].end or 0.0))
+    rows = []
+    for run, each in ran[:TIGHTEST]:
+        times: dict[str, float | None] = {"plan": (run.end or 0.0) - run.release}
+        if each is not None:
+            times |= {"mean": each.mean, "p95": each.p95}
+        rows.append(Interval(f"{run.job} {run.run}", times, run.deadline - run.release))
+    return IntervalChart("Runs with the least slack", "time after the release [s]", tuple(rows))
+
+
+def _free_lane(ends: list[float], start: float, end: float) -> int:
+    """Return the first lane that is free at ``start``, taken until ``end``; ``ends`` has the end of each lane."""
+    lane = next((lane for lane, last in enumerate(ends) if last <= start), len(ends))
+    ends[lane : lane + 1] = [end]
+    return lane
+
+
+def _titled(title: str, count: int) -> str:
+    return title if count <= MOST_BARS else f"{title}: the first {MOST_BARS} of {count:,}"
 
 
 def _steps(name: str, spans: list[tuple[float, float, int]]) -> Series:
