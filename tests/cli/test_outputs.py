@@ -57,7 +57,7 @@ THERE = {
     "a spec that is wrong": "solve there.lp -o there",
     "simulate -o": "simulate bounds.mrspec --runs 1 -o there",
     "simulate --gantt": "simulate bounds.mrspec --runs 1 --gantt there",
-    "simulate --trace": "simulate bounds.mrspec --runs 1 --trace there",
+    "simulate --trace": "simulate bounds.mrspec --runs 1 --jobs 2 --trace there",
     "read": "read q.mrspec --solution x.sol -o there",
     "compare": "compare q.mrspec q.mrspec -o there",
     "compile": "compile q.mrspec -o there.lp",
@@ -110,7 +110,7 @@ def test_an_export_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> No
     "case",
     [
         "solve q.mrspec -o there",
-        "simulate bounds.mrspec --runs 1 --trace there",
+        "simulate bounds.mrspec --runs 1 --jobs 2 --trace there",
         "compare q.mrspec q.mrspec -o there",
         "compile q.mrspec -o there.lp",
         "sweep q.mrspec --seeds 1..2 -o there.csv -j 1",

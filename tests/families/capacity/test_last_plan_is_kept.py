@@ -34,7 +34,7 @@ def nightly(deadline: float, more: str = "", jobs: int = 4) -> Spec:
 
 
 @pytest.mark.parametrize("more", ["", TYPES, "whole = no"])
-@pytest.mark.parametrize("percent", [100.0, 100.2, 100.5, 101.0, 102.0])
+@pytest.mark.parametrize("percent", [100.0, 100.2, 100.5, 102.0])
 def test_a_deadline_that_is_relaxed_leaves_a_plan_of_the_same_cost_alone(percent: float, more: str) -> None:
     last = mrdsl.solve(nightly(900.0, more))
     spec = nightly(9.0 * percent, more)
