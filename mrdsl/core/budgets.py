@@ -85,6 +85,3 @@ SIMULATED_SLOTS = 10_000_000
 
 SLOTS_OF_A_VM = 10_000
 """Slots of one kind that a simulated VM has: it is known of each when it falls free."""
-
-QUOTED = 60
-"""Characters of the user's own text in a message."""

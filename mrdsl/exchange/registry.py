@@ -354,7 +354,6 @@ TABLES: tuple[Writer[TableWriter], ...] = (
         needs="pyarrow",
     ),
 )
-TargetWriter = Callable[["Deployment", "Wishes"], "Exported"]
 EMR = Target(
     "emr",
     "machines and classes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -36,12 +35,12 @@ def family(name: str) -> Family | None:
     if name in SHIPPED:
         shipped: Family = named(f"mrdsl.families.{name}", "FAMILY")
         return shipped
-    return next((_loaded(point) for point in _installed() if point.name == name), None)
+    return next((_loaded(point) for point in entry_points_of(ENTRY_POINTS) if point.name == name), None)
 
 
 def family_names() -> tuple[str, ...]:
     """Return every family that a spec may name. The name of a shipped family stays its own."""
-    return SHIPPED + tuple(sorted({point.name for point in _installed()} - set(SHIPPED)))
+    return SHIPPED + tuple(sorted({point.name for point in entry_points_of(ENTRY_POINTS)} - set(SHIPPED)))
 
 
 def summary(name: str) -> str:
@@ -103,7 +102,3 @@ def _broken(point: EntryPoint, what: str, cause: Exception | None = None) -> Mrd
     where = () if place is None else (Related("this is where", place),)
     message = f"the family `{point.name}`, `{point.value}`, {what}"
     return MrdslError([error("broken-family", message, None, hint, *where)])
-
-
-def _installed() -> Iterable[EntryPoint]:
-    return entry_points_of(ENTRY_POINTS)

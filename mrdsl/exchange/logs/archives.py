@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import BadZipFile, ZipFile
 
 from mrdsl.exchange.logs.opening import UnreadableLogError
 
@@ -32,18 +32,15 @@ class Archive:
 
     def size(self, name: str) -> int:
         """Return the stored bytes of a file."""
-        return self._about(name).compress_size
+        return self.zipped.getinfo(name).compress_size
 
     @contextmanager
     def open(self, name: str, limit: int) -> Iterator[_Member]:
         """Return a stream of a file that is at most ``limit`` bytes long. Raises UnreadableLogError."""
         with _explained():
-            stream = self.zipped.open(self._about(name))
+            stream = self.zipped.open(name)
         with stream:
             yield _Member(stream, limit)
-
-    def _about(self, name: str) -> ZipInfo:
-        return self.zipped.getinfo(name)
 
 
 @contextmanager
