@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import add
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class Summary:
     the runs' mean task times over their mean, ``task_spread`` that of their numbers of tasks. ``grows`` is the growth
     of its input over the time of the logs as a share of its mean, None if unknown. ``completion`` are the seconds from
     submission to end of its runs, ``overhead`` the time of lost attempts. ``spans`` are
-    begin and end of each run with known times in milliseconds, in the order of their begin.
+    begin and end of each run with known times in milliseconds, in the order of their begin. ``before`` and ``after``
+    are the medians of the seconds before the first task of a run and after its last one.
     """
 
     name: str
@@ -80,6 +82,8 @@ class Summary:
     completion: tuple[float, ...]
     overhead: Overhead
     spans: tuple[tuple[int, int], ...]
+    before: float = 0.0
+    after: float = 0.0
     warnings: tuple[str, ...] = ()
 
 
@@ -110,6 +114,8 @@ def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
         "task_spread": spread([float(one.tasks) for one in runs]),
         "grows": growth([time for time, _ in inputs], [size for _, size in inputs]),
         "completion": tuple((end - begin) / 1000 for begin, end in times),
+        "before": median(one.times.before for one in runs) / 1000,
+        "after": median(one.times.after for one in runs) / 1000,
         "overhead": summed(one.overhead for one in runs),
         "spans": tuple(sorted(times)),
         "warnings": tuple(_wrong_times(runs)),

@@ -89,6 +89,7 @@ def _promised(
         else:
             yield from parts.stages(each, None if samples is None else f"{samples}/{word}")  # type: ignore[arg-type]
             yield "  slots { task = task_slots }"
+        yield from parts.startup(each)
         yield from more(each)
         yield f"  jobs = {jobs(each)}"
         yield f"  deadline = deadline_{word}"
@@ -180,6 +181,7 @@ def _bounds(gathered: Gathered, price: Price | None, samples: str | None) -> Ite
         yield from parts.profile(each)
         if samples is not None:
             yield parts.recorded(each, word, samples)
+        yield from parts.startup(each)
         yield f"  jobs = {each.jobs_high}"
         yield "}"
     yield ""

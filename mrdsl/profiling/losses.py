@@ -87,7 +87,8 @@ def usable(application: SparkApplication) -> SparkApplication:
     needed = {stage for job in kept for stage in job.stages}
     dropped = {stage for job in application.jobs for stage in job.stages} - needed
     stages = tuple(stage for stage in application.stages if stage.stage not in dropped)
-    return replace(application, jobs=kept, stages=stages, dropped_jobs=len(application.jobs) - len(kept))
+    others = tuple(job for job in application.jobs if job not in kept)
+    return replace(application, jobs=kept, stages=stages, dropped_jobs=others)
 
 
 def _ended_well(job: SparkJob, complete: set[int]) -> bool:

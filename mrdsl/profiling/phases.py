@@ -25,11 +25,16 @@ LONGEST_WAIT = 7 * 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Begin and end in milliseconds, None if unknown; ``doubted`` if the log contradicts them."""
+    """Begin and end in milliseconds, None if unknown; ``doubted`` if the log contradicts them.
+
+    ``before`` and ``after`` are the milliseconds before the first task and after the last one.
+    """
 
     begin: int | None
     end: int | None
     doubted: bool = False
+    before: int = 0
+    after: int = 0
 
 
 def believed(
@@ -45,7 +50,9 @@ def believed(
     begin = next((each for each in (submitted, launched) if each is not None and _before(each, first)), first)
     end = finished if finished is not None and (last is None or 0 <= finished - last <= LONGEST_WAIT) else last
     doubted = (submitted is not None and begin != submitted) or (finished is not None and end != finished)
-    return Times(begin, end, doubted)
+    before = first - begin if first is not None and begin is not None else 0
+    after = end - last if last is not None and end is not None else 0
+    return Times(begin, end, doubted, max(0, before), max(0, after))
 
 
 def _before(moment: int, first: int | None) -> bool:

@@ -24,6 +24,7 @@ from mrdsl.profiling.stage_classes import StageClass
 if TYPE_CHECKING:
     import pandas
 
+    from mrdsl.profiling.replay import Replayed
     from mrdsl.profiling.split import Split
     from mrdsl.spec.spec import Spec
 
@@ -88,6 +89,13 @@ class Profiles:
         from mrdsl.profiling.split import split
 
         return split(self.gathered.jobs, self.applications, share, seed, self.taught)
+
+    def replay(self) -> tuple[Replayed, ...]:
+        """Return each Spark run in the engine with its own task times, delays and executors, but damaged ones."""
+        from mrdsl.profiling.replay import replayed
+
+        found = map(replayed, self.applications)
+        return tuple(each for each in found if each is not None)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return one row a class, as the table that ``classes from`` reads; needs pandas."""

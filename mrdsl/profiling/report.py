@@ -128,7 +128,7 @@ def _applications(profiles: Profiles) -> Table:
             each.application,
             each.version,
             len(each.jobs),
-            usable(each).dropped_jobs,
+            len(usable(each).dropped_jobs),
             sum(not stage.skipped for stage in each.stages),
             sum(len(stage.durations) for stage in each.stages),
             (lost := overhead_of(each)).attempts,

@@ -113,10 +113,19 @@ def recorded(each: JobClass, word: str, folder: str) -> str:
 def stages(each: StageClass, samples: str | None = None) -> Iterator[str]:
     """Yield the stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin."""
     for place, stage in enumerate(each.stages):
+        delay = f", delay = {seconds(stage.delay)}" if stage.delay else ""
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         title = f"  # {printable(stage.title)}" if stage.title else ""
         recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
-        yield f"  stage s{place} {{ tasks = {stage.tasks}, {times(stage.times)}{after}{recorded} }}{title}"
+        yield f"  stage s{place} {{ tasks = {stage.tasks}, {times(stage.times)}{delay}{after}{recorded} }}{title}"
+
+
+def startup(each: Summary) -> Iterator[str]:
+    """Yield the time of a run before its first task and after its last one."""
+    if each.before or each.after:
+        parts = f"{seconds(each.before)} before the first task" if each.before else ""
+        parts += (", " if parts else "") + (f"{seconds(each.after)} after the last one" if each.after else "")
+        yield f"  startup = {seconds(each.before + each.after)}  # {parts}"
 
 
 def times(measured: Measured) -> str:
@@ -142,14 +151,15 @@ def guessed_deadline(each: Summary) -> str:
 
 def _path(each: Summary) -> float:
     """Return seconds that a run takes at least by its longest tasks, on however many slots."""
+    outside = each.before + each.after
     if isinstance(each, JobClass):
         phases = (each.map, each.first_shuffle, each.reduce)
-        return sum(phase.longest for phase in phases if phase is not None)
+        return outside + sum(phase.longest for phase in phases if phase is not None)
     assert isinstance(each, StageClass)
     ends: list[float] = []
     for stage in each.stages:
-        ends.append(stage.times.longest + max((ends[before] for before in stage.after), default=0.0))
-    return max(ends)
+        ends.append(stage.delay + stage.times.longest + max((ends[before] for before in stage.after), default=0.0))
+    return outside + max(ends)
 
 
 def words_of(classes: Sequence[Summary]) -> list[str]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
 from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
+from mrdsl.profiling.gaps import delays_of, idle_between
 from mrdsl.profiling.losses import LONGEST_IDLE, complete_stages, damage, lost_tasks, planned, usable
 from mrdsl.profiling.phases import Durations, Overhead, Times, believed
 
@@ -24,12 +26,16 @@ Shape = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class StageProfile:
-    """One stage in all runs of a class: its mean number of tasks, their times, the places of those it comes after."""
+    """One stage in all runs of a class: its mean number of tasks, their times, the places of those it comes after.
+
+    ``delay`` is the median time before it in which no task runs [s].
+    """
 
     title: str
     tasks: int
     times: Measured
     after: tuple[int, ...]
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +54,7 @@ class Ran:
     tasks: int
     durations: tuple[int, ...]
     after: tuple[int, ...]
+    delay: int = 0
 
 
 def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list[LeftOut]]:
@@ -131,7 +138,7 @@ def _doubts(runs: Sequence[SparkApplication], others: int) -> Iterator[str]:
     if losses := [loss for each in runs for loss in lost_tasks(each)]:
         read, tasks = sum(loss.read for loss in losses), sum(loss.tasks for loss in losses)
         yield f"{len(losses)} of its stages lost ends of tasks: {read:,} of {tasks:,} are read, and scaled up"
-    if dropped := sum(each.dropped_jobs for each in runs):
+    if dropped := sum(len(each.dropped_jobs) for each in runs):
         jobs = dropped + sum(len(each.jobs) for each in runs)
         yield f"{dropped} of the {jobs} Spark jobs of its runs failed or did not end and do not count"
     if cut := sum(each.finished is None for each in runs):
@@ -141,13 +148,14 @@ def _doubts(runs: Sequence[SparkApplication], others: int) -> Iterator[str]:
 def _stage(runs: Sequence[Ran], longest: str) -> StageProfile:
     times = measured(Durations.of(value for run in runs for value in run.durations), longest)
     assert times is not None, "a stage that ran has tasks"
-    return StageProfile(runs[0].title, max(1, round(float(np.mean([run.tasks for run in runs])))), times, runs[0].after)
+    tasks = max(1, round(float(np.mean([run.tasks for run in runs]))))
+    return StageProfile(runs[0].title, tasks, times, runs[0].after, median(run.delay for run in runs) / 1000)
 
 
 def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
     durations = [value for stage in stages for value in stage.durations]
     return One(
-        _times(application),
+        times_of(application),
         sum(durations) / len(durations),
         sum(stage.tasks for stage in stages),
         sum(stage.input_bytes for stage in application.stages) or None,
@@ -155,13 +163,17 @@ def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
     )
 
 
-def _times(application: SparkApplication) -> Times:
+def times_of(application: SparkApplication) -> Times:
+    """Return begin and end of an application, and its times before the first task and after the last one."""
     first = min((time for stage in application.stages for time in stage.launches), default=None)
     ends = [job.ended for job in application.jobs if job.ended is not None]
-    last = max((*ends, *(time for stage in application.stages for time in stage.finishes)), default=None)
+    tasks = max((time for stage in application.stages for time in stage.finishes), default=None)
+    last = max((*ends, *(() if tasks is None else (tasks,))), default=None)
     times = believed(application.started, None, application.finished, first, last)
     if last is not None and times.end is not None and times.end - last > LONGEST_IDLE:
-        return Times(times.begin, last, True)
+        times = replace(times, end=last, doubted=True)
+    if tasks is not None and times.end is not None:
+        times = replace(times, after=idle_between(application, tasks, times.end))
     return times
 
 
@@ -192,7 +204,8 @@ def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
         parents = {parent for run in runs for parent in run.parents if parent in places} | before.get(number, set())
         after = tuple(sorted(places[parent] for parent in parents if parent < number))
         stages.append(Ran(number, runs[0].name, planned(runs, number in complete), durations, after))
-    return tuple(stages)
+    delays = delays_of(application, [stage.number for stage in stages], [stage.after for stage in stages])
+    return tuple(replace(stage, delay=delay) for stage, delay in zip(stages, delays, strict=True))
 
 
 def _job_order(jobs: Sequence[SparkJob], ran: dict[int, list[StageRun]]) -> dict[int, set[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,14 @@ WEEK = LONGEST_WAIT
 )
 def test_times_that_can_be(submitted: int | None, launched: int | None, finished: int | None, expected: Times) -> None:
     """Tasks ran from 100 to 200."""
-    assert believed(submitted, launched, finished, 100, 200) == expected
+    found = believed(submitted, launched, finished, 100, 200)
+    assert replace(found, before=0, after=0) == expected
+    assert (found.begin, found.end) == (100 - found.before, 200 + found.after)
 
 
 def test_a_week_is_the_longest_wait() -> None:
-    assert believed(0, None, WEEK + 5, WEEK, WEEK) == Times(0, WEEK + 5)
-    assert believed(0, None, WEEK + 5, WEEK + 1, WEEK + 1) == Times(WEEK + 1, WEEK + 5, True)
+    assert believed(0, None, WEEK + 5, WEEK, WEEK) == Times(0, WEEK + 5, before=WEEK, after=5)
+    assert believed(0, None, WEEK + 5, WEEK + 1, WEEK + 1) == Times(WEEK + 1, WEEK + 5, True, after=4)
     assert believed(7, 8, 9, None, None) == Times(7, 9)
 
 

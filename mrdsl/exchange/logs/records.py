@@ -209,12 +209,21 @@ class SparkJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Executor:
+    """One executor: its cores, and when it came and went, None if the log does not say."""
+
+    cores: int
+    added: int | None = None
+    removed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SparkApplication:
     """One run of a Spark application, with its jobs in the order of their numbers.
 
-    ``cores`` are the most cores of all ``executors`` together, None if unknown; ``host_cores`` those on one machine,
-    ``hosts`` all machines with its executors. ``missing_files`` are the files that a rolled log lacks,
-    ``dropped_jobs`` those that failed or did not end and were removed.
+    ``cores`` are the most cores of all ``executors`` together, None if unknown; ``lives`` are all
+    executors; ``host_cores`` those on one machine, ``hosts`` all machines with its executors. ``missing_files`` are
+    the files that a rolled log lacks, ``dropped_jobs`` those that failed or did not end and were removed.
     """
 
     source: str
@@ -234,7 +243,8 @@ class SparkApplication:
     host_cores: int | None = None
     configuration: Mapping[str, str] = field(default_factory=dict)
     missing_files: int = 0
-    dropped_jobs: int = 0
+    dropped_jobs: tuple[SparkJob, ...] = ()
+    lives: tuple[Executor, ...] = ()
 
 
 LATEST = 253_402_300_799_999

@@ -18,7 +18,7 @@ from msgspec import field as struct_field
 
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog, Telling
 from mrdsl.exchange.logs.opening import UnreadableLogError, numbered
-from mrdsl.exchange.logs.records import LATEST, SparkApplication, SparkJob, StageRun, moment
+from mrdsl.exchange.logs.records import LATEST, Executor, SparkApplication, SparkJob, StageRun, moment
 
 Part = tuple[str, Iterable[tuple[int, memoryview]]]
 """A file of a log, and its lines with their numbers."""
@@ -155,6 +155,7 @@ class _Application:
         self.completed: set[tuple[int, int]] = set()
         self.jobs: dict[int, SparkJob] = {}
         self.executors: dict[str, ExecutorInfo] = {}
+        self.lives: dict[str, Executor] = {}
         self.hosts: dict[str, int] = {}
         self.most = (0, 0)
         self.properties: dict[str, str] = {}
@@ -198,13 +199,14 @@ class _Application:
         elif kind == "SparkListenerEnvironmentUpdate":
             self.properties.update(event.properties_of_spark())
         elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
-            self._executor(event.executor, event.executor_info)
-        elif kind == "SparkListenerExecutorRemoved":
-            self.executors.pop(event.executor, None)
+            self._executor(event.executor, event.executor_info, moment(event.timestamp))
+        elif kind == "SparkListenerExecutorRemoved" and self.executors.pop(event.executor, None) is not None:
+            self.lives[event.executor] = replace(self.lives[event.executor], removed=moment(event.timestamp))
 
-    def _executor(self, name: str, info: ExecutorInfo) -> None:
+    def _executor(self, name: str, info: ExecutorInfo, added: int | None) -> None:
         if not 0 < info.cores <= MOST_CORES:
             return
+        self.lives[name] = Executor(info.cores, added)
         self.executors[name] = info
         self.most = max(self.most, (sum(each.cores for each in self.executors.values()), len(self.executors)))
         beside = sum(each.cores for each in self.executors.values() if each.host == info.host)
@@ -270,6 +272,7 @@ class _Application:
             max(self.hosts.values(), default=0) or None,
             self.properties,
             self.missing,
+            lives=tuple(self.lives.values()),
         )
 
     def _stage(self, key: tuple[int, int]) -> StageRun:
