@@ -110,22 +110,34 @@ def recorded(each: JobClass, word: str, folder: str) -> str:
     return f"  recorded {{ {', '.join(files)} }}"
 
 
-def stages(each: StageClass, samples: str | None = None) -> Iterator[str]:
+def stages(each: StageClass, samples: str | None = None, with_delays: bool = True) -> Iterator[str]:
     """Yield the stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin."""
     for place, stage in enumerate(each.stages):
-        delay = f", delay = {seconds(stage.delay)}" if stage.delay else ""
+        delay = f", delay = {seconds(stage.delay)}" if stage.delay and with_delays else ""
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         title = f"  # {printable(stage.title)}" if stage.title else ""
         recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
         yield f"  stage s{place} {{ tasks = {stage.tasks}, {times(stage.times)}{delay}{after}{recorded} }}{title}"
 
 
-def startup(each: Summary) -> Iterator[str]:
-    """Yield the time of a run before its first task and after its last one."""
-    if each.before or each.after:
-        parts = f"{seconds(each.before)} before the first task" if each.before else ""
-        parts += (", " if parts else "") + (f"{seconds(each.after)} after the last one" if each.after else "")
-        yield f"  startup = {seconds(each.before + each.after)}  # {parts}"
+def startup(each: Summary, with_delays: bool = False) -> Iterator[str]:
+    """Yield the time of a run before its first task and after its last one; ``with_delays`` also between stages."""
+    between = _longest_delays(each) if with_delays and isinstance(each, StageClass) else 0.0
+    shown = (
+        (each.before, "before the first task"),
+        (between, "between stages"),
+        (each.after, "after the last task"),
+    )
+    if any(time for time, _ in shown):
+        told = ", ".join(f"{seconds(time)} {when}" for time, when in shown if time)
+        yield f"  startup = {seconds(each.before + between + each.after)}  # {told}"
+
+
+def _longest_delays(each: StageClass) -> float:
+    ends: list[float] = []
+    for stage in each.stages:
+        ends.append(stage.delay + max((ends[before] for before in stage.after), default=0.0))
+    return max(ends)
 
 
 def times(measured: Measured) -> str:

@@ -81,8 +81,10 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
                 else "  slots { map = task_slots }"
             )
         else:
-            yield from parts.stages(each, None if samples is None else f"{samples}/{word}")  # type: ignore[arg-type]
+            files = None if samples is None else f"{samples}/{word}"
+            yield from parts.stages(each, files, with_delays=False)  # type: ignore[arg-type]
             yield "  slots { task = task_slots }"
+        yield from parts.startup(each, with_delays=True)
         yield f"  runs {{ {_runs(starts[each.name], dated)} }}"
         yield f"  deadline = deadline_{word}"
         yield "}"

@@ -38,7 +38,14 @@ def test_times_outside_tasks_are_written_into_the_spec(tmp_path: Path) -> None:
     assert node.startup == pytest.approx(2.2)
     assert [stage.delay for stage in node.stages] == pytest.approx([0.0, 1.5, 3.0])
     assert node.deadline >= 13.2
-    assert "# 2 s before the first task, 0.2 s after the last one" in found.to_mrspec()
+    assert "# 2 s before the first task, 0.2 s after the last task" in found.to_mrspec()
+
+
+def test_a_timetable_has_all_of_it_before_the_first_task(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(spark_events("etl", BEGIN, JOBS))
+    (node,) = api.profile([tmp_path]).to_spec("timetable").facts.classes
+    assert node.startup == pytest.approx(2.0 + 1.5 + 3.0 + 0.2)
+    assert not any(stage.delay for stage in node.stages)
 
 
 def test_a_job_of_mapreduce_has_a_startup(tmp_path: Path) -> None:
