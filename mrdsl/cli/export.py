@@ -17,13 +17,13 @@ from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.result import Limits
-from mrdsl.exchange.registry import TARGETS, names
+from mrdsl.exchange.registry import STARTS, TARGETS, names
 from mrdsl.spec.schema import Item
 
 CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.0, whole=True)
 
 
-@click.command(epilog=f"Targets: {', '.join(names(TARGETS))}.")
+@click.command(epilog=f"Targets: {', '.join(names((*TARGETS, *STARTS)))}.")
 @shared.spec_options
 @click.argument("form", metavar="TARGET")
 @shared.solver

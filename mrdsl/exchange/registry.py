@@ -400,6 +400,17 @@ SLS = Target(
     (".json",),
 )
 TARGETS: tuple[Target, ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBERNETES, SLS)
+CRON: Writer[Any] = Writer(
+    "cron", "starts", "a crontab that rents machines and starts runs", _loads("starts", "crontab"), ("",)
+)
+YARN_RESERVATIONS: Writer[Any] = Writer(
+    "yarn-reservations",
+    "starts",
+    "a script that reserves containers of YARN for each run",
+    _loads("starts", "reservations"),
+    (".sh",),
+)
+STARTS = (CRON, YARN_RESERVATIONS)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")
@@ -425,4 +436,4 @@ OF_A_RUN: tuple[PlanWriter, ...] = (
         "trace", "a run", "the first run, event by event, as a table", _loads("result_files", "trace"), (".csv",)
     ),
 )
-WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *TARGETS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))
+WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *TARGETS, *STARTS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))

@@ -112,6 +112,8 @@ class Deployment:
     """One cluster. ``part`` names one of several in a plan: a period, a job; "" for a single one.
 
     ``masters`` counts machines of each type that run no tasks. ``notes`` are parts of the plan that no target has.
+    ``steps`` are jobs that run one after another, after which the cluster ends. It ends too when it has been ``idle``
+    for that time [s]; None for never.
     """
 
     types: tuple[MachineType, ...]
@@ -121,6 +123,8 @@ class Deployment:
     currency: str = "USD"
     part: str = ""
     notes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    idle: int | None = None
     origin: Origin = field(default_factory=Origin)
 
     def type_of(self, name: str) -> MachineType:

@@ -106,9 +106,11 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
         "Applications": [{"Name": "Hadoop"}, {"Name": "Spark"}],
         "Instances": {
             **_machines(deployment, (master, count), wishes.fleets),
-            "KeepJobFlowAliveWhenNoSteps": True,
+            "KeepJobFlowAliveWhenNoSteps": not deployment.steps,
             "TerminationProtected": count > 1,
         },
+        **({"Steps": [_step(name) for name in deployment.steps]} if deployment.steps else {}),
+        **({} if deployment.idle is None else {"AutoTerminationPolicy": {"IdleTimeout": deployment.idle}}),
         "JobFlowRole": "EMR_EC2_DefaultRole",
         "ServiceRole": "EMR_DefaultRole",
         "Configurations": [
@@ -123,6 +125,15 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     if wrong:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
     return Exported({FILE: json.dumps(document, indent=2, ensure_ascii=False) + "\n"}, tuple(notes))
+
+
+def _step(name: str) -> dict[str, Any]:
+    """Return a step that runs a job; its command is to be filled in, since plans do not have it."""
+    return {
+        "Name": name[:NAME_LENGTH],
+        "ActionOnFailure": "TERMINATE_CLUSTER",
+        "HadoopJarStep": {"Jar": "command-runner.jar", "Args": ["spark-submit", "COMMAND OF THE JOB"]},
+    }
 
 
 def _machines(deployment: Deployment, master: tuple[str, int], asked: bool) -> dict[str, Any]:

@@ -183,6 +183,13 @@ def several_masters(document: Document) -> Found:
             yield "a cluster of three masters stays alive and is protected from termination", ""
 
 
+def idle(document: Document) -> Found:
+    """Check that an idle cluster ends after a minute to seven days [idle]."""
+    seconds = document.get("AutoTerminationPolicy", {}).get("IdleTimeout", 60)
+    if not 60 <= seconds <= 604_800:
+        yield f"an idle cluster ends after 60 s to 604,800 s, and not after {seconds:,} s", ""
+
+
 def words(document: Document) -> Found:
     """Check the form of the release, and the characters of tags [name]."""
     if not re.fullmatch(r"emr-[4-9]\.\d+\.\d+", document.get("ReleaseLabel", "")):
@@ -199,6 +206,7 @@ RULES: tuple[Callable[[Document], Found], ...] = (
     types,
     bids,
     several_masters,
+    idle,
     words,
     *FLEET_RULES,
 )

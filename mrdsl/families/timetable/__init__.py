@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
+from mrdsl.contracts.family import Export, Family, GoalKind, Promise, hooks_in
+from mrdsl.core.lazy import lazy
+from mrdsl.exchange.registry import CRON, YARN_RESERVATIONS
 from mrdsl.families.timetable.checks import check, find_impossible
 from mrdsl.families.timetable.facts import TimetableFacts
 
@@ -16,5 +18,9 @@ FAMILY = Family(
     promises=(Promise("classes.deadline", 1),),
     check=check,
     impossible=find_impossible,
+    exports=(
+        Export(CRON, lazy("mrdsl.families.timetable.export", "cron")),
+        Export(YARN_RESERVATIONS, lazy("mrdsl.families.timetable.export", "yarn_reservations")),
+    ),
     **hooks_in(__name__, report="report", operated="plan", simulate_plan="simulate"),
 )

@@ -1,0 +1,166 @@
+"""Exports of timetables: crontabs, reservations of YARN, and clusters of EMR that end by themselves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mrdsl
+from mrdsl.exchange.starts import Event, crontab
+from mrdsl.exchange.targets.emr_rules import mistakes
+
+NIGHT = """problem timetable "Night"
+RENT
+vm m {
+  on_demand { price = 1 USD/min }
+  boot = 90 s
+  cores = 2
+  memory = 4 GiB
+}
+class a {
+  stage one { tasks = 4, avg = 1 min, max = 2 min }
+  stage two { tasks = 1, avg = 1 min, max = 2 min, after = [one] }
+  slots { task = 2 }
+  runs { at = [A] }
+  deadline = 3 min
+}
+class "b%c" {
+  stage one { tasks = 1, avg = 90 s, max = 2 min }
+  slots { task = 2 }
+  runs { at = [B] }
+  deadline = 4 min
+}
+minimize cost
+"""
+
+
+def exported(form: str, rent: str = "constant", a: str = "23:58, 00:01", b: str = "23:50:30") -> dict[str, str]:
+    spec = mrdsl.loads(NIGHT.replace("RENT", f"rent = {rent}").replace("[A]", f"[{a}]").replace("[B]", f"[{b}]"))
+    result = mrdsl.solve(spec)
+    assert result.plan is not None
+    return dict(mrdsl.export(result, form, vms={"m": "m5.xlarge"}).files)
+
+
+def test_a_crontab_has_every_start_and_the_machines() -> None:
+    """One machine: requested 90 s before 23:50:30, and released when run 2 of a ends at 00:04."""
+    text = exported("cron")["crontab"]
+    lines = [line for line in text.splitlines() if line[0].isdigit()]
+    assert lines == [
+        "49 23 * * * $RENT m-1 m 1",
+        "50 23 * * * sleep 30; $START b\\%c 1",
+        "58 23 * * * $START a 1",
+        "1 0 * * * $START a 2",
+        "4 0 * * * $RELEASE m-1",
+    ]
+
+
+def test_dates_are_those_of_the_spec() -> None:
+    """The machine is requested on the day before the first run."""
+    text = exported("cron", a="2026-12-31T23:58, 2027-01-01T00:01", b="2026-12-31T00:00:30")["crontab"]
+    lines = [line for line in text.splitlines() if line[0].isdigit()]
+    assert lines == [
+        "59 23 30 12 * $RENT m-1 m 1",
+        "0 0 31 12 * sleep 30; $START b\\%c 1",
+        "58 23 31 12 * $START a 1",
+        "1 0 1 1 * $START a 2",
+        "4 0 1 1 * $RELEASE m-1",
+    ]
+
+
+def test_parts_of_seconds_wait() -> None:
+    text = crontab([Event(3661.25, "START", ("a", "1"))], None, ())
+    assert text.splitlines()[-1] == "1 1 * * * sleep 1.25; $START a 1"
+
+
+CURL = """#!/bin/sh
+case "$*" in
+  *new-reservation*) printf '{"reservation-id": "reservation_1_0001"}' ;;
+  *) cat >> "$LOG"; printf '\\036' >> "$LOG" ;;
+esac
+"""
+
+
+def submitted(folder: Path, script: str, **variables: str) -> list[dict[str, Any]]:
+    """What the script sends to YARN, by a program in the place of curl."""
+    (folder / "curl").write_text(CURL)
+    (folder / "curl").chmod(0o755)
+    (folder / "reservations.sh").write_text(script)
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "LOG": str(folder / "log"), **variables}
+    subprocess.run(["/bin/sh", str(folder / "reservations.sh")], check=True, env=environment, timeout=60)
+    return [json.loads(text) for text in (folder / "log").read_text().split("\036") if text.strip()]
+
+
+def test_reservations_recur_every_day_and_hold_what_the_plan_uses(tmp_path: Path) -> None:
+    """Run 1 of a: two tasks at a time for 2 min, then one for a minute. Tasks take half of a machine."""
+    sent = submitted(tmp_path, exported("yarn-reservations")["reservations.sh"], MIDNIGHT="864000")
+    assert [each["reservation-definition"]["reservation-name"] for each in sent] == ["a 1", "a 2", "b%c 1"]
+    assert {(each["queue"], each["reservation-id"]) for each in sent} == {("reserved", "reservation_1_0001")}
+    first = sent[0]["reservation-definition"]
+    assert first["recurrence-expression"] == "86400000"
+    assert first["arrival"] == (864_000 + 23 * 3600 + 58 * 60) * 1000
+    assert first["deadline"] == first["arrival"] + 180_000
+    requests = first["reservation-requests"]
+    assert requests["reservation-request-interpreter"] == 3
+    assert [(one["num-containers"], one["duration"]) for one in requests["reservation-request"]] == [
+        (2, 120_000),
+        (1, 60_000),
+    ]
+    for each in sent:
+        definition = each["reservation-definition"]
+        parts = definition["reservation-requests"]["reservation-request"]
+        assert all(part["min-concurrency"] == part["num-containers"] >= 1 for part in parts)
+        assert all(part["capability"] == {"memory": 2048, "vCores": 1} for part in parts)
+        assert sum(part["duration"] for part in parts) <= definition["deadline"] - definition["arrival"]
+
+
+def test_reservations_of_dates_are_made_once(tmp_path: Path) -> None:
+    script = exported("yarn-reservations", a="1970-01-02T00:00", b="1970-01-03T00:00")["reservations.sh"]
+    sent = submitted(tmp_path, script)
+    assert [each["reservation-definition"]["arrival"] for each in sent] == [86_400_000, 172_800_000]
+    assert {each["reservation-definition"]["recurrence-expression"] for each in sent} == {"0"}
+
+
+def test_a_constant_cluster_ends_when_it_has_been_idle_for_longer_than_between_runs() -> None:
+    """From 23:52 to 23:58 no run is there."""
+    (text,) = exported("emr").values()
+    document = json.loads(text)
+    assert document["AutoTerminationPolicy"] == {"IdleTimeout": 360 + 60}
+    assert document["Instances"]["KeepJobFlowAliveWhenNoSteps"]
+    assert [group["InstanceCount"] for group in document["Instances"]["InstanceGroups"]] == [1, 1]
+    assert not mistakes(document)
+    assert mistakes({**document, "AutoTerminationPolicy": {"IdleTimeout": 30}})
+
+
+def test_clusters_of_single_runs_have_a_step_and_end_with_it() -> None:
+    files = exported("emr", "per_job")
+    documents = {name: json.loads(text) for name, text in files.items()}
+    assert sorted(each["Steps"][0]["Name"] for each in documents.values()) == ["a", "b%c"]
+    for document in documents.values():
+        assert not document["Instances"]["KeepJobFlowAliveWhenNoSteps"]
+        assert not mistakes(document)
+
+
+@pytest.mark.parametrize(
+    ("form", "rent", "a", "b", "words"),
+    [
+        ("cron", "constant", "0 s", "9 min", "offsets"),
+        ("yarn-reservations", "constant", "0 s", "9 min", "offsets"),
+        ("cron", "constant", "23:58, 00:01, 23:59, 00:01", "23:50:30", "longer than a day"),
+        ("emr", "elastic", "23:58", "20:50:30", "come and go"),
+    ],
+)
+def test_what_a_form_cannot_have_is_an_error(form: str, rent: str, a: str, b: str, words: str) -> None:
+    with pytest.raises(mrdsl.MrdslError, match=words):
+        exported(form, rent, a, b)
+
+
+def test_reservations_need_the_size_of_a_task() -> None:
+    spec = mrdsl.loads(
+        NIGHT.replace("RENT", "").replace("[A]", "[22:00]").replace("[B]", "[22:00]").replace("  memory = 4 GiB\n", "")
+    )
+    with pytest.raises(mrdsl.MrdslError, match="memory and the cores"):
+        mrdsl.export(mrdsl.solve(spec), "yarn-reservations")
