@@ -3,6 +3,7 @@
 [groups] docs.aws.amazon.com/emr/latest/ManagementGuide/emr-instance-group-configuration.html
 [group]  docs.aws.amazon.com/emr/latest/APIReference/API_InstanceGroupConfig.html
 [ha]     docs.aws.amazon.com/emr/latest/ManagementGuide/emr-plan-ha-launch.html
+[idle]   docs.aws.amazon.com/emr/latest/APIReference/API_AutoTerminationPolicy.html
 [types]  docs.aws.amazon.com/emr/latest/ManagementGuide/emr-supported-instance-types.html
 [name]   docs.aws.amazon.com/emr/latest/APIReference/API_RunJobFlow.html
 [fleet]  docs.aws.amazon.com/emr/latest/APIReference/API_InstanceFleetConfig.html

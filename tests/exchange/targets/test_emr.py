@@ -141,6 +141,7 @@ REFUSED = {
     "types": ("Instances.InstanceGroups.1.InstanceType", "banana", "`banana` is no instance type"),
     "bids": ("Instances.InstanceGroups.0.BidPrice", "0.1", "on demand and has a bid"),
     "several_masters": ("Instances.InstanceGroups.0.InstanceCount", 3, "protected from termination"),
+    "idle": ("AutoTerminationPolicy", {"IdleTimeout": 604_801}, "not after 604,801 s"),
     "words": ("ReleaseLabel", "emr-latest", "no release"),
 }
 
