@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted, note, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, note, warning
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
-from mrdsl.core.units import MINUTE, show
-from mrdsl.families.capacity.constraints import check_promises, limit_of_time, promises_of
+from mrdsl.families.capacity.constraints import check_promises
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
 from mrdsl.families.capacity.type_checks import check_rows, check_types, check_unused, find_impossible_types
@@ -51,38 +50,11 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     """Yield deadlines that no slots in the range of the guaranteed estimate meet, and shortages of VMs."""
-    if not (is_plain(spec.facts) and has_slots_for_all(spec.facts)):
-        yield from find_impossible_types(spec)
-        return
     classes = spec.facts.classes
-    if not (spec.constraints or any(True for _ in matching(classes, _may_be_too_early)) or any(_long_stages(classes))):
+    plain = is_plain(spec.facts) and has_slots_for_all(spec.facts) and not spec.constraints
+    if plain and not (any(True for _ in matching(classes, _may_be_too_early)) or any(_long_stages(classes))):
         return
-    from mrdsl.families.capacity.instance import instance_of
-
-    instance = instance_of(spec)
-    times = instance.earliest()
-    about_runs = {promise.index for promise in promises_of(spec) if not promise.beside}
-    for index in (~instance.kept()).nonzero()[0].tolist():
-        if index in about_runs:
-            continue
-        node = spec.facts.classes[index]
-        deadline, earliest = float(instance.completion_limit[index]), float(times[index])
-        how = (
-            f"a job takes {show(earliest, 'time')} whatever slots it gets"
-            if node.coefficients is not None
-            else f"a job takes {show(earliest, 'time')} even with a slot for every task"
-            + (" that can run at once" if node.stages else "")
-        )
-        place, written = limit_of_time(spec, node, deadline)
-        found = impossible(
-            "impossible-deadline",
-            f"no cluster can meet the deadline of class {node.name}, {show(deadline, 'time')}: by the "
-            f"{node.guarantee or 'average'} estimate {how}",
-            place,
-            f"write a {written.split()[0]} above {show(earliest, 'time')}, such as "
-            f"`{written} {show(_later(earliest), 'time')}`; the nearer it is, the more VMs it needs",
-        )
-        yield found if instance.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
+    yield from find_impossible_types(spec)
 
 
 def _may_be_too_early(c: Reader) -> Any:
@@ -158,8 +130,3 @@ def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
         node.span_of("jobs"),
         f"jobs are whole; for all of it write {ceiling(node.jobs.high):g} as the high end, such as ceil(...)",
     )
-
-
-def _later(earliest: float) -> float:
-    """Return a deadline of whole minutes a little above the earliest, to propose."""
-    return MINUTE * (earliest * 1.1 // MINUTE + 1.0)

@@ -10,10 +10,9 @@ from mrdsl.core.result import Result
 from mrdsl.core.tables import cell_text
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
-from mrdsl.families.capacity.instance import prices_of
 from mrdsl.families.capacity.market import RESERVED, market_of
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
-from mrdsl.families.capacity.plan_parts import Bought, Mixture
+from mrdsl.families.capacity.plan_parts import Bought
 from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
@@ -27,11 +26,7 @@ def report(spec: Spec, result: Result) -> Shown:
 
 def _bought(plan: CapacityPlan) -> dict[str, float]:
     """Return the number of VMs by type and purchase option."""
-    if plan.mix is None:
-        found = {f"{plan.vm} on demand": plan.on_demand, f"{plan.vm} reserved": plan.reserved}
-    else:
-        found = {_named(each): each.vms for each in plan.mix.bought}
-    return {name: float(count) for name, count in found.items() if count}
+    return {_named(each): float(each.vms) for each in plan.mixture.bought if each.vms}
 
 
 def _named(bought: Bought) -> str:
@@ -52,21 +47,11 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
 
 
 def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
-    """Return the parts of the plan's cost."""
-    away = _penalties(plan)
-    if plan.mix is not None:
-        return {**_cost_of_offers(spec, plan.mix), **away}
-    prices = prices_of(spec.facts)
-    vms = {"on demand": plan.on_demand * prices.on_demand, "reserved": plan.reserved * prices.reserved}
-    return {**{f"{plan.vm} {how}": cost for how, cost in vms.items() if cost}, **away}
-
-
-def _cost_of_offers(spec: Spec, mix: Mixture) -> dict[str, float]:
-    """Return the cost of VMs by type and purchase option, fees included; unused options are left out."""
+    """Return the cost of VMs by type and purchase option, fees included, and of rejected jobs; parts of 0 left out."""
     market = market_of(spec.facts)
     prices = dict(zip(market.ways, market.prices.tolist(), strict=True))
-    costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in mix.bought if each.vms}
-    return {name: cost for name, cost in costs.items() if cost}
+    costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in plan.mixture.bought if each.vms}
+    return {**{name: cost for name, cost in costs.items() if cost}, **_penalties(plan)}
 
 
 def _penalties(plan: CapacityPlan) -> dict[str, float]:

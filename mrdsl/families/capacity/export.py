@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import (
@@ -44,10 +42,10 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     facts: CapacityFacts = spec.facts
     groups = tuple(_groups(facts, plan))
     if not groups:
-        masters_alone = plan.mix is not None and bool(plan.mix.masters.any())
+        masters_alone = bool(plan.mixture.masters.any())
         what = "the plan runs no job: all its VMs are masters" if masters_alone else "the plan rents no VM"
         raise TargetError(what, "it admits no job: run `mrdsl why` for the price at which it would")
-    masters = {} if plan.mix is None else dict(zip(plan.mix.types, map(int, plan.mix.masters), strict=True))
+    masters = dict(zip(plan.mixture.types, map(int, plan.mixture.masters), strict=True))
     return (
         Deployment(
             types=tuple(MachineType(vm.name, vm.cores, vm.memory, vm.on_demand.price) for vm in facts.vms),
@@ -63,11 +61,8 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
 def _groups(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[Group]:
     """Yield the machines that run tasks: firm ones of each type, masters left out, then those on spot."""
     for number, vm in enumerate(facts.vms):
-        if plan.mix is None:
-            yield from _some(vm.name, FIRM, plan.rented, vm.on_demand.price)
-            continue
-        spot = sum(each.vms for each in plan.mix.bought if each.vm == vm.name and each.way == market.SPOT)
-        firm = plan.mix.total(vm=vm.name) - spot - plan.mix.masters[number]
+        spot = plan.mixture.total(market.SPOT, vm.name)
+        firm = plan.mixture.total(vm=vm.name) - spot - plan.mixture.masters[number]
         yield from _some(vm.name, FIRM, firm, vm.on_demand.price)
         yield from _some(vm.name, SPOT, spot, None if vm.spot is None else vm.spot.price)
 
@@ -102,12 +97,7 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
 
 
 def _shares(plan: CapacityPlan) -> Iterator[Shared]:
-    mix = plan.mix
-    if mix is None:
-        for index in np.flatnonzero(plan.admitted).tolist():
-            jobs, maps, reduces = (float(each[index]) for each in (plan.admitted, plan.map_slots, plan.reduce_slots))
-            yield index, 0, FIRM, jobs, maps, reduces
-        return
+    mix = plan.mixture
     for place, index in enumerate(mix.of_class.tolist()):
         lane = SPOT if mix.spot[place] else FIRM
         jobs, maps, reduces = (float(each[place]) for each in (mix.jobs, mix.map_slots, mix.reduce_slots))
@@ -142,11 +132,7 @@ def _kind(node: JobClass, kind: str, of_job: int, slots: float, per_vm: int, sec
 
 def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
     for vm in facts.vms:
-        held = (
-            sum(each.vms for each in plan.mix.bought if each.vm == vm.name and each.way == market.RESERVED)
-            if (plan.mix is not None)
-            else plan.reserved
-        )
+        held = plan.mixture.total(market.RESERVED, vm.name)
         if held:
             yield f"{held:g} of the {vm.name} are under contract - contracts are of the account and not of a cluster"
     if facts.whole == "machines":

@@ -13,7 +13,7 @@ from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of
 from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass
-from mrdsl.families.capacity.forms import has_slots_for_all, wholeness_of
+from mrdsl.families.capacity.forms import has_containers, wholeness_of
 from mrdsl.families.capacity.market import RESERVED, Market, market_of
 from mrdsl.families.capacity.pairs import (
     Floats,
@@ -27,7 +27,7 @@ from mrdsl.families.capacity.pairs import (
     slot_sizes,
 )
 from mrdsl.formulas import estimates, mapreduce, workloads
-from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
+from mrdsl.formulas.estimates import SlotLimits, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.whole_slots import whole_slots
@@ -104,13 +104,6 @@ class Instance:
         """The most jobs that can be admitted."""
         return np.where(self.never, 0.0, self.expected)
 
-    def earliest(self) -> Floats:
-        """Return the time of one job with a slot for every task [s].
-
-        If the number of tasks is unknown, it is the limit for ever more slots.
-        """
-        return estimates.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
-
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
         """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
@@ -171,33 +164,9 @@ def instance_of(spec: Spec) -> Instance:
     )
 
 
-@dataclass(frozen=True)
-class ClassRuns:
-    """Runs of classes on the one VM type: estimates, the guaranteed one, slots of a job, and slots per VM.
-
-    ``allowed`` marks classes that may use the type and whose tasks fit it.
-    """
-
-    estimates: Mapping[str, Coefficients]
-    work: Coefficients
-    limits: SlotLimits
-    per_vm: tuple[Floats, Floats]
-    allowed: NDArray[np.bool_]
-
-
-def class_runs_of(facts: CapacityFacts) -> ClassRuns:
-    """Return the runs of classes, for all types or for the only one; checks, method and verification use it."""
-    return kept(facts, "class_runs", lambda: _class_runs(facts))
-
-
-def _class_runs(facts: CapacityFacts) -> ClassRuns:
-    classes = facts.classes
-    if has_slots_for_all(facts):
-        estimates = estimates_of(classes)
-        every = np.ones(len(classes), dtype=bool)
-        return ClassRuns(estimates, guaranteed(classes, estimates), slot_limits(classes), slots_per_vm(classes), every)
-    there = pairs_of(facts, column(classes, "deadline")).of_type(0)
-    return ClassRuns(there.estimates, there.work, there.limits, there.per_vm, there.allowed)
+def class_runs_of(facts: CapacityFacts) -> Pairs:
+    """Return the runs of classes on the first VM type, the only one of a plain spec."""
+    return kept(facts, "class_runs", lambda: pairs_of(facts, column(facts.classes, "deadline")).of_type(0))
 
 
 def prices_of(facts: CapacityFacts) -> Prices:
@@ -393,7 +362,7 @@ def mix_of(spec: Spec) -> Mix:
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),
-        sizes=slot_sizes(facts) if has_vectors(facts) else None,
+        sizes=slot_sizes(facts) if has_containers(facts) and has_vectors(facts) else None,
     )
 
 

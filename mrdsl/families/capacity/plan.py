@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from mrdsl.core.lazy import ByName
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
-from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Instance
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan_parts import (
+    Bought,
     Calibration,
     ClassPlan,
     Mixture,
@@ -27,7 +29,7 @@ from mrdsl.families.capacity.plan_parts import (
     known,
 )
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
+from mrdsl.formulas.estimates import kinds_of
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.blocks import Stage
 
@@ -90,10 +92,27 @@ class CapacityPlan(Plan):
         """Equation (5)."""
         return self.vm_cost + self.penalties
 
+    @cached_property
+    def mixture(self) -> Mixture:
+        """``mix``; of one type and one contract, each class that has jobs is one share."""
+        if self.mix is not None:
+            return self.mix
+        here = np.flatnonzero(self.admitted > 0.0)
+        jobs, maps, reduces, vms, *times = (
+            column[here]
+            for column in (
+                *(self.admitted, self.map_slots, self.reduce_slots, self.vms),
+                *(self.completion_lower, self.completion_average, self.completion_upper),
+            )
+        )
+        bought = Bought(self.vm, ON_DEMAND, "", self.on_demand), Bought(self.vm, RESERVED, "", self.reserved)
+        one, firm = np.zeros_like(here), np.zeros(len(here), dtype=bool)
+        return Mixture((self.vm,), np.zeros(1), bought, 0.0, here, one, firm, jobs, maps, reduces, vms, *times)
+
     @property
     def rented(self) -> float:
         """All VMs, however bought."""
-        return self.on_demand + self.reserved if self.mix is None else self.mix.total()
+        return self.mixture.total()
 
     @property
     def classes(self) -> ByName[ClassPlan | StagedClassPlan]:
@@ -103,7 +122,7 @@ class CapacityPlan(Plan):
     @property
     def types(self) -> tuple[str, ...]:
         """The names of the VM types."""
-        return (self.vm,) if self.mix is None else self.mix.types
+        return self.mixture.types
 
     def of_class(self, index: int) -> ClassPlan | StagedClassPlan:
         """Return the plan of the class at ``index`` in the spec's order."""
@@ -124,9 +143,8 @@ class CapacityPlan(Plan):
             and np.array_equal(self.admitted + self.rejected, now.admitted + now.rejected)
             and np.array_equal(self.stages, now.stages)
         )
-        if same and self.mix is not None and now.mix is not None:
-            same = np.array_equal(self.mix.masters, now.mix.masters) and self.mix.sunk == now.mix.sunk
-        if not same:
+        mine, theirs = self.mixture, now.mixture
+        if not same or not np.array_equal(mine.masters, theirs.masters) or mine.sunk != theirs.sunk:
             return None
         return replace(self, deadline=now.deadline, dags=now.dags, observed={}, simulated=None)
 
@@ -135,7 +153,7 @@ class CapacityPlan(Plan):
         number = int if self.whole else float
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         plain_vms = {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}}
-        sunk = {"sunk": self.mix.sunk} if self.mix is not None and self.mix.sunk else {}
+        sunk = {"sunk": self.mixture.sunk} if self.mixture.sunk else {}
         whole: dict[str, Any] = {"whole": self.wholeness}
         if self.packing is not None:
             whole["packing"] = self.packing.document(self.types, self.names, self.stages)
@@ -175,18 +193,19 @@ class CapacityPlan(Plan):
                 classes[name]["on"].append(share)
         return classes
 
-    def _bounds(self, part: slice) -> list[bool | None]:
-        """Return True if each class's upper estimate is a bound, None where it is not known."""
-        if self.mix is None:
-            kept = phases_are_bounded(self.stages, self.admitted, self.map_slots, self.reduce_slots)[part]
-        else:
-            kept = self.mix.uppers_are_bounds(self.stages)[part]
-        unknown = np.isnan(self.completion_upper[part]).tolist()
-        return [None if missing else one for missing, one in zip(unknown, kept.tolist(), strict=True)]
+    @cached_property
+    def _bounds(self) -> list[bool | None]:
+        """True if each class's upper estimate is a bound, None where it is not known."""
+        kept, unknown = self.mixture.uppers_are_bounds(self.stages), np.isnan(self.completion_upper)
+        return [None if missing else one for missing, one in zip(unknown.tolist(), kept.tolist(), strict=True)]
+
+    @cached_property
+    def _whole_slots(self) -> tuple[NDArray[np.int64], ...]:
+        return tuple(each.astype(np.int64) for each in self.mixture.whole_slots(len(self.names)))
 
     def upper_is_bound(self, index: int) -> bool:
         """Return True if the upper estimate of the class at ``index`` is known to be a bound on its slots."""
-        return self._bounds(slice(index, index + 1))[0] is True
+        return self._bounds[index] is True
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():
@@ -248,25 +267,19 @@ class CapacityPlan(Plan):
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
         return list(map(class_plan, self._rows(part), self.stages[part].astype(bool).tolist()))
 
-    def _whole_slots(self, part: slice) -> tuple[Floats, Floats]:
-        if self.mix is None:
-            return ceiling(self.map_slots[part]), ceiling(self.reduce_slots[part])
-        maps, reduces = self.mix.whole_slots(len(self.names))
-        return maps[part], reduces[part]
-
     def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
         counts = [self.admitted[part], self.rejected[part]]
         columns = [
             *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
             *(values[part].tolist() for values in (self.map_slots, self.reduce_slots)),
-            *(values.astype(np.int64).tolist() for values in self._whole_slots(part)),
+            *(values[part].tolist() for values in self._whole_slots),
             self.vms[part].tolist(),
             *(
                 known(values[part])
                 for values in (self.completion_lower, self.completion_average, self.completion_upper)
             ),
             *(values[part].tolist() for values in (self.deadline, self.penalty)),
-            self._bounds(part),
+            self._bounds[part],
         ]
         return zip(*columns, strict=True)
 

@@ -20,7 +20,7 @@ from mrdsl.core.units import HOUR, MINUTE, show
 from mrdsl.families.capacity.constraints import is_about_runs, promises_of
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.forms import WHOLENESS, as_planned, is_plain
-from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, mix_of
+from mrdsl.families.capacity.instance import class_runs_of, instance_of, mix_of
 from mrdsl.families.capacity.market import Market, market_of
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -97,7 +97,7 @@ def idle_vm_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     if asks is None:
         return
     market = market_of(spec.facts)
-    idle = _idle_of_one(plan, market) if plan.mix is None else _idle_lanes(market, plan, plan.mix)
+    idle = _idle_vms(market, plan)
     if idle:
         told = ", ".join(f"{count:g} {kind} VMs of {vm}".replace("  ", " ") for vm, kind, count, _ in idle)
         cost = sum(count * price for _, _, count, price in idle)
@@ -115,44 +115,30 @@ def _compares_share(constraint: Constraint) -> bool:
     return any(each.name == "share" for side in sides for each in quantities_in(side))
 
 
-def _idle_lanes(market: Market, plan: CapacityPlan, mixture: Mixture) -> list[tuple[str, str, float, float]]:
+def _idle_vms(market: Market, plan: CapacityPlan) -> list[tuple[str, str, float, float]]:
     """Type, firm or spot, the idle VMs that cost something, and the least price of those."""
     found = []
-    bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
+    bought = {(each.vm, each.way, each.term): each.vms for each in plan.mixture.bought}
     for number, lane in enumerate(market.lanes):
         name = market.names[lane.vm]
         offers = [offer for offer in market.offers if offer.lane == number]
         counts = [bought.get((name, offer.way, offer.term), 0.0) for offer in offers]
         paid = [(count, offer.price) for count, offer in zip(counts, offers, strict=True) if offer.price and count]
-        idle = min(sum(counts) - taken_of(market, plan, mixture, number), sum(count for count, _ in paid))
+        idle = min(sum(counts) - taken_of(market, plan, number), sum(count for count, _ in paid))
         if idle >= 1.0 - FEASIBILITY:
             kind = ("spot" if lane.spot else "firm") if market.spot.any() else ""
             found.append((name, kind, round(idle, 6), min(price for _, price in paid)))
     return found
 
 
-def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) -> float:
+def taken_of(market: Market, plan: CapacityPlan, number: int) -> float:
     """Return the whole VMs of a lane that jobs and masters take."""
-    lane = market.lanes[number]
+    lane, mixture = market.lanes[number], plan.mixture
     taken = float(mixture.vms[(mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)].sum())
     if plan.packing is not None:
         holding = (plan.packing.of_vm == lane.vm) & (plan.packing.spot == lane.spot)
         taken = float(plan.packing.count[holding].sum())
     return float(ceiling(taken + float(market.masters_of_lane[number])))
-
-
-def taken_of_one(plan: CapacityPlan) -> float:
-    """Return the whole VMs that jobs take, of a plan of one type."""
-    taken = float(ceiling(float(plan.vms.sum())))
-    return taken if plan.packing is None else max(taken, float(plan.packing.count.sum()))
-
-
-def _idle_of_one(plan: CapacityPlan, market: Market) -> list[tuple[str, str, float, float]]:
-    counts = (plan.on_demand, plan.reserved)
-    prices = [offer.price for offer in market.offers]
-    paid = [(count, price) for count, price in zip(counts, prices, strict=False) if count and price]
-    idle = min(sum(counts) - taken_of_one(plan), sum(count for count, _ in paid))
-    return [(plan.vm, "", round(idle, 6), min(price for _, price in paid))] if idle >= 1.0 - FEASIBILITY else []
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -172,8 +158,7 @@ def warnings_of(spec: Spec, plan: CapacityPlan, relax: bool, right: bool) -> Ite
     if not right:
         return
     if plan.mix is None and not relax and plan.wholeness == NO:
-        runs = class_runs_of(spec.facts)
-        yield from _hosting(spec, plan, runs, f"{whole_ones}, which plans for whole ones")
+        yield from _hosting(spec, plan, f"{whole_ones}, which plans for whole ones")
     yield from idle_vm_warnings(spec, plan)
     yield from beyond_period_warnings(spec, plan)
     by_runs = [promise.index for promise in promises_of(spec) if not promise.beside]
@@ -209,9 +194,9 @@ def _upper_on_spot(spec: Spec, mixture: Mixture) -> Iterator[Diagnostic]:
         )
 
 
-def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns, instead: str) -> Iterator[Diagnostic]:
+def _hosting(spec: Spec, plan: CapacityPlan, instead: str) -> Iterator[Diagnostic]:
     """Warn about the VMs that the slots take once they are whole for every class; ``instead`` is the remedy."""
-    map_per_vm, reduce_per_vm = runs.per_vm
+    map_per_vm, reduce_per_vm = class_runs_of(spec.facts).per_vm
 
     def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:
         return float((ceiling(map_slots) / map_per_vm + ceiling(reduce_slots) / reduce_per_vm).sum())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, never_admitted, warning
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import MINUTE, show
-from mrdsl.families.capacity.constraints import limit_of_time
+from mrdsl.families.capacity.constraints import limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
 from mrdsl.formulas.profiles import check_profiles
@@ -226,12 +227,15 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
     mix = mix_of(spec)
     facts: CapacityFacts = spec.facts
     kept = mix.pairs.kept()
+    about_runs = {promise.index for promise in promises_of(spec) if not promise.beside}
     lost = False
     for index in _without_lane(mix):
         node = facts.classes[index]
         lost |= bool(mix.low[index] > 0.0)
         if not mix.pairs.allowed[:, index].any():
             found = _held_by_none(facts, node)
+        elif index in about_runs:
+            continue
         elif not kept[:, index].any():
             found = _too_late(spec, mix, index, node)
         else:
@@ -308,15 +312,20 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
     times[~pairs.allowed[:, index]] = float("inf")
     best = int(times.argmin())
     limit, earliest = float(pairs.completion_limit[index]), float(times[best])
-    later = MINUTE * (earliest * 1.1 // MINUTE + 1.0)
+    later = show(MINUTE * (earliest * 1.1 // MINUTE + 1.0), "time")
     place, written = limit_of_time(spec, node, limit)
+    how = (
+        "even with a slot for every task" if isfinite(pairs.limits.map_most[best, index]) else "whatever slots it gets"
+    )
+    how += " that can run at once" if node.stages else ""
+    where = f", on {mix.market.names[best]}, where it is fastest" if len(times) > 1 else ""
     return impossible(
         "impossible-deadline",
         f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the "
-        f"{node.guarantee or 'average'} estimate a job takes {show(earliest, 'time')} whatever slots it gets, on "
-        f"{mix.market.names[best]}, where it is fastest",
+        f"{node.guarantee or 'average'} estimate a job takes {show(earliest, 'time')} {how}{where}",
         place,
-        f"write a later one, such as `{written} {show(later, 'time')}`",
+        f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {later}`; the nearer it is, "
+        "the more VMs it needs",
     )
 
 

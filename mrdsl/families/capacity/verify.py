@@ -33,7 +33,7 @@ from mrdsl.spec.spec import Spec
 def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
     """Find violations in the sums over purchase options, and in the shares of a class together."""
     assert plan.mix is not None
-    facts, bought = spec.facts, vms_of(spec.facts, plan)
+    facts, bought = spec.facts, vms_of(plan)
     for way, shown in (("on_demand", plan.on_demand), ("reserved", plan.reserved)):
         total = sum(count for each, count in bought.items() if each[1] == way)
         if not abs(total - shown) <= FEASIBILITY * max(1.0, total):
@@ -156,7 +156,7 @@ def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diag
         for pattern in np.flatnonzero(np.bincount(pairs[0], minlength=patterns) > 1).tolist():
             both = [plan.names[index] for index in pairs[1][pairs[0] == pattern][:2].tolist()]
             yield _broken(spec, f"classes {both[0]} and {both[1]} share a VM")
-    bought = vms_of(facts, plan)
+    bought = vms_of(plan)
     used = np.bincount(packing.of_vm * 2 + packing.spot, weights=packing.count, minlength=2 * len(facts.vms))
     for place in np.flatnonzero(used).tolist():
         vm, spot = facts.vms[place // 2], bool(place % 2)
@@ -308,7 +308,7 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
 
 def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
     """Check that the bought VMs hold the used ones, and that they are available."""
-    facts, bought, offers = spec.facts, vms_of(spec.facts, plan), offered(spec.facts)
+    facts, bought, offers = spec.facts, vms_of(plan), offered(spec.facts)
     spans = {vm.name: vm.span for vm in facts.vms}
     for way, offer in offers.items():
         count, label = bought.get(way, 0.0), " ".join(filter(None, way[1:]))
@@ -358,9 +358,9 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     if name == "cost":
         return vm_cost(spec.facts, plan, argument) if argument else measure(spec, plan)
     if name == "vms":
-        return sum(count for way, count in vms_of(spec.facts, plan).items() if argument in ("", way[0]))
+        return sum(count for way, count in vms_of(plan).items() if argument in ("", way[0]))
     if name == "share":
-        bought = vms_of(spec.facts, plan)
+        bought = vms_of(plan)
         total = sum(bought.values())
         return sum(count for way, count in bought.items() if way[1] == argument) / total if total else float("nan")
     index = list(plan.names).index(argument)

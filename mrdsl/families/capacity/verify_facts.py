@@ -273,17 +273,12 @@ def paid_in_any_case(facts: CapacityFacts) -> float:
     return facts.period * sum(each.price * each.available for each in contracts if each.prepaid == "yes")
 
 
-def vms_of(facts: CapacityFacts, plan: CapacityPlan) -> Mapping[Way, float]:
+def vms_of(plan: CapacityPlan) -> Mapping[Way, float]:
     """Count the VMs of a plan by type and way of buying."""
-    if plan.mix is None:
-        name = facts.vms[0].name
-        return {(name, "on_demand", ""): plan.on_demand, (name, "reserved", ""): plan.reserved}
-    return {(each.vm, each.way, each.term): each.vms for each in plan.mix.bought}
+    return {(each.vm, each.way, each.term): each.vms for each in plan.mixture.bought}
 
 
 def vm_cost(facts: CapacityFacts, plan: CapacityPlan, vm: str | None = None) -> float:
-    """Compute the cost of the VMs of a plan, or those of one type, for one period."""
-    prices = offered(facts)
-    return sum(
-        count * prices[way].price for way, count in vms_of(facts, plan).items() if count and vm in (None, way[0])
-    )
+    """Compute the cost of the VMs of a plan, or those of one type, for one period; without VMs that are not offered."""
+    bought = vms_of(plan)
+    return sum(bought.get(way, 0.0) * offer.price for way, offer in offered(facts).items() if vm in (None, way[0]))

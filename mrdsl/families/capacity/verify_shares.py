@@ -81,22 +81,11 @@ class Shares:
 
 
 def shares_of(facts: CapacityFacts, plan: CapacityPlan) -> Shares:
-    """Read the shares of a plan; with one type and one purchase option, each class that has jobs is one share."""
-    mix = plan.mix
-    if mix is not None:
-        shown = dict(zip(ESTIMATES, mix.completion, strict=True))
-        rows = Rows(facts, mix.of_class, mix.of_vm)
-        return Shares(rows, mix.spot, mix.jobs, (mix.map_slots, mix.reduce_slots), mix.vms, shown)
-    here = np.flatnonzero(plan.admitted > 0.0)
-    times = plan.completion_lower, plan.completion_average, plan.completion_upper
-    return Shares(
-        Rows(facts, here, np.zeros_like(here)),
-        np.zeros(len(here), dtype=bool),
-        plan.admitted[here],
-        (plan.map_slots[here], plan.reduce_slots[here]),
-        plan.vms[here],
-        {name: time[here] for name, time in zip(ESTIMATES, times, strict=True)},
-    )
+    """Read the shares of a plan."""
+    mix = plan.mixture
+    shown = dict(zip(ESTIMATES, mix.completion, strict=True))
+    rows = Rows(facts, mix.of_class, mix.of_vm)
+    return Shares(rows, mix.spot, mix.jobs, (mix.map_slots, mix.reduce_slots), mix.vms, shown)
 
 
 def completion(facts: CapacityFacts, shares: Shares) -> Floats:

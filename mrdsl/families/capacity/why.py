@@ -19,11 +19,12 @@ from mrdsl.families.capacity.constraints import class_bounds_of, is_about_runs
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.forms import as_planned, shared
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
+from mrdsl.families.capacity.market import market_of
 from mrdsl.families.capacity.methods.calibration import at_plan
 from mrdsl.families.capacity.methods.direct import direct, fill, packed, prepare, read, whole_jobs
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
-from mrdsl.families.capacity.plan_warnings import taken_of_one
+from mrdsl.families.capacity.plan_warnings import taken_of
 from mrdsl.families.capacity.why_types import why_mix
 from mrdsl.spec.spec import Spec
 
@@ -267,7 +268,7 @@ def _reservations(spec: Spec, plan: CapacityPlan) -> Iterator[str]:
     if spec.facts.vms[0].reserved is None:
         yield f"No VMs are reserved: all {plan.on_demand:g} are rented on demand."
         return
-    idle = max(0.0, plan.rented - taken_of_one(plan)) if prices.reserved == 0.0 else 0.0
+    idle = max(0.0, plan.rented - taken_of(market_of(spec.facts), plan, 0)) if prices.reserved == 0.0 else 0.0
     reserved = max(0.0, plan.reserved - idle)
     used = f"{reserved:g} of {prices.available} reserved VMs are used"
     if prices.reserved >= prices.on_demand:

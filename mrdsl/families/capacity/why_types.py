@@ -197,7 +197,7 @@ def _idle(market: Market, plan: CapacityPlan, mixture: Mixture, lane: int) -> fl
     had = sum(
         each.vms for each in mixture.bought if each.vm == market.names[here.vm] and (each.way == SPOT) == here.spot
     )
-    return max(0.0, had - taken_of(market, plan, mixture, lane))
+    return max(0.0, had - taken_of(market, plan, lane))
 
 
 def _quotas(spec: Spec, task: Task, best: Relaxed, mixture: Mixture) -> Iterator[str]:

@@ -93,7 +93,7 @@ IN_PLAIN = {
     "more reserved VMs": of(instance, "prices_of", lambda p: replace(p, available=30)),
     "less map work, lower": of(mapreduce, "lower", less_work),
     "less map work, upper": of(mapreduce, "upper", less_work),
-    "twice the slots": of(instance, "slots_per_vm", lambda slots: (2 * slots[0], slots[1])),
+    "twice the slots": of(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
     "fewer jobs": of(instance, "whole_jobs", lambda jobs: (jobs[0] - 1.0, jobs[1] - 1.0)),
     "a later deadline": lambda patch: patch.setattr(
         constraints.ClassBounds,

@@ -59,11 +59,7 @@ def _whole(jobs: Floats) -> Floats:
 
 def _shares(plan: CapacityPlan) -> Iterator[tuple[str, str, bool, float]]:
     """Class, type, whether it is spot, and jobs of every share."""
-    mixture = plan.mix
-    if mixture is None:
-        for name, count in zip(plan.names, plan.admitted.tolist(), strict=True):
-            yield name, plan.vm, False, count
-        return
+    mixture = plan.mixture
     columns = (mixture.of_class, mixture.of_vm, mixture.spot, mixture.jobs)
     for index, vm, spot, count in zip(*(each.tolist() for each in columns), strict=True):
         yield plan.names[index], mixture.types[vm], spot, count
