@@ -10,8 +10,8 @@ from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, impossible
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
-from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
-from mrdsl.families.capacity.forms import is_plain, wholeness_of
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.forms import has_closed_form
 from mrdsl.spec.columns import matching, names_of
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.schema import PERCENTILES
@@ -313,8 +313,7 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
 def serves(spec: Spec) -> bool:
     """Return True if ``direct`` knows every comparison of the spec."""
     others = class_bounds_of(spec).others
-    priced_apart = not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES
-    return not (quotas_in(others)[1] if priced_apart else others)
+    return not (others if has_closed_form(spec.facts) else quotas_in(others)[1])
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:

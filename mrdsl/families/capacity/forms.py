@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.families.capacity.facts import NO, SLOTS, CapacityFacts, VmType
+from mrdsl.core.lazy import kept
+from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts, JobClass, VmType
 from mrdsl.spec.blocks import Reserved, any_rows
 from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.spec import Spec
@@ -25,6 +28,11 @@ def is_plain(facts: CapacityFacts) -> bool:
     return not has_vectors(facts)
 
 
+def has_closed_form(facts: CapacityFacts) -> bool:
+    """Return True if the relaxed P2 is a fractional knapsack: VMs are as in the paper, and classes share them."""
+    return is_plain(facts) and wholeness_of(facts) != MACHINES
+
+
 def is_bought_plainly(facts: CapacityFacts) -> bool:
     """Return True if VMs are bought as in the paper: one type, on demand, one contract, no quota."""
     if len(facts.vms) != 1:
@@ -42,12 +50,13 @@ def has_slots_for_all(facts: CapacityFacts) -> bool:
 
 def has_containers(facts: CapacityFacts) -> bool:
     """Return True if some class has a ``container``."""
-    return any(
-        any(path.startswith("container.") for path in part.values)
-        if isinstance(part, Columns)
-        else any(node.container is not None for node in part)
-        for part in parts_of(facts.classes)
-    )
+    return kept(facts, "has_containers", lambda: any(map(_have_containers, parts_of(facts.classes))))
+
+
+def _have_containers(part: Sequence[JobClass]) -> bool:
+    if isinstance(part, Columns):
+        return any(path.startswith("container.") for path in part.values)
+    return any(node.container is not None for node in part)
 
 
 FIXED = "takes the VM type as fixed: one type, on demand and under one contract, as many as wanted"

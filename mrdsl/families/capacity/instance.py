@@ -166,7 +166,11 @@ def instance_of(spec: Spec) -> Instance:
 
 def class_runs_of(facts: CapacityFacts) -> Pairs:
     """Return the runs of classes on the first VM type, the only one of a plain spec."""
-    return kept(facts, "class_runs", lambda: pairs_of(facts, column(facts.classes, "deadline")).of_type(0))
+    return _pairs(facts).of_type(0)
+
+
+def _pairs(facts: CapacityFacts) -> Pairs:
+    return kept(facts, "pairs", lambda: pairs_of(facts, column(facts.classes, "deadline")))
 
 
 def prices_of(facts: CapacityFacts) -> Prices:
@@ -327,6 +331,10 @@ class Mix:
 
 def mix_of(spec: Spec) -> Mix:
     """Return the arrays of a spec that has passed its checks."""
+    return kept(spec, "mix", lambda: _mix_of(spec))
+
+
+def _mix_of(spec: Spec) -> Mix:
     facts: CapacityFacts = spec.facts
     classes = facts.classes
     names = names_of(classes)
@@ -334,7 +342,7 @@ def mix_of(spec: Spec) -> Mix:
     deadline = column(classes, "deadline")
     market = market_of(facts)
     limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
-    pairs = pairs_of(facts, limit)
+    pairs = replace(_pairs(facts), completion_limit=limit)
     whole = wholeness_of(facts) != NO
     firm = pairs.slots_per_job(whole)
     by_lane = firm[0][market.vm_of_lane], firm[1][market.vm_of_lane]

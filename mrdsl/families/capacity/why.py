@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from mrdsl.contracts.pipeline import Draft, Step, run_steps
+from mrdsl.contracts.pipeline import Draft
 from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.units import HOUR, show
@@ -21,7 +21,7 @@ from mrdsl.families.capacity.forms import as_planned, shared
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.market import market_of
 from mrdsl.families.capacity.methods.calibration import at_plan
-from mrdsl.families.capacity.methods.direct import direct, fill, packed, prepare, read, whole_jobs
+from mrdsl.families.capacity.methods.direct import direct, fill, read
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_warnings import taken_of
@@ -165,7 +165,7 @@ def marginal_price(spec: Spec) -> float:
     """Return the dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
     single = replace(spec, constraints=_single(spec))
     draft = fill(read(single, Draft(single, relax=True)))
-    return float(draft.state.price)
+    return float(draft.state.relaxed.prices[0])
 
 
 def worth_of_one_more(spec: Spec) -> float | None:
@@ -175,18 +175,11 @@ def worth_of_one_more(spec: Spec) -> float | None:
     if vm.reserved is None:
         return None
     more = replace(vm, reserved=replace(vm.reserved, available=vm.reserved.available + 1))
-    costs = [_best(replace(spec, facts=replace(facts, vms=(vms,)))).value for vms in (vm, more)]
+    single = _single(spec)
+    specs = [replace(spec, facts=replace(facts, vms=(each,)), constraints=single) for each in (vm, more)]
+    found = [direct(each, False, Limits(gap=0.0)) for each in specs]
+    costs = [None if each is None else each.value for each in found]
     return None if costs[0] is None or costs[1] is None else max(0.0, costs[0] - costs[1])
-
-
-def _best(spec: Spec) -> Result:
-    steps: list[tuple[Step, dict[str, object]]] = [
-        (prepare, {}),
-        (fill, {}),
-        (whole_jobs, {}),
-        (packed, {}),
-    ]
-    return run_steps(steps, Draft(replace(spec, constraints=_single(spec)), limits=Limits(gap=0.0)))
 
 
 def _single(spec: Spec) -> tuple:  # type: ignore[type-arg]

@@ -81,16 +81,23 @@ def cheaper(there: market.Market) -> market.Market:
     return replace(there, offers=tuple(replace(each, price=each.price / 2.0) for each in there.offers))
 
 
+def without_fee(there: market.Market) -> market.Market:
+    return replace(there, offers=tuple(replace(each, price=each.price - 2 * 0.048) for each in there.offers))
+
+
+def more_reserved(there: market.Market) -> market.Market:
+    on_demand, reserved = there.offers
+    return replace(there, offers=(on_demand, replace(reserved, available=30.0)))
+
+
 def without_masters(there: market.Market) -> market.Market:
     return replace(there, masters=0.0 * there.masters)
 
 
 IN_PLAIN = {
-    "half the price": of(
-        instance, "prices_of", lambda p: replace(p, on_demand=p.on_demand / 2, reserved=p.reserved / 2)
-    ),
-    "no fee": of(instance, "prices_of", lambda p: replace(p, on_demand=p.on_demand - 2 * 0.048)),
-    "more reserved VMs": of(instance, "prices_of", lambda p: replace(p, available=30)),
+    "half the price": of(instance, "market_of", cheaper),
+    "no fee": of(instance, "market_of", without_fee),
+    "more reserved VMs": of(instance, "market_of", more_reserved),
     "less map work, lower": of(mapreduce, "lower", less_work),
     "less map work, upper": of(mapreduce, "upper", less_work),
     "twice the slots": of(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),

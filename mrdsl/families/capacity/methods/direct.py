@@ -1,59 +1,50 @@
 """``direct`` for capacity: problem P2 of paper 000 without a solver, on arrays of any length.
 
-It has three steps. ``prepare`` reads the spec. ``fill`` solves the relaxation in closed form. P2 is a fractional
-knapsack: the jobs of a class are worth their penalty per VM, ``p / gamma``, and VMs cost first the reserved, then the
-on-demand price. ``whole_jobs`` rounds the solution and proves its gap; see :mod:`mrdsl.formulas.knapsack`.
+It has three steps. ``prepare`` reads the spec. ``fill`` solves the relaxation, on one VM type in closed form. P2 is
+then a fractional knapsack: the jobs of a class are worth their penalty per VM, ``p / gamma``, and VMs cost first the
+reserved, then the on-demand price. ``whole_jobs`` rounds the solution and proves its gap; see
+:mod:`mrdsl.formulas.knapsack`, and of several types :mod:`mrdsl.families.capacity.methods.direct_types`.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
+from mrdsl.core.diagnostics import impossible, warning
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
-from mrdsl.core.rounding import PROVEN, SAME_SUM, ceiling, floor
+from mrdsl.core.rounding import PROVEN, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.constraints import (
     class_bounds_of,
     contradictions_of,
+    quotas_in,
     refuse,
     refuse_completion,
     refuse_promises,
     serves,
 )
-from mrdsl.families.capacity.facts import MACHINES
-from mrdsl.families.capacity.forms import as_solved, is_plain, wholeness_of
-from mrdsl.families.capacity.instance import Instance, instance_of
-from mrdsl.families.capacity.methods import direct_types
-from mrdsl.families.capacity.methods.lane_prices import Task
+from mrdsl.families.capacity.forms import as_solved, has_closed_form
+from mrdsl.families.capacity.lanes import solved_mix
+from mrdsl.families.capacity.market import Floats, Market
+from mrdsl.families.capacity.methods.direct_types import (
+    Placement,
+    needed_vms,
+    placed,
+    plan_in,
+    stopped,
+    until_of,
+    weighed,
+    with_room,
+)
+from mrdsl.families.capacity.methods.few_lanes import is_scarce
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task
+from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.packed_plans import with_packing
-from mrdsl.families.capacity.pairs import Floats
-from mrdsl.families.capacity.plan import plan_of
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
-
-
-@dataclass(frozen=True)
-class Admission:
-    """The numbers that the steps share.
-
-    ``gamma`` are the VMs that one job takes; ``low`` and ``high`` bound the admitted jobs, ``subject to`` included.
-    ``admitted`` is the relaxed optimum and ``price`` its dual price of one VM, once known.
-    """
-
-    instance: Instance
-    vm_cost: VmCost
-    gamma: Floats
-    low: Floats
-    high: Floats
-    admitted: Floats | None = None
-    price: float = 0.0
-
-    def cost(self, jobs: Floats, vms: float) -> float:
-        """Equation (5) with the cheapest split of ``vms`` VMs."""
-        return float(self.vm_cost(vms)) + float(self.instance.penalty @ (self.instance.expected - jobs))
 
 
 def prepare(draft: Draft) -> Draft:
@@ -69,105 +60,151 @@ def read(spec: Spec, draft: Draft) -> Draft:
     draft = replace(draft, spec=spec)
     refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
-    class_bounds = class_bounds_of(spec)
-    if not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
-        return direct_types.prepare(draft, class_bounds)
-    refuse(class_bounds.others, "admitted(c) and completion(c)")
-    instance = instance_of(spec)
-    low = class_bounds.tighten(instance.names, "admitted", instance.low, at_most=False)
-    high = class_bounds.tighten(instance.names, "admitted", instance.most, at_most=True)
+    class_bounds, mix = class_bounds_of(spec), solved_mix(spec)
+    if has_closed_form(spec.facts):
+        quotas: dict[str, float] = {}
+        refuse(class_bounds.others, "admitted(c) and completion(c)")
+    else:
+        quotas, others = quotas_in(class_bounds.others)
+        refuse(others, "admitted(c), completion(c) and from above on vms(TYPE)")
+    low = class_bounds.tighten(mix.names, "admitted", mix.low, at_most=False)
+    most = np.where(mix.possible.any(axis=0), mix.expected, 0.0)
+    high = class_bounds.tighten(mix.names, "admitted", most, at_most=True)
+    said = np.array([quotas.get(name, np.inf) for name in mix.market.names])
+    available = np.minimum(mix.market.available, said)
     if not draft.relax:
-        low, high = ceiling(low), floor(high)
+        low, high, available = ceiling(low), floor(high), floor(available)
     if bool((low > high).any()):
-        contradictions = contradictions_of(spec, instance.names, low > high)
+        contradictions = contradictions_of(spec, mix.names, low > high)
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=contradictions)
-    prices = instance.prices
-    pays = prices.reserved < prices.on_demand
-    vm_cost = VmCost(prices.reserved, prices.on_demand, float(prices.available) if pays else 0.0)
-    return replace(draft, state=Admission(instance, vm_cost, instance.vms_per_job(), low, high))
+    task = Task(mix, low, high, available, same_type=not draft.relax)
+    return replace(draft, state=task, fixed=mix.market.of_masters)
 
 
 def fill(draft: Draft) -> Draft:
     """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
-    if isinstance(draft.state, Task):
-        return direct_types.fill(draft, draft.state)
-    admission: Admission = draft.state
-    jobs, price = relaxed_optimum(admission)
-    vms = float(admission.gamma @ jobs)
-    bound = admission.cost(jobs, vms)
-    draft = replace(draft, state=replace(admission, admitted=jobs, price=price), bound=bound)
+    spec, until = draft.spec, until_of(draft)
+    task, below = weighed(draft.state)
+    found = on_one_lane(task) if has_closed_form(spec.facts) else relaxed(task, ROUNDING, until)
+    least = found.bound if below is task else relaxed(below, ROUNDING, until).bound
+    if found.lacking > ROUNDING and never_fits(below, until):
+        limited = np.flatnonzero(np.isfinite(task.available))
+        vms = spec.facts.vms
+        names = ", ".join(vms[int(number)].name for number in limited)
+        told = impossible(
+            "impossible-quota",
+            f"the least jobs of all classes take more VMs than are available of {names}",
+            vms[int(limited[0])].span_of("available"),
+            "raise available, lower the least jobs of classes, or add a vm type",
+        )
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(told,))
+    if draft.relax and below is not task:
+        bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
+        found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
+    draft = replace(draft, state=Placement(task, found, least), bound=least)
     if not draft.relax:
         return draft
-    plan = plan_of(admission.instance, admission.vm_cost.split(vms), jobs, relax=True)
-    return replace(draft, plan=plan, value=plan.total, bound=plan.total, termination=Termination.OPTIMAL)
+    if found.lacking > ROUNDING:
+        return replace(draft, termination=stopped(draft))
+    plan = plan_in(spec, task, found.jobs, found.bought, relax=True)
+    exact = (relative_gap(found.value, least, draft.fixed) or 0.0) <= ROUNDING
+    bound, ended = (plan.total, Termination.OPTIMAL) if exact else (least, stopped(draft))
+    return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
 
 
-def relaxed_optimum(admission: Admission) -> tuple[Floats, float]:
-    """Return the jobs of the relaxed P2 and the dual price of one VM (Theorem 4.3: between rho and delta).
+def on_one_lane(task: Task) -> Relaxed:
+    """Return the relaxed P2 of one VM type and the dual price of one VM (Theorem 4.3: between rho and delta).
 
     At the price nu, all jobs of a class are admitted if ``p > nu gamma``, and the fewest if ``p < nu gamma``. No VM is
     ever worth more than the on-demand price. If that price leaves reserved VMs idle, classes follow by penalty per VM.
     This ends when the reserved VMs are used up or no class is worth the reserved price.
     """
-    penalty, gamma, low, high, vms = (
-        admission.instance.penalty,
-        admission.gamma,
-        admission.low,
-        admission.high,
-        admission.vm_cost,
-    )
-    jobs = np.where(penalty > vms.on_demand * gamma, high, low)
+    penalty, gamma, vms = task.mix.penalty, _gamma(task), _vm_cost(task.market)
+    low, high = task.low, task.high
+    jobs, price = np.where(penalty > vms.on_demand * gamma, high, low), vms.on_demand
     left = vms.available - float(gamma @ jobs)
-    if left <= 0.0:
-        return jobs, vms.on_demand
-    follow = ((penalty > vms.reserved * gamma) & (penalty <= vms.on_demand * gamma)).nonzero()[0]
-    worth = penalty[follow] / gamma[follow]
-    order = np.argsort(-worth, kind="stable")
-    follow = follow[order]
-    used = np.cumsum(gamma[follow] * (high - low)[follow])
-    full = int(np.searchsorted(used, left, side="right"))
-    jobs[follow[:full]] = high[follow[:full]]
-    if full == len(follow):
-        return jobs, vms.reserved
-    last = follow[full]
-    before = float(used[full - 1]) if full else 0.0
-    jobs[last] += (left - before) / gamma[last]
-    return jobs, float(worth[order[full]])
+    if left > 0.0:
+        follow = ((penalty > vms.reserved * gamma) & (penalty <= vms.on_demand * gamma)).nonzero()[0]
+        worth = penalty[follow] / gamma[follow]
+        order = np.argsort(-worth, kind="stable")
+        follow = follow[order]
+        used = np.cumsum(gamma[follow] * (high - low)[follow])
+        full = int(np.searchsorted(used, left, side="right"))
+        jobs[follow[:full]] = high[follow[:full]]
+        price = vms.reserved
+        if full < len(follow):
+            last = follow[full]
+            before = float(used[full - 1]) if full else 0.0
+            jobs[last] += (left - before) / gamma[last]
+            price = float(worth[order[full]])
+    bought = task.market.buy(np.array([float(gamma @ jobs)]))
+    value = task.mix.cost(bought, jobs[None])
+    return Relaxed(jobs[None], bought, np.array([price]), np.zeros(1), value, value)
+
+
+def _gamma(task: Task) -> Floats:
+    return np.where(task.mix.possible[0], task.mix.gamma[0], 0.0)
+
+
+def _vm_cost(market: Market) -> VmCost:
+    """Return the prices of the one type: contracts count only if they are cheaper."""
+    on_demand, *contract = market.offers
+    if not contract or contract[0].price >= on_demand.price:
+        return VmCost(on_demand.price, on_demand.price, 0.0)
+    return VmCost(contract[0].price, on_demand.price, contract[0].available)
 
 
 def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
-    """Return whole jobs and whole VMs near the relaxed optimum, by exchanges between classes; with a proven bound.
+    """Return whole jobs and whole VMs near the relaxed optimum, with a proven bound.
 
-    ``states`` and ``classes`` limit the search. The bound accounts for all that the search leaves out.
+    On one VM type they are found by exchanges between classes. ``states`` and ``classes`` limit that search, and the
+    bound accounts for all that it leaves out.
     """
     if draft.relax:
         return draft
-    if isinstance(draft.state, direct_types.Placement):
-        return direct_types.whole_jobs(draft, draft.state)
-    admission: Admission = draft.state
-    assert admission.admitted is not None
+    placement: Placement = draft.state
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
+    if has_closed_form(draft.spec.facts):
+        found, bound = _exchanged(draft, placement, gap, states, classes)
+    else:
+        found, bound = placed(draft, placement, gap)
+        if is_scarce(placement.task):
+            found = with_room(draft, placement, found, gap)
+    if found is None:
+        told = warning(
+            "no-plan-found",
+            "direct found no whole jobs on whole VMs within the quotas; there may be some",
+            draft.spec.facts.vms[0].span,
+            "solve with --solver highs, which looks at all of them",
+        )
+        return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
+    plan = plan_in(draft.spec, placement.task, *found)
+    bound = min(plan.total, bound)
+    away = relative_gap(plan.total, bound, draft.fixed) or 0.0
+    bound = plan.total if away <= SAME_SUM else bound
+    ended = Termination.OPTIMAL if away <= gap else stopped(draft)
+    return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _exchanged(
+    draft: Draft, placement: Placement, gap: float, states: int, classes: int
+) -> tuple[tuple[Floats, Floats] | None, float]:
+    """Return whole jobs and VMs by exchanges between classes, in the form of several types, and a bound."""
+    task, (jobs,), bound = placement.task, placement.relaxed.jobs, placement.bound
     best = exchange(
-        admission.admitted,
-        admission.price,
-        admission.instance.penalty,
-        admission.gamma,
-        admission.low,
-        admission.high,
-        admission.vm_cost,
-        enough=gap * abs(draft.bound or 0.0),
+        jobs,
+        float(placement.relaxed.prices[0]),
+        task.mix.penalty,
+        _gamma(task),
+        task.low,
+        task.high,
+        _vm_cost(task.market),
+        enough=gap * abs(bound),
         states=states,
         classes=classes,
-        until=None if draft.limits.time is None else draft.started + draft.limits.time,
+        until=until_of(draft),
     )
-    plan = plan_of(admission.instance, admission.vm_cost.split(best.vms), best.jobs, relax=False)
-    value = plan.total
-    bound = min(value, (draft.bound or 0.0) + best.proven)
-    if (relative_gap(value, bound) or 0.0) <= SAME_SUM:
-        bound = value
-    proven = (relative_gap(value, bound) or 0.0) <= gap
-    stopped = Termination.TIME_LIMIT if best.timed_out else Termination.COMPLETED
-    return replace(draft, plan=plan, value=value, bound=bound, termination=Termination.OPTIMAL if proven else stopped)
+    return (best.jobs[None], task.market.buy(np.array([best.vms]))), bound + best.proven
 
 
 def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | None:

@@ -1,4 +1,4 @@
-"""Steps of ``direct`` for a spec with several VM types, or with several purchase options of one.
+"""The search of ``direct`` for whole jobs on several VM types, or with several purchase options of one.
 
 If cores and memory of containers have to fit, ``direct`` weighs both resources of a type as one.
 
@@ -18,19 +18,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.diagnostics import impossible, warning
-from mrdsl.core.result import Termination, relative_gap
-from mrdsl.core.rounding import PROVEN, ROUNDING, ceiling, floor
-from mrdsl.families.capacity.constraints import ClassBounds, contradictions_of, quotas_in, refuse
+from mrdsl.core.result import Termination
+from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import Mix, instance_of, of_lanes
-from mrdsl.families.capacity.lanes import limited_classes, solved_mix
+from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
-from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
+from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
 from mrdsl.families.capacity.packed_plans import beyond_quotas
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
@@ -138,82 +136,7 @@ class Placement:
     bound: float
 
 
-def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
-    """Read the spec as arrays, and ``subject to`` as bounds on jobs of single classes and on VMs of single types.
-
-    Raises MrdslError if ``subject to`` has other comparisons, which need a solver.
-    """
-    spec, relax = draft.spec, draft.relax
-    quotas, others = quotas_in(class_bounds.others)
-    refuse(others, "admitted(c), completion(c) and from above on vms(TYPE)")
-    mix = solved_mix(spec)
-    low = class_bounds.tighten(mix.names, "admitted", mix.low, at_most=False)
-    high = class_bounds.tighten(mix.names, "admitted", mix.expected, at_most=True)
-    available = mix.market.available.copy()
-    for number, name in enumerate(mix.market.names):
-        available[number] = min(available[number], quotas.get(name, np.inf))
-    if not relax:
-        low, high, available = ceiling(low), floor(high), floor(available)
-    if bool((low > high).any()):
-        found = contradictions_of(spec, mix.names, low > high)
-        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)
-    return replace(draft, state=Task(mix, low, high, available, same_type=not relax), fixed=mix.market.of_masters)
-
-
-def fill(draft: Draft, task: Task) -> Draft:
-    """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
-    until = _until(draft)
-    task, below = weighed(task)
-    found = relaxed(task, ROUNDING, until)
-    least = found.bound if below is task else relaxed(below, ROUNDING, until).bound
-    if found.lacking > ROUNDING and never_fits(below, until):
-        limited = np.flatnonzero(np.isfinite(task.available))
-        vms = draft.spec.facts.vms
-        names = ", ".join(vms[int(number)].name for number in limited)
-        told = impossible(
-            "impossible-quota",
-            f"the least jobs of all classes take more VMs than are available of {names}",
-            vms[int(limited[0])].span_of("available"),
-            "raise available, lower the least jobs of classes, or add a vm type",
-        )
-        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(told,))
-    if draft.relax and below is not task:
-        bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
-        found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
-    exact = (relative_gap(found.value, least, draft.fixed) or 0.0) <= ROUNDING
-    bound = found.value if exact and draft.relax else least
-    draft = replace(draft, state=Placement(task, found, least), bound=bound)
-    if not draft.relax:
-        return draft
-    ended = Termination.OPTIMAL if exact else _stopped(draft)
-    if found.lacking > ROUNDING:
-        return replace(draft, termination=_stopped(draft))
-    plan = mix_plan_of(task.mix, found.bought, found.jobs, relax=True)
-    return replace(draft, plan=plan, value=plan.total, termination=ended)
-
-
-def whole_jobs(draft: Draft, placement: Placement) -> Draft:
-    """Return whole jobs and VMs near the relaxed ones; the relaxation bounds their excess cost."""
-    gap = PROVEN if draft.limits.gap is None else draft.limits.gap
-    task, (found, bound) = placement.task, _placed(draft, placement, gap)
-    if is_scarce(task):
-        found = _with_room(draft, placement, found, gap)
-    if found is None:
-        told = warning(
-            "no-plan-found",
-            "direct found no whole jobs on whole VMs within the quotas; there may be some",
-            draft.spec.facts.vms[0].span,
-            "solve with --solver highs, which looks at all of them",
-        )
-        return replace(draft, diagnostics=(*draft.diagnostics, told), termination=_stopped(draft))
-    plan = _plan(draft.spec, task, *found)
-    bound = min(plan.total, bound)
-    proven = (relative_gap(plan.total, bound, draft.fixed) or 0.0) <= gap
-    ended = Termination.OPTIMAL if proven else _stopped(draft)
-    return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
-
-
-def _with_room(
+def with_room(
     draft: Draft, placement: Placement, found: tuple[Floats, Floats] | None, gap: float
 ) -> tuple[Floats, Floats] | None:
     """Return ``found`` if quotas have room for its packing; otherwise a result for quotas less the packing's excess."""
@@ -223,7 +146,7 @@ def _with_room(
         found = _again(draft, placement, task, gap)
     best = found
     for turn in range(TURNS):
-        plan = None if found is None else _plan(draft.spec, task, *found)
+        plan = None if found is None else plan_in(draft.spec, task, *found)
         if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
             break
         over = beyond_quotas(draft.spec, plan)
@@ -238,15 +161,15 @@ def _with_room(
 
 def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[Floats, Floats] | None:
     """Return whole jobs by lane and VMs by offer for a task with smaller quotas; None if none are found."""
-    best = relaxed(task, gap, _until(draft))
+    best = relaxed(task, gap, until_of(draft))
     if best.lacking > ROUNDING:
         return None
-    return _placed(draft, replace(placement, task=task, relaxed=best), gap)[0]
+    return placed(draft, replace(placement, task=task, relaxed=best), gap)[0]
 
 
-def _placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
+def placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
     """Return whole jobs by lane and VMs by offer, None if they exceed the quotas, and a bound."""
-    task, bound, until = placement.task, placement.bound, _until(draft)
+    task, bound, until = placement.task, placement.bound, until_of(draft)
     if task.mix.wholeness == MACHINES:
         alone = on_own_machines(task, placement.relaxed, gap, until)
         found, proven = alone.placed, alone.bound
@@ -294,20 +217,20 @@ def _moved(task: Task, jobs: Floats, enough: float, until: float | None) -> tupl
     return placed, market.buy(np.asarray(ceiling(vms_with_spare(task.mix, placed, task.spare))))
 
 
-def _until(draft: Draft) -> float | None:
+def until_of(draft: Draft) -> float | None:
     """Return the time limit on the monotonic clock [s]; None without a limit."""
     return None if draft.limits.time is None else draft.started + draft.limits.time
 
 
-def _stopped(draft: Draft) -> Termination:
+def stopped(draft: Draft) -> Termination:
     """Return the termination of a search without a proof: its regular end, or the time limit."""
-    until = _until(draft)
+    until = until_of(draft)
     return Termination.COMPLETED if until is None or draft.clock() <= until else Termination.TIME_LIMIT
 
 
-def _plan(spec: Spec, task: Task, jobs: Floats, bought: Floats) -> CapacityPlan:
-    """Return the plan of whole jobs by lane on whole VMs by offer; for one type, in the form of a one-type spec."""
+def plan_in(spec: Spec, task: Task, jobs: Floats, bought: Floats, relax: bool = False) -> CapacityPlan:
+    """Return the plan of jobs by lane on VMs by offer; for one type, in the form of a one-type spec."""
     if not is_plain(spec.facts):
-        return mix_plan_of(task.mix, bought, jobs, relax=False)
+        return mix_plan_of(task.mix, bought, jobs, relax)
     firm = float(bought[[offer.way == ON_DEMAND for offer in task.market.offers]].sum())
-    return plan_of(instance_of(spec), (firm, float(bought.sum()) - firm), jobs.sum(axis=0), relax=False)
+    return plan_of(instance_of(spec), (firm, float(bought.sum()) - firm), jobs.sum(axis=0), relax)

@@ -14,7 +14,7 @@ from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import INTEGRALITY, Array, LinearProgram
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.forms import as_solved, is_plain, wholeness_of
+from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.instance import Instance, Mix, instance_of
 from mrdsl.families.capacity.lanes import Spare, SpareSlots, solved_mix, spare_of
 from mrdsl.families.capacity.pairs import Floats
@@ -75,7 +75,7 @@ def plain_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     Columns are d, r and h. Return None if a spec has more, or if a coefficient is 0: Pyomo would leave its variable out
     of a sum.
     """
-    if spec.constraints or not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
+    if spec.constraints or not has_closed_form(spec.facts):
         return None
     instance = instance_of(as_solved(spec, relax))
     with np.errstate(divide="ignore", invalid="ignore"):  # of a deadline that nothing keeps: told by the model's build
