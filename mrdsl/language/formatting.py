@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.json_text import collection_paused
 from mrdsl.language import tree
 from mrdsl.language.parsing import parse
 from mrdsl.language.tree import Token
@@ -21,8 +22,7 @@ WIDTH = 140
 INDENT = "  "
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One line to be: ``left`` and ``right`` are aligned around ``joint`` (``=`` or ``{``) among neighbours."""
 
     depth: int
@@ -40,15 +40,17 @@ def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...
     The new text is parsed again. If its tree or its comments differ from those of the old text, the result is None with
     the diagnostic ``internal``.
     """
-    document, problems = parse(text, file)
-    if problems:
-        return None, problems
-    layout = _Layout(text, document.comments)
-    lines = [*layout.statements(document.statements, 0, 0), *layout.comments_before(None, 0)]
-    if lines:
-        lines[0] = replace(lines[0], blank_before=False)
-    made = "".join(f"{line}\n" for line in _align(lines))
-    if not _says_the_same(document, made, file):
+    with collection_paused():
+        document, problems = parse(text, file)
+        if problems:
+            return None, problems
+        layout = _Layout(text, document.comments)
+        lines = [*layout.statements(document.statements, 0, 0), *layout.comments_before(inf, 0)]
+        if lines:
+            lines[0] = lines[0]._replace(blank_before=False)
+        made = "".join(f"{line}\n" for line in _align(lines))
+        same = _says_the_same(document, made, file)
+    if not same:
         hint = "this is a bug in mrdsl, not an error in the spec; the file is unchanged, please report it"
         return None, (
             error("internal", "the canonical form would change the meaning of the text", Span(file, 1, 1, 1, 1), hint),
@@ -60,57 +62,56 @@ def _says_the_same(document: tree.Document, made: str, file: str) -> bool:
     again, problems = parse(made, file)
     return (
         not problems
-        and _without_places(again.statements) == _without_places(document.statements)
+        and again.statements == document.statements
+        and list(_kinds(again.statements)) == list(_kinds(document.statements))
         and [each.rstrip() for each in again.comments] == [each.rstrip() for each in document.comments]
     )
 
 
-def _without_places(node: Any) -> Any:
-    """Return a tree as nested tuples, which are equal for trees with the same meaning."""
-    if isinstance(node, Token):
-        return node.type, str(node)
-    if isinstance(node, tuple):
-        return type(node).__name__, *map(_without_places, node)
-    return node
+def _kinds(statements: Sequence[Any]) -> Iterator[type]:
+    """Yield the class of each statement; that of a value follows from its tokens, which are compared."""
+    for statement in statements:
+        yield statement.__class__
+        if statement.__class__ is tree.Block:
+            yield from _kinds(statement.statements or ())
 
 
 class _Layout:
     """Walks statements and comments together in the order of the text; ``waiting`` are the comments still to come."""
 
     def __init__(self, text: str, notes: Sequence[Token]) -> None:
-        self.source = text.split("\n")
+        self.text = text
         self.waiting = deque(notes)
+        self.comment_line = notes[0].line if notes else inf
         self.last_line = 0
 
     def statements(self, body: Sequence[Any], depth: int, start: int, closing: int = 0) -> Iterator[Line]:
         """Yield the lines of a body; ``start`` is the line of its opening brace, after which no blank line is kept."""
         self.last_line = start or self.last_line
         first = True
-        for position, statement in enumerate(body):
-            line = _line(tree.first_token(statement))
+        starts = [*(tree.first_token(statement).line for statement in body), closing]
+        for statement, line, follows in zip(body, starts, starts[1:], strict=False):
             for comment in self.comments_before(line, depth):
-                yield replace(comment, blank_before=comment.blank_before and not (first and start))
+                yield comment._replace(blank_before=comment.blank_before and not (first and start))
                 first = False
             blank = line - self.last_line > 1 and not (first and start)
-            follows = _line(tree.first_token(body[position + 1])) if position + 1 < len(body) else closing
-            shares_line = follows == _end_line(statement)
-            for number, made in enumerate(self._statement(statement, depth, shares_line)):
-                yield replace(made, blank_before=blank) if number == 0 else made
+            last = tree.last_token(statement).line
+            shares_line = follows == last
+            for number, made in enumerate(self._statement(statement, depth, line, last, shares_line)):
+                yield made._replace(blank_before=blank) if number == 0 and blank else made
             first = False
 
-    def comments_before(self, line: int | None, depth: int) -> Iterator[Line]:
-        """Yield the comments before a line (None: all remaining comments), each on a separate line."""
-        while self.waiting and (line is None or _line(self.waiting[0]) < line):
-            comment = self.waiting.popleft()
-            blank = _line(comment) - self.last_line > 1
-            self.last_line = _line(comment)
-            yield Line(depth, str(comment).rstrip(), blank_before=blank, fixed=True)
+    def comments_before(self, line: float, depth: int) -> Iterator[Line]:
+        """Yield the comments before a line, each on a separate line."""
+        while self.comment_line < line:
+            at = int(self.comment_line)
+            blank, self.last_line = at - self.last_line > 1, at
+            yield Line(depth, self._take_comment(), blank_before=blank, fixed=True)
 
-    def _statement(self, statement: Any, depth: int, shares_line: bool) -> Iterator[Line]:
+    def _statement(self, statement: Any, depth: int, first: int, last: int, shares_line: bool) -> Iterator[Line]:
         if isinstance(statement, tree.Block) and statement.statements is not None:
-            yield from self._block(statement, depth, shares_line)
+            yield from self._block(statement, depth, first, last, shares_line)
             return
-        last = _end_line(statement)
         text = self._with_inner_comments(tree.first_token(statement), tree.last_token(statement))
         self.last_line = last
         if text:
@@ -126,8 +127,7 @@ class _Layout:
         else:
             yield Line(depth, inline_text(statement), comment=comment)
 
-    def _block(self, block: tree.Block, depth: int, shares_line: bool) -> Iterator[Line]:
-        first, last = _line(tree.first_token(block)), _end_line(block)
+    def _block(self, block: tree.Block, depth: int, first: int, last: int, shares_line: bool) -> Iterator[Line]:
         header = header_text(block)
         if first == last:
             inner = inline_body(block)
@@ -136,10 +136,10 @@ class _Layout:
                 yield Line(depth, header, "{", inner, self._trailing(last, shares_line))
                 return
         body = block.statements or ()
-        opening = _line(block.open) if block.open is not None else first
-        closing = _line(block.close) if block.close is not None else last
+        opening = block.open.line if block.open is not None else first
+        closing = block.close.line if block.close is not None else last
         text = self._with_inner_comments(tree.first_token(block), block.open or tree.first_token(block))
-        next_line = _line(tree.first_token(body[0])) if body else closing
+        next_line = tree.first_token(body[0]).line if body else closing
         comment = self._trailing(opening, next_line == opening)
         if text:
             yield from self._verbatim(text, depth)
@@ -153,15 +153,17 @@ class _Layout:
 
     def _with_inner_comments(self, first: Token, last: Token) -> list[str]:
         """Return the lines from one token to another as they are written if a comment is between them, or none."""
-        begin, end = _start(first), _end(last)
-        if not self.waiting or not begin < _start(self.waiting[0]) < end:
+        if not self.waiting or not first.start_pos < self.waiting[0].start_pos < last.end_pos:
             return []
-        while self.waiting and _start(self.waiting[0]) < end:
-            self.waiting.popleft()
-        lines = self.source[begin[0] - 1 : end[0]]
-        lines[-1] = lines[-1][: end[1] - 1]
-        lines[0] = lines[0][begin[1] - 1 :]
-        return [line.rstrip() for line in lines]
+        while self.waiting and self.waiting[0].start_pos < last.end_pos:
+            self._take_comment()
+        return [line.rstrip() for line in self.text[first.start_pos : last.end_pos].split("\n")]
+
+    def _take_comment(self) -> str:
+        """Return the next comment; ``comment_line`` is then the line of the one after it."""
+        taken = self.waiting.popleft().rstrip()
+        self.comment_line = self.waiting[0].line if self.waiting else inf
+        return taken
 
     def _verbatim(self, text: Sequence[str], depth: int) -> Iterator[Line]:
         """Yield all lines but the last."""
@@ -170,26 +172,7 @@ class _Layout:
 
     def _trailing(self, line: int, shares_line: bool) -> str:
         """Return the comment at the end of a line, unless another statement on that line is nearer to it."""
-        if shares_line or not self.waiting or _line(self.waiting[0]) != line:
-            return ""
-        return str(self.waiting.popleft()).rstrip()
-
-
-def _line(token: Token) -> int:
-    return token.line
-
-
-def _end_line(statement: Any) -> int:
-    last = tree.last_token(statement)
-    return last.end_line
-
-
-def _start(token: Token) -> tuple[int, int]:
-    return _line(token), token.column
-
-
-def _end(token: Token) -> tuple[int, int]:
-    return token.end_line, token.end_column
+        return "" if shares_line or self.comment_line != line else self._take_comment()
 
 
 def header_text(block: tree.Block) -> str:

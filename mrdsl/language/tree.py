@@ -62,7 +62,7 @@ class Token(str):
 
     @property
     def end_line(self) -> int:
-        return self.line
+        return self.source.place(self.start_pos)[0]
 
     @property
     def end_column(self) -> int:
@@ -205,37 +205,18 @@ class Document(NamedTuple):
 
 def first_token(node: Any) -> Token:
     """Return the token with which a node begins."""
-    while not isinstance(node, Token):
-        node = _edge(node, first=True)
-    return node
+    while node.__class__ is not Token:
+        node = node[0]
+    token: Token = node
+    return token
 
 
 def last_token(node: Any) -> Token:
     """Return the token with which a node ends."""
-    while not isinstance(node, Token):
-        node = _edge(node, first=False)
-    return node
-
-
-def _edge(node: Any, first: bool) -> Any:
-    match node:
-        case Sum(parts) | Product(parts):
-            return parts[0 if first else -1]
-        case Block():
-            present = list(_block_parts(node))
-            return present[0 if first else -1]
-        case Assignment(words, value) | Goal(words, value):
-            return words[0] if first else value
-        case _:
-            return node[0] if first else next(part for part in reversed(node) if part is not None)
-
-
-def _block_parts(node: Block) -> Iterator[Any]:
-    yield from node.words
-    if node.indexed is not None:
-        yield node.indexed
-    yield from node.more
-    yield from (part for part in (node.call, node.open, node.close) if part is not None)
+    while node.__class__ is not Token:
+        node = node[-1] or next(part for part in reversed(node) if part)
+    token: Token = node
+    return token
 
 
 def names_in(node: Any) -> Iterator[Token]:

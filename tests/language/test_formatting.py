@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrdsl.language import formatting
 from mrdsl.language.formatting import format_text
 from mrdsl.language.parsing import parse
 from mrdsl.language.tree import Token
@@ -102,3 +103,12 @@ def test_any_text_that_parses(text: str) -> None:
 def test_shipped_models_are_in_the_canonical_form(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert formatted(text) == text
+
+
+@pytest.mark.parametrize(
+    "other", ["a 2", "a = 3", "a == 2", "a = 2 # why", "a { }", "a = 2\nb", '"a" = 2', "a = (2)", "a = $"]
+)
+def test_another_meaning_is_noticed(other: str) -> None:
+    document, _ = parse("a = 2", "x")
+    assert formatting._says_the_same(document, " a  =  2\n\n", "x")
+    assert not formatting._says_the_same(document, other, "x")
