@@ -79,8 +79,10 @@ main()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="closes file descriptors by the shell")
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("solver", ["highs", "glpk"])
+@pytest.mark.parametrize(
+    ("closed", "solver"),
+    [*((closed, "highs") for closed in ("<&-", ">&-", "2>&-", ">&- 2>&-")), ("<&- >&- 2>&-", "glpk")],
+)
 def test_closed_streams_are_no_fault(closed: str, solver: str, tmp_path: Path) -> None:
     """And nothing that is printed lands in a file that took the number of a closed stream."""
     output = tmp_path / "plan.json"
@@ -136,7 +138,7 @@ def test_a_question_that_is_interrupted_ends_the_command(
     from mrdsl.cli.boundary import run
     from mrdsl.solving import worker
 
-    listen, asked = worker._listen, 0
+    listen, asked = worker._Inbox.reply, 0
 
     def interrupted_after_the_plan(*given: Any) -> Any:
         nonlocal asked
@@ -148,7 +150,7 @@ def test_a_question_that_is_interrupted_ends_the_command(
     spec = tmp_path / "given.mrspec"
     spec.write_text(SPEC.format(promise=f"vms <= {1000 if exists else 30}", whole="slots"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(worker, "_listen", interrupted_after_the_plan)
+    monkeypatch.setattr(worker._Inbox, "reply", interrupted_after_the_plan)
     monkeypatch.setattr(sys, "argv", ["mrdsl", command[0], str(spec), *command[1:], "--solver", "highs"])
     assert run(cli) == 4
     assert asked == 2
