@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Learn from the first SHARE of the time (such as 80%) and predict the rest.",
 )
+@click.option("--report", "findings", is_flag=True, help="List causes of long runs, with figure, threshold and cost.")
 @click.option("--replay", is_flag=True, help="Repeat each Spark run in the engine and compare it with its log.")
 @click.option("--allow-outside", is_flag=True, help="Follow links that lead outside the log folders.")
 @click.option("--strict", is_flag=True, help="Fail if a log lost events that the others do not determine.")
@@ -72,6 +73,7 @@ def profile(
     price: str | None,
     on: tuple[tuple[str, str], ...],
     share: str | None,
+    findings: bool,
     replay: bool,
     allow_outside: bool,
     strict: bool,
@@ -80,6 +82,7 @@ def profile(
     """Read the job histories, traces and event logs in LOGS and write a spec with their numbers."""
     from mrdsl.api import profile as run
     from mrdsl.core.diagnostics import MrdslError, error
+    from mrdsl.profiling.findings import findings_table
     from mrdsl.profiling.replay import replay_table
     from mrdsl.profiling.report import report
     from mrdsl.profiling.split import split_tables
@@ -124,8 +127,11 @@ def profile(
     if output is not None:
         outputs.write("-o", _spec(profiles, family, output, arrival_table, samples, others))
     if outputs.to_standard_output is None:
-        shown = report(profiles) if split_at is None else split_tables(profiles.split(split_at, seed))
-        say_tables([replay_table(profiles.replay())] if replay else shown)
+        shown = [*report(profiles)] if split_at is None else [*split_tables(profiles.split(split_at, seed))]
+        if findings or replay:
+            shown = [findings_table(profiles.gathered)] if findings else []
+            shown += [replay_table(profiles.replay())] if replay else []
+        say_tables(shown)
     return 0
 
 

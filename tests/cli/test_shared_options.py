@@ -18,6 +18,7 @@ OWN_MEANING = {
     "--jobs": "simulated jobs, a table of jobs, the former name of --processes",
     "--check": "of files, of solvers",
     "--gantt": "of a plan, of a run",
+    "--report": "a file about a study, a table about logs",
 }
 """Options whose name means what the command is about."""
 ELSEWHERE = {

@@ -169,7 +169,9 @@ class StageRun:
     are ids of stages; ``skipped`` ones were never submitted. ``failed_time`` and ``killed_time`` are the milliseconds
     of the tasks that failed and that were killed, copies that another one overtook included. ``completed`` ones ended
     without a failure. ``unexplained`` is the longest time [ms] that a task held its slot beyond what its executor
-    accounts for.
+    accounts for. ``run_time`` and ``gc_time`` [ms] are those of the executors for its successful tasks, ``spilled`` the
+    bytes that did not fit in memory, ``largest_input`` the most bytes that one task read. ``hosts`` has the number of
+    successful tasks and their milliseconds by machine.
     """
 
     stage: int
@@ -190,6 +192,12 @@ class StageRun:
     killed_time: int = 0
     completed: bool = False
     unexplained: int = 0
+    run_time: int = 0
+    gc_time: int = 0
+    spilled: int = 0
+    output_bytes: int = 0
+    largest_input: int = 0
+    hosts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def durations(self) -> tuple[int, ...]:

@@ -106,9 +106,18 @@ class _Tasks:
     shuffle_read: int = 0
     shuffle_write: int = 0
     unexplained: int = 0
+    run_time: int = 0
+    gc_time: int = 0
+    spilled: int = 0
+    output_bytes: int = 0
+    largest_input: int = 0
+    hosts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def succeed(self, info: TaskInfo) -> None:
         """Keep a task that was done."""
+        if info.host:
+            tasks, held = self.hosts.get(info.host, (0, 0))
+            self.hosts[intern(info.host)] = tasks + 1, held + info.finish - info.launch
         self.launches.append(info.launch)
         self.finishes.append(info.finish)
         self.indices.append(info.index if 0 <= info.index < 2**31 else UNKNOWN)
@@ -233,9 +242,16 @@ class _Application:
                 tasks.shuffle_write += write.written
             if (taken := metrics.input) is not None:
                 tasks.input_bytes += taken.read
+                tasks.largest_input = max(tasks.largest_input, taken.read)
+            if (given := metrics.output) is not None:
+                tasks.output_bytes += given.written
+            tasks.spilled += metrics.spilled
         ended = "" if reason is None else reason.reason
         if ended == "Success" and info is not None and not info.failed and not info.killed:
             tasks.succeed(info)
+            if metrics is not None:
+                tasks.run_time += metrics.run_time
+                tasks.gc_time += metrics.gc_time
         else:
             held = 0 if info is None else info.finish - info.launch
             tasks.lose(held, ended == "TaskKilled" or (info is not None and info.killed))
@@ -298,6 +314,12 @@ class _Application:
             tasks.killed_time,
             key in self.completed,
             tasks.unexplained,
+            tasks.run_time,
+            tasks.gc_time,
+            tasks.spilled,
+            tasks.output_bytes,
+            tasks.largest_input,
+            tasks.hosts,
         )
 
 
@@ -319,6 +341,7 @@ class TaskInfo(Struct, gc=False):
 
     task: int = struct_field(name="Task ID", default=-1)
     index: int = struct_field(name="Index", default=-1)
+    host: str = struct_field(name="Host", default="")
     launch: int = struct_field(name="Launch Time", default=0)
     finish: int = struct_field(name="Finish Time", default=0)
     failed: bool = struct_field(name="Failed", default=False)
@@ -351,16 +374,25 @@ class Input(Struct, gc=False):
     read: int = struct_field(name="Bytes Read", default=0)
 
 
+class Output(Struct, gc=False):
+    """``Output Metrics``."""
+
+    written: int = struct_field(name="Bytes Written", default=0)
+
+
 class Metrics(Struct, gc=False):
     """``Task Metrics``; times are in milliseconds."""
 
     run_time: int = struct_field(name="Executor Run Time", default=0)
     deserializing: int = struct_field(name="Executor Deserialize Time", default=0)
     serializing: int = struct_field(name="Result Serialization Time", default=0)
+    gc_time: int = struct_field(name="JVM GC Time", default=0)
+    spilled: int = struct_field(name="Memory Bytes Spilled", default=0)
 
     shuffle_read: ShuffleRead | None = struct_field(name="Shuffle Read Metrics", default=None)
     shuffle_write: ShuffleWrite | None = struct_field(name="Shuffle Write Metrics", default=None)
     input: Input | None = struct_field(name="Input Metrics", default=None)
+    output: Output | None = struct_field(name="Output Metrics", default=None)
 
     @property
     def accounted(self) -> int:
