@@ -39,7 +39,6 @@ from mrdsl.families.capacity.models.patterns import (
 )
 from mrdsl.families.capacity.models.variables import (
     JobVariables,
-    MixedSpans,
     ModelSpans,
     OtherPairs,
     SpareVariables,
@@ -62,7 +61,7 @@ def build_lanes(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel
     refuse_completion(spec, "P2")
     mix = solved_mix(spec)
     model = pyo.ConcreteModel("capacity_P2_types")
-    model.spans = MixedSpans(spec.facts)
+    model.spans = ModelSpans(spec.facts)
     _add_vms(model, mix.market, relax)
     jobs = _add_jobs(model, mix, relax)
     spare = add_spare(model, mix, relax or mix.wholeness == NO or packing == BOUND)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -178,13 +179,19 @@ _OF_A_CLASS = {
     "map_at_most": "map",
     "reduce_at_least": "slots",
     "reduce_at_most": "reduce",
+    "jobs": "jobs",
+    "one_type": "types",
+    "spot_share": "spot",
+    "together": "types",
+    "takes": "types",
 }
+_OF_VM = ("available", "vms", "enough_vms")
 
 
 class ModelSpans(Mapping[Any, Span | None]):
     """``model.spans``: looked up when asked for, since few models of 10,000 classes are ever asked.
 
-    Keys are component names, or (component name, class name).
+    Keys are component names, or (component name, index); an index is a class or a VM type, or begins with one.
     """
 
     def __init__(self, facts: CapacityFacts) -> None:
@@ -193,60 +200,31 @@ class ModelSpans(Mapping[Any, Span | None]):
         self.whole = {
             "on_demand": vm.on_demand.span_of("price"),
             "reserved": vm.span if vm.reserved is None else vm.reserved.span_of("available"),
-            "enough_vms": vm.span,
             "cost": vm.span,
         }
-        self._places: dict[str, int] | None = None
-
-    def __getitem__(self, key: Any) -> Span | None:
-        if not isinstance(key, tuple):
-            return self.whole[key]
-        component, name = key
-        return self.facts.classes[self._place(name)].span_of(_OF_A_CLASS[component])
-
-    def __iter__(self) -> Iterator[Any]:
-        yield from self.whole
-        for component in _OF_A_CLASS:
-            yield from ((component, name) for name in names_of(self.facts.classes))
-
-    def __len__(self) -> int:
-        return len(self.whole) + len(_OF_A_CLASS) * len(self.facts.classes)
-
-    def _place(self, name: str) -> int:
-        if self._places is None:
-            self._places = {known: index for index, known in enumerate(names_of(self.facts.classes))}
-        return self._places[name]
-
-
-_OF_ONE_CLASS = {"admitted": "jobs", "one_type": "types", "spot_share": "spot"}
-_OF_PAIR = {"jobs": "jobs", "together": "types", "takes": "types"}
-_OF_VM = ("available", "vms", "enough_vms")
-
-
-class MixedSpans(Mapping[Any, Span | None]):
-    """The same of models of several VM types. Keys are component names, or (component name, key of its index)."""
-
-    def __init__(self, facts: CapacityFacts) -> None:
-        self.facts = facts
-        self._classes = {name: index for index, name in enumerate(names_of(facts.classes))}
+        if len(facts.vms) == 1:
+            self.whole["enough_vms"] = vm.span
         self._vms = {vm.name: vm for vm in facts.vms}
 
     def __getitem__(self, key: Any) -> Span | None:
         if not isinstance(key, tuple):
-            return {"cost": self.facts.vms[0].span}[key]
+            return self.whole[key]
         component, at = key
+        name = at[0] if isinstance(at, tuple) else at
         if component in _OF_VM:
-            vm = self._vms[at if isinstance(at, str) else at[0]]
+            vm = self._vms[name]
             return vm.span_of("available") if component == "available" else vm.span
-        if component in _OF_PAIR:
-            return self.facts.classes[self._classes[at[0]]].span_of(_OF_PAIR[component])
-        return self.facts.classes[self._classes[at]].span_of(_OF_ONE_CLASS[component])
+        return self.facts.classes[self._places[name]].span_of(_OF_A_CLASS[component])
 
     def __iter__(self) -> Iterator[Any]:
-        yield "cost"
-        for component in _OF_ONE_CLASS:
-            yield from ((component, name) for name in self._classes)
+        yield from self.whole
         yield from (("available", name) for name in self._vms)
+        for component in _OF_A_CLASS:
+            yield from ((component, name) for name in self._places)
 
     def __len__(self) -> int:
-        return 1 + len(_OF_ONE_CLASS) * len(self._classes) + len(self._vms)
+        return len(self.whole) + len(self._vms) + len(_OF_A_CLASS) * len(self._places)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(names_of(self.facts.classes))}
