@@ -22,7 +22,7 @@ from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks,
 from mrdsl.families.makespan.methods.balanced_pools import balanced_pools, divide
 from mrdsl.families.makespan.methods.genetic import Effort, genetic, search
 from mrdsl.families.makespan.methods.orders import Judge, johnson, johnson_rows, makespans, phase_makespans
-from mrdsl.families.makespan.methods.slot_search import slot_search
+from mrdsl.families.makespan.methods.priorities import priorities
 from mrdsl.families.makespan.schedule import Batch, batch_of
 from mrdsl.reporting.report_files import write_chart
 from mrdsl.reporting.study_files import written
@@ -109,7 +109,7 @@ def _methods(spec: Spec, seed: int, hour: int, rounds: int) -> Iterator[tuple[tu
         (johnson, {}),
         (genetic, {}),
         (balanced_pools, {}),
-        (slot_search, {"rounds": rounds}),
+        (priorities, {"neighbours": rounds}),
     ]
     draft = last_draft(steps, Draft(spec, seed=seed))
     yield ("slots", OURS), batch.seconds(draft.state.schedule.makespan)

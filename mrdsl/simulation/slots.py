@@ -11,7 +11,6 @@ If there are fewer phases than slots, slots that are free at the same time are o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -169,51 +168,6 @@ def reduce_ends(phases: Phases, orders: Integers, release: Floats, slots: Intege
     """
     tasks, time = _entries(phases.reduce_tasks, phases.reduce_time, orders)
     return np.where(tasks > 0, _run(tasks, time, np.where(tasks > 0, release, 0.0), slots), release)
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """One list of task counts per row: ``jobs``, shape (rows, entries), -1 for none, and ``counts`` of each."""
-
-    jobs: Integers
-    counts: Floats
-
-
-def free_makespans(
-    phases: Phases, maps: Lists, reduces: Lists, map_slots: int, reduce_slots: int
-) -> tuple[Floats, Floats]:
-    """Return makespans of free lists of tasks, in which a job can occur several times, and the end of each job's map
-    phase.
-
-    Tasks start in the sequence of their list, none before an earlier one. The makespans, shape (2, rows), are those of
-    the listed reduces, and of whole reduce phases in the order of the ends of map phases, ties by index. The ends of
-    the map phases have shape (rows, n).
-    """
-    rows = np.arange(len(maps.jobs))
-    mapped = np.zeros((len(rows), len(phases.map_tasks)))
-    time = _entries(phases.map_tasks, phases.map_time, maps.jobs)[1]
-    ends = _run(maps.counts, time, None, np.full(len(rows), map_slots))
-    for k in range(ends.shape[1]):
-        job = np.maximum(maps.jobs[:, k], 0)
-        mapped[rows, job] = np.where(maps.counts[:, k] > 0, ends[:, k], mapped[rows, job])
-    turn = mapped.argsort(axis=1, kind="stable")
-    both = _stacked(reduces, Lists(turn, phases.reduce_tasks[turn]))
-    released = np.take_along_axis(np.tile(mapped, (2, 1)), np.maximum(both.jobs, 0), axis=1)
-    time = _entries(phases.reduce_tasks, phases.reduce_time, both.jobs)[1]
-    release = np.where(both.counts > 0, released, 0.0)
-    last = _run(both.counts, time, release, np.full(2 * len(rows), reduce_slots))
-    last = np.where(both.counts > 0, last, 0.0).max(axis=1).reshape(2, len(rows))
-    return np.maximum(mapped.max(axis=1), last), mapped
-
-
-def _stacked(first: Lists, second: Lists) -> Lists:
-    """Return the rows of both, padded to one width."""
-    rows, width = len(first.jobs), max(first.jobs.shape[1], second.jobs.shape[1])
-    jobs, counts = np.full((2 * rows, width), -1, dtype=np.intp), np.zeros((2 * rows, width))
-    for at, part in ((0, first), (rows, second)):
-        jobs[at : at + rows, : part.jobs.shape[1]] = part.jobs
-        counts[at : at + rows, : part.jobs.shape[1]] = part.counts
-    return Lists(jobs, counts)
 
 
 def _run(tasks: Floats, time: Floats, release: Floats | None, slots: Integers) -> Floats:

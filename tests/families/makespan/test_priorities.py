@@ -1,4 +1,4 @@
-"""Annealing over map orders and reduce priorities: its judge against a loop over tasks, and what it reaches."""
+"""Passes from the front and from the back, compared with a loop over tasks, and what the search reaches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ import pytest
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Limits, Termination
+from mrdsl.families.makespan.lower_bounds import lower_bounds
 from mrdsl.families.makespan.methods.balanced_pools import divide
 from mrdsl.families.makespan.methods.constraint_programming import where_installed
 from mrdsl.families.makespan.methods.orders import johnson
-from mrdsl.families.makespan.methods.priorities import Judge, Order, order_of, priorities
-from mrdsl.families.makespan.schedule import Batch, Floats, batch_of
+from mrdsl.families.makespan.methods.priorities import passed, priorities, start_of
+from mrdsl.families.makespan.schedule import Batch, Floats, batch_of, earlier, plan_of
+from mrdsl.families.makespan.verify import verify
 from mrdsl.simulation.slots import Integers, makespans
 from mrdsl.spec.spec import Spec
 
@@ -33,45 +35,62 @@ def batch_text(seed: int, jobs: int, maps: int, reduces: int) -> Spec:
     return mrdsl.loads("\n".join(['problem makespan "x"', cluster, *rows, "minimize makespan"]))
 
 
-def by_task(spec: Spec, order: Order) -> float:
-    """The makespan of an order, slot by slot and task by task: the earliest moment at which a task may start takes the
-    first job that is ready then."""
-    batch = batch_of(spec)
-    free, end = [0.0] * batch.map_slots, [0.0] * len(batch)
-    for j in order.maps:
-        for _ in range(int(batch.map_tasks[j])):
-            slot = free.index(min(free))
-            free[slot] += batch.map_time[j]
-            end[j] = max(end[j], free[slot])
-    free, left = [0.0] * batch.reduce_slots, {j: int(batch.reduce_tasks[j]) for j in order.reduces}
-    last = max(end)
-    while left:
-        now = max(min(free), min(end[j] for j in left))
-        job = next(j for j in order.reduces if j in left and end[j] <= now)
+def by_task(
+    tasks: list[int], order: list[int], slots: int, times: list[float], released: list[float] | None
+) -> list[float]:
+    """When each job ends a phase, slot by slot and task by task.
+
+    The earliest moment at which a task may start takes the first entry that is released then; without releases, the
+    next task of the list.
+    """
+    free, left, end = [0.0] * slots, list(tasks), [0.0] * len(times)
+    while any(left):
+        open_entries = [i for i, count in enumerate(left) if count]
+        if released is None:
+            now, entry = min(free), open_entries[0]
+        else:
+            now = max(min(free), min(released[order[i]] for i in open_entries))
+            entry = next(i for i in open_entries if released[order[i]] <= now)
         slot = free.index(min(free))
-        free[slot] = now + batch.reduce_time[job]
-        last = max(last, free[slot])
-        left[job] -= 1
-        if not left[job]:
-            del left[job]
-    return last
+        free[slot] = now + times[order[entry]]
+        end[order[entry]] = max(end[order[entry]], free[slot])
+        left[entry] -= 1
+    return end
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_judge_counts_what_a_loop_over_tasks_does(seed: int) -> None:
+def test_a_pass_places_what_a_loop_over_tasks_does(seed: int) -> None:
+    """Entries of a job may occur twice; the next pass, seen from the front, is a schedule that ends when it says."""
     rng = np.random.default_rng(seed)
     spec = batch_text(seed, int(rng.integers(2, 9)), int(rng.integers(1, 20)), int(rng.integers(1, 20)))
     batch = batch_of(spec)
-    judge = Judge(batch)
-    reducing = [j for j in rng.permutation(len(batch)).tolist() if batch.reduce_tasks[j] > 0]
-    order = Order(tuple(rng.permutation(len(batch)).tolist()), tuple(reducing))
-    mapped = judge.mapped(order.maps)
-    expected = by_task(spec, order)
-    assert judge.makespan(order, mapped) == expected
-    assert judge.schedule(order).makespan == expected
-    first = int(rng.integers(0, len(batch)))
-    turned = order.maps[:first] + order.maps[first:][::-1]
-    assert judge.mapped(turned, mapped, first).end == judge.mapped(turned).end
+    sides = start_of(batch, johnson(Draft(spec)).state.schedule).sides
+    lists = [
+        [(j, k) for j in [*rng.permutation(len(batch)).tolist()] * 2 if (k := int(tasks[j]) // 2 + int(tasks[j]) % 2)]
+        for tasks in (batch.map_tasks, batch.reduce_tasks)
+    ]
+    found = passed(sides, *lists)
+    ends: list[list[float]] = []
+    for side, entries in zip(sides, lists, strict=True):
+        jobs, counts = [j for j, _ in entries], [k for _, k in entries]
+        ends.append(by_task(counts, jobs, side.slots, side.times, ends[0] if ends else None))
+    assert found.makespan == max(max(each) for each in ends)
+    assert found.back().back().makespan >= lower_bounds(batch).best
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_pass_is_a_schedule(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    spec = batch_text(seed, int(rng.integers(2, 9)), int(rng.integers(1, 20)), int(rng.integers(1, 20)))
+    first = johnson(Draft(spec))
+    batch = batch_of(spec)
+    state = start_of(batch, first.state.schedule)
+    for _ in range(4):
+        state = state.back().shifted(rng, len(batch))
+        schedule = earlier(batch, state.waves())
+        assert schedule.makespan <= state.makespan
+        plan = plan_of(batch, schedule, first.state.bound)
+        assert list(verify(spec, plan)) == []
 
 
 def test_a_job_that_is_mapped_late_overtakes() -> None:
@@ -82,10 +101,10 @@ job early { map { tasks = 1, time = 1 s }, reduce { tasks = 6, time = 1 s } }
 job late  { map { tasks = 1, time = 1 s }, reduce { tasks = 1, time = 9 s } }
 minimize makespan
 """
-    judge = Judge(batch_of(mrdsl.loads(text)))
-    mapped = judge.mapped((0, 1))
-    assert judge.makespan(Order((0, 1), (0, 1)), mapped) == 13e6
-    assert judge.makespan(Order((0, 1), (1, 0)), mapped) == 11e6
+    spec = mrdsl.loads(text)
+    sides = start_of(batch_of(spec), johnson(Draft(spec)).state.schedule).sides
+    assert passed(sides, [(0, 1), (1, 1)], [(0, 6), (1, 1)]).makespan == 13e6
+    assert passed(sides, [(0, 1), (1, 1)], [(1, 1), (0, 6)]).makespan == 11e6
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -97,8 +116,6 @@ def test_a_wide_cluster_gets_near_its_bound(seed: int) -> None:
     assert better.state.schedule.makespan <= first.state.schedule.makespan
     again = priorities(first, neighbours=1500)
     assert again.state.schedule == better.state.schedule
-    batch = batch_of(spec)
-    assert sorted(order_of(batch, better.state.schedule).maps) == list(range(len(batch)))
 
 
 def test_a_first_pool_of_one_slot_is_tried() -> None:

@@ -24,12 +24,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.rounding import LAST_DIGITS
 from mrdsl.families.makespan.lower_bounds import least_not_refuted
 from mrdsl.families.makespan.methods.orders import late, work_of
 from mrdsl.families.makespan.schedule import Batch, Floats
 
 INTERVALS = 48
+MARGIN = 1e-9
+"""Payments above 1 by less are rounding."""
 MOST_JOBS = 200
 SMOOTH = 0.7
 """Weight of the best prices so far beside new ones, which alone move too far."""
@@ -69,7 +70,7 @@ class _Prices:
         """Return True if prices are found that refute a makespan, in ticks."""
         slots = _Slots(self.batch, makespan)
         last = self.last if self.last is not None and len(self.last) == len(slots.capacity) else None
-        if last is not None and slots.cheapest(last)[2] > 1.0 + LAST_DIGITS:
+        if last is not None and slots.cheapest(last)[2] > 1.0 + MARGIN:
             return True
         mixture, best, held = slots.spread(), 0.0, None
         for _ in range(self.programs):
@@ -81,7 +82,7 @@ class _Prices:
                 if paid > best:
                     best, held = paid, tried
                 mixture.add(slots.loads(maps, reduces))
-            if best > 1.0 + LAST_DIGITS:
+            if best > 1.0 + MARGIN:
                 self.last = held
                 return True
         return False
