@@ -58,16 +58,20 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _may_be_too_early(c: Reader) -> Any:
-    """No estimate exceeds three longest tasks of each kind; a look at that spares most specs the exact arithmetic."""
+    """No estimate exceeds the startup and three longest tasks of each kind; a look at that spares most specs the exact
+    arithmetic.
+    """
+    left = c("deadline") - c("startup", 0.0)
     upper = c("shuffle.first_max", 0.0) + 3.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0))
-    return (c("deadline") <= upper * (1 + ROUNDING)) | (c("deadline") <= c("coefficients.C") * (1 + ROUNDING))
+    return (left <= upper * (1 + ROUNDING)) | (left <= c("coefficients.C") * (1 + ROUNDING)) | (left <= 0.0)
 
 
 def _long_stages(classes: Sequence[Any]) -> Iterator[bool]:
-    """Yield the same of stages: no estimate exceeds three longest tasks of each."""
+    """Yield the same of stages: no estimate exceeds the delay and three longest tasks of each."""
     if any_stages(classes):
         for node, stages in zip(classes, stages_of(classes), strict=True):
-            yield bool(stages) and node.deadline <= 3.0 * sum(stage.max for stage in stages) * (1 + ROUNDING)
+            longest = node.startup + sum(stage.delay + 3.0 * stage.max for stage in stages)
+            yield bool(stages) and node.deadline <= longest * (1 + ROUNDING)
 
 
 def _vm_types(spec: Spec) -> Iterator[Diagnostic]:

@@ -103,6 +103,27 @@ def test_a_plan_of_capacity_leaves_time_for_startup_and_delays(body: str, guaran
     assert costs[0] == pytest.approx(costs[1])
 
 
+@pytest.mark.parametrize(
+    ("startup", "deadline"), [("startup = 70 s", 60), ("startup = 70 s", 71), ("startup = 1 h", 3601)]
+)
+@pytest.mark.parametrize("body", BODIES)
+def test_a_deadline_before_the_end_of_the_startup_is_told(body: str, startup: str, deadline: int) -> None:
+    """A second, or less, is left to tasks that take longer; without the startup there is a plan."""
+    text = CAPACITY.format(startup=startup, body=BODIES[body][0], deadline=deadline, guarantee="average")
+    if body == "coefficients":
+        text = text.replace("  guarantee = average\n", "")
+    assert "impossible-deadline" in {each.code for each in mrdsl.check(mrdsl.loads(text))}
+    assert not [
+        d for d in mrdsl.check(mrdsl.loads(text.replace(startup, "").replace(f"{deadline} s", "1 h"))) if d.impossible
+    ]
+
+
+def test_delays_alone_can_be_too_long() -> None:
+    text = CAPACITY.format(startup="", body=BODIES["stages"][0], deadline=3601, guarantee="average")
+    told = mrdsl.check(mrdsl.loads(text.replace("delay = 3 s", "delay = 1 h")))
+    assert "impossible-deadline" in {each.code for each in told}
+
+
 def test_verification_adds_it_a_second_time() -> None:
     """A plan that forgot the startup or the delay is not accepted."""
     right = spec(CHAIN, "startup = 10 s")
