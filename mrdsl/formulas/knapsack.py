@@ -215,21 +215,61 @@ CELLS = 1_000_000
 """So many sums are compared at once."""
 
 
-def costs_alone(gamma: Floats, prices: Floats, most: int) -> Floats:
-    """Return the cost of 0 to ``most`` jobs on machines of each kind alone, of shape (kinds, classes, most + 1).
+@dataclass(frozen=True)
+class Pieces:
+    """The cheapest machines of any number of jobs of each class, put together from numbers of jobs on one kind each.
+
+    ``least`` is the cost of each number of jobs, ``last`` the number of jobs of its last piece, and ``kind`` the
+    machines of a piece of each number of jobs; all of the shape (most + 1, classes).
+    """
+
+    least: Floats
+    last: Places
+    kind: Places
+
+    def jobs(self, count: Places, kinds: int) -> Floats:
+        """Return ``count`` jobs of each class by kind, (kinds, classes)."""
+        found, each, left = np.zeros((kinds, len(count))), np.arange(len(count)), count.copy()
+        while left.any():
+            piece = self.last[left, each]
+            found[self.kind[piece, each], each] += piece
+            left = left - piece
+        return found
+
+
+def machines_alone(gamma: Floats, room: Floats, most: int) -> NDArray[np.float32]:
+    """Return the machines of 0 to ``most`` jobs on one kind, (most + 1, kinds, classes); infinite beyond its ``room``.
 
     ``gamma``, of shape (kinds, classes), is infinite if a class cannot run.
     """
     possible = np.isfinite(gamma)
-    taken = np.where(possible, gamma, 0.0)[:, :, None] * np.arange(most + 1.0)
-    costs = prices[:, None, None] * ceiling(taken)
-    costs[~possible, 1:] = np.inf
-    return np.asarray(costs)
+    each = np.where(possible, gamma, 0.0)
+    found = np.empty((most + 1, *gamma.shape), dtype=np.float32)
+    found[0] = 0.0
+    for jobs in range(1, most + 1):
+        machines = ceiling(each * jobs)
+        found[jobs] = np.where(possible & (machines <= room[:, None]), machines, np.inf)
+    return found
 
 
-def worth_mixing(alone: Floats) -> Places:
-    """Return the kinds that are the cheapest alone for some class and number of jobs, the first of equal ones."""
-    return np.unique(alone[:, :, 1:].argmin(axis=0))
+def cheapest_pieces(machines: NDArray[np.float32], prices: Floats) -> Pieces:
+    """Return the cheapest pieces, given the price of a machine of each kind.
+
+    Pieces of one kind may together have more machines than its room: their cost bounds that of all mixes from below.
+    """
+    most, _, classes = machines.shape[0] - 1, *machines.shape[1:]
+    alone, kind = np.zeros((most + 1, classes)), np.zeros((most + 1, classes), dtype=np.int64)
+    prices = np.maximum(prices, np.finfo(float).tiny)  # beyond the room even free machines are none
+    for jobs in range(1, most + 1):
+        cost = prices[:, None] * machines[jobs]
+        kind[jobs] = cost.argmin(axis=0)
+        alone[jobs] = np.take_along_axis(cost, kind[jobs][None], axis=0)[0]
+    least, last = np.zeros_like(alone), np.zeros_like(kind)
+    for jobs in range(1, most + 1):
+        sums = alone[1 : jobs + 1] + least[:jobs][::-1]
+        last[jobs] = sums.argmin(axis=0) + 1
+        least[jobs] = sums.min(axis=0)
+    return Pieces(least, last, kind)
 
 
 def cheapest_mixes(alone: Floats) -> tuple[Floats, Places]:

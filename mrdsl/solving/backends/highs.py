@@ -11,6 +11,7 @@ from typing import Any
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array, LinearProgram
@@ -168,6 +169,10 @@ class GrowingProgram:
         self._solver.addCols(
             len(costs), costs, np.zeros(len(costs)), upper, by_column.nnz, starts, rows, by_column.data
         )
+
+    def price(self, columns: NDArray[np.int64], costs: Array) -> None:
+        """Give columns other costs."""
+        self._solver.changeColsCost(len(columns), columns.astype(np.int32), costs)
 
     def solve(self, seconds: float | None = None) -> tuple[float, Array, Array] | None:
         """Return value, point and duals of the rows, or None if the optimum is not found within that many seconds.

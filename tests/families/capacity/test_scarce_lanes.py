@@ -148,12 +148,16 @@ def test_a_hundred_classes_of_containers_find_room_for_their_packing() -> None:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
-def test_four_of_each_type_that_emr_takes_suffice_for_machines_of_each_class() -> None:
-    spec = catalogue(50, "require { emr = yes }, spot { interruptions = 0.0007/h }, available = 4", "whole = machines")
+@pytest.mark.parametrize("classes", [5, 50])
+def test_four_of_each_type_that_emr_takes_suffice_for_machines_of_each_class(classes: int) -> None:
+    """Within one in a hundred of the bound, which lay 27 % below the plan of 5 classes."""
+    head = "require { emr = yes }, spot { interruptions = 0.0007/h }, available = 4"
+    spec = catalogue(classes, head, "whole = machines")
     found = mrdsl.solve(spec)
     assert found.plan is not None
     assert found.objective.bound is not None
-    assert found.objective.bound <= found.objective.value
+    assert found.objective.bound <= found.objective.value <= 1.01 * found.objective.bound
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")

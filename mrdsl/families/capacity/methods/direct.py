@@ -26,9 +26,11 @@ from mrdsl.families.capacity.constraints import (
     refuse_promises,
     serves,
 )
+from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import Floats, Market
+from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.direct_types import (
     Placement,
     needed_vms,
@@ -36,12 +38,12 @@ from mrdsl.families.capacity.methods.direct_types import (
     plan_in,
     stopped,
     until_of,
-    weighed,
     with_room,
 )
 from mrdsl.families.capacity.methods.few_lanes import is_scarce
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
+from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
@@ -85,9 +87,11 @@ def fill(draft: Draft) -> Draft:
     """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
     spec, until = draft.spec, until_of(draft)
     task, below = weighed(draft.state)
-    found = on_one_lane(task) if has_closed_form(spec.facts) else relaxed(task, ROUNDING, until)
-    least = found.bound if below is task else relaxed(below, ROUNDING, until).bound
-    if found.lacking > ROUNDING and never_fits(below, until):
+    alone = task.mix.wholeness == MACHINES and not draft.relax
+    counted = tightened(below) if alone else task
+    found = on_one_lane(task) if has_closed_form(spec.facts) else relaxed(counted, ROUNDING, until)
+    least = found.bound if alone or below is task else relaxed(below, ROUNDING, until).bound
+    if found.lacking > ROUNDING and never_fits(counted if alone else below, until):
         limited = np.flatnonzero(np.isfinite(task.available))
         vms = spec.facts.vms
         names = ", ".join(vms[int(number)].name for number in limited)
@@ -101,7 +105,7 @@ def fill(draft: Draft) -> Draft:
     if draft.relax and below is not task:
         bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
         found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
-    draft = replace(draft, state=Placement(task, found, least), bound=least)
+    draft = replace(draft, state=Placement(task, below, found, least), bound=least)
     if not draft.relax:
         return draft
     if found.lacking > ROUNDING:

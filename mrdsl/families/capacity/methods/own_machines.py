@@ -1,10 +1,10 @@
 """The step of ``direct`` that rounds jobs and VMs if classes share no VM: every class has separate machines.
 
 At given prices of the VMs of each lane the classes are independent. Dynamic programming finds the cheapest whole
-machines of each class (:mod:`mrdsl.formulas.knapsack`). At the prices of the relaxation, these add up to a bound on
-every plan (Geoffrion 1974, *Lagrangean relaxation for integer programming*), no lower than the relaxation's. A plan
-begins at the rounded relaxed one, and at those machines. Then one class after another takes the machines that are
-cheapest given those of the others, until no class can improve.
+machines of each class, and these add up to a bound on every plan (Geoffrion 1974, *Lagrangean relaxation for integer
+programming*). A plan begins without jobs. One class after another takes the machines that are cheapest given those of
+the others, until no class can improve. Integer programs then place some classes at a time together; see
+:mod:`mrdsl.families.capacity.methods.class_columns`.
 
 The cost of a class's machines in addition to all others counts contracts first, then VMs of unlimited number.
 Unavailable machines cost far more than any available ones, so the search leaves plans that lack machines if there is
@@ -14,6 +14,7 @@ another.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,10 +22,11 @@ import numpy as np
 from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.lanes import lacking
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, cheapest, dual_bound, wanted
+from mrdsl.families.capacity.methods.class_columns import Answers, ClassProgram, bound_at, is_limited
+from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type
 from mrdsl.families.capacity.methods.whole_placements import rounded
 from mrdsl.families.capacity.plan_parts import summed
-from mrdsl.formulas.knapsack import cheapest_mixes, costs_alone, worth_mixing
+from mrdsl.formulas.knapsack import cheapest_mixes
 
 LACKING = 1000.0
 """How many times the dearest machine and penalty a machine costs that there is not."""
@@ -120,9 +122,11 @@ class Rents:
         return cost - float(self.task.mix.penalty[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
-        """Replace a class's jobs by these if they cost less."""
+        """Replace a class's jobs by these if they cost less, or if it has too few."""
         without = self.without(index)
         before, after = without.cost_of(index, self.jobs[:, index]), without.cost_of(index, jobs)
+        if self.jobs[:, index].sum() < self.task.low[index]:
+            before = np.inf
         if not after < before - ROUNDING * max(1.0, abs(after)):
             return
         self.total = without.total
@@ -139,10 +143,8 @@ class Rents:
         return float(self.tariff.cost(every, self.total).sum() + turned_away + self.lacking * over.sum())
 
 
-MOST_JOBS = 200
-"""Classes of no more jobs are placed by dynamic programming over their numbers; of more, on one lane each."""
-CELLS = 4_000_000
-"""So many costs are worked out at once."""
+AT_ONCE, TURNS = 60, 2
+"""So many classes are placed together by an integer program, and so often all of them in other groups."""
 PASSES = 20
 """So often every class is looked at."""
 LITTLE = 0.02
@@ -159,25 +161,68 @@ class Found:
     bound: float
 
 
-def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | None) -> Found:
-    """Return the cheapest plan found from two beginnings; stops within the ``gap`` of the bound, and at ``until``."""
-    at_prices, costs = _at_prices(task, relaxed.prices)
-    ways = cheapest(task, relaxed.prices)
-    count = wanted(task, ways)
-    fluid = np.where(count > 0.0, ways.cost - task.mix.penalty, 0.0) * count
-    dual = dual_bound(task, relaxed.prices, relaxed.quotas, ways, count)
-    bound = max(dual + float((np.fmax(costs, fluid) - fluid).sum()), relaxed.bound)
+def on_own_machines(task: Task, below: Task, relaxed: Relaxed, gap: float, until: float | None) -> Found:
+    """Return the cheapest plan found, and a bound; stops within the ``gap`` of the bound, and at ``until``.
+
+    Jobs of ``below`` take no more machines than those of ``task``; ``relaxed`` is the optimum of its relaxation.
+    """
+    bound = max(bound_at(Answers(below), relaxed.prices, relaxed.quotas), relaxed.bound)
     enough = bound + gap * abs(bound - task.market.of_masters)
     best: tuple[float, Floats, Floats] | None = None
-    for start in (rounded(task, relaxed.jobs), at_prices):
+    endless = bool(np.isinf(task.market.there).all())
+    for start in _starts(task, relaxed):
         jobs = _settled(task, start, enough, until)
         bought = task.market.buy(_needed(task, jobs))
         cost = task.mix.cost(bought, jobs)
         if not bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
             best = (cost, jobs, bought) if best is None or cost < best[0] else best
-        if best is not None and best[0] <= enough:
+        if best is not None and (best[0] <= enough or endless):
             break
-    return Found(None if best is None else best[1:], bound)
+    if best is None or best[0] <= enough or not endless:
+        return Found(None if best is None else best[1:], bound)
+    jobs, proven = _together(task, below, best[1], relaxed.quotas, until)
+    bound = max(bound, proven)
+    bought = task.market.buy(_needed(task, jobs))
+    return Found((jobs, bought), bound)
+
+
+def _starts(task: Task, relaxed: Relaxed) -> Iterator[Floats]:
+    """Yield plans to begin with: no jobs, those that are cheapest at the relaxed prices, and the relaxed ones."""
+    yield np.zeros_like(task.mix.gamma)
+    jobs, _ = Answers(task).at_prices(relaxed.prices)
+    rents = Rents.at(task, relaxed.prices)
+    for index in range(len(task.mix)):
+        if is_limited(task, index):
+            jobs[:, index] = _alone(task, rents, index)
+    yield jobs
+    yield rounded(task, relaxed.jobs)
+
+
+def _together(task: Task, below: Task, jobs: Floats, quotas: Floats, until: float | None) -> tuple[Floats, float]:
+    """Return cheaper jobs, of which some classes at a time are placed together, and a bound if these are all."""
+    free = np.array([index for index in range(len(task.mix)) if not is_limited(task, index)], dtype=np.int64)
+    groups = max(1, -(-len(free) // AT_ONCE))
+    bound = -np.inf
+    for turn in range(1 if groups == 1 else TURNS):
+        order = np.random.RandomState(turn).permutation(free)
+        for part in np.array_split(order, groups):
+            if not len(part) or (until is not None and time.monotonic() > until):
+                return jobs, bound
+            rents = Rents(task, jobs)
+            others = rents.total - rents.vms[:, part].sum(axis=1)
+            left = task.available - summed(task.market.vm_of_lane, others, len(task.market.names))
+            program = ClassProgram(task, np.sort(part), left, quotas)
+            found = program.chosen(jobs, until)
+            if len(part) == len(task.mix):
+                prices = task.market.cheapest() + program.quotas[task.market.vm_of_lane]
+                bound = bound_at(Answers(below), prices, program.quotas)
+            if found is None:
+                continue
+            better = jobs.copy()
+            better[:, part] = found[:, part]
+            if Rents(task, better).cost() < rents.cost() * (1.0 - SAME_SUM):
+                jobs = better
+    return jobs, bound
 
 
 def _needed(task: Task, jobs: Floats) -> Floats:
@@ -187,8 +232,7 @@ def _needed(task: Task, jobs: Floats) -> Floats:
 
 def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Floats:
     """Let each class in turn take its cheapest machines given those of the others, repeatedly; return the jobs."""
-    rents = Rents(task, jobs)
-    cost = rents.cost()
+    rents, cost = Rents(task, jobs), np.inf
     for _ in range(PASSES):
         before = cost
         for index in np.flatnonzero(task.high > 0.0).tolist():
@@ -204,7 +248,7 @@ def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Fl
 def _takes_better(task: Task, rents: Rents, index: int) -> None:
     """Give a class the cheapest machines, given those of the others, if they are cheaper than its current ones."""
     without = rents.without(index)
-    if _is_limited(task, index):
+    if is_limited(task, index):
         rents.give(index, _alone(task, without, index))
         return
     possible = np.flatnonzero(task.mix.possible[:, index])
@@ -218,57 +262,6 @@ def _takes_better(task: Task, rents: Rents, index: int) -> None:
     jobs = np.zeros(len(task.market.lanes))
     jobs[possible[lanes]] = mixes[:, 0, count]
     rents.give(index, jobs)
-
-
-def _is_limited(task: Task, index: int) -> bool:
-    """Return True if the search has to limit a class's placements.
-
-    That is so if a part of it may be on spot, if it stays on one type of several, or if it has too many jobs.
-    """
-    mix = task.mix
-    possible = mix.possible[:, index]
-    on_spot = mix.spot_share[index] < 1.0 and bool((possible & task.market.spot).any())
-    return bool(on_spot or task.high[index] > MOST_JOBS or (mix.together[index] and possible.sum() > 1))
-
-
-def _at_prices(task: Task, prices: Floats) -> tuple[Floats, Floats]:
-    """Return the cheapest whole jobs at the prices, (lanes, classes), and the least cost by class without penalties.
-
-    The cost is NaN if the search looked at some machines only.
-    """
-    mix = task.mix
-    jobs, costs = np.zeros_like(mix.gamma), np.full(len(mix), np.nan)
-    limited = np.array([_is_limited(task, index) for index in range(len(mix))], dtype=bool)
-    rents = Rents.at(task, prices)
-    for index in np.flatnonzero(limited).tolist():
-        jobs[:, index] = _alone(task, rents, index)
-    for part in _parts(task, np.flatnonzero(~limited)):
-        _mix(task, prices, part, jobs, costs)
-    return jobs, costs
-
-
-def _parts(task: Task, classes: Places) -> list[Places]:
-    """Return the classes in parts whose costs fit the memory, those of like numbers of jobs together."""
-    order = classes[np.argsort(task.high[classes], kind="stable")]
-    if not len(order):
-        return []
-    cells = np.cumsum(len(task.market.lanes) * (task.high[order] + 1.0))
-    return np.split(order, np.flatnonzero(np.diff(cells // CELLS)) + 1)
-
-
-def _mix(task: Task, prices: Floats, at: Places, jobs: Floats, costs: Floats) -> None:
-    """Write the jobs and the costs of classes that may run on any mix of lanes."""
-    most = int(task.high[at].max(initial=0.0))
-    alone = costs_alone(task.mix.gamma[:, at], prices, most)
-    lanes = worth_mixing(alone) if most else np.zeros(1, dtype=np.int64)
-    least, mixes = cheapest_mixes(alone[lanes])
-    numbers = np.arange(most + 1.0)
-    allowed = (numbers >= task.low[at][:, None]) & (numbers <= task.high[at][:, None])
-    total = np.where(allowed, least - task.mix.penalty[at][:, None] * numbers, np.inf)
-    count = total.argmin(axis=1)
-    each = np.arange(len(at))
-    jobs[np.ix_(lanes, at)] = mixes[:, each, count]
-    costs[at] = total[each, count]
 
 
 def _alone(task: Task, rents: Rents, index: int) -> Floats:

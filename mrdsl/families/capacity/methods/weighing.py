@@ -1,0 +1,173 @@
+"""Cores and memory of containers as one resource: the slots of jobs at weights of both.
+
+Jobs that fit the cores and the memory of VMs fit any weighting of both. At weights of a type, a slot takes the weighted
+sum of its parts of a VM. Each job has the pair of slots that takes the least by Theorem 4.1. The rest is as with one
+resource, and it bounds the cost from below for all weights. This is a surrogate constraint (Glover 1965, *A multiphase-
+dual algorithm for the zero-one integer programming problem*). The weights are those at which all expected jobs on the
+type take the most: there cores and memory are filled alike, or one of them is idle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.rounding import ROUNDING, floor
+from mrdsl.families.capacity.facts import MACHINES, NO
+from mrdsl.families.capacity.instance import Mix, of_lanes
+from mrdsl.families.capacity.lanes import limited_classes
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_prices import Places, Task
+
+Flags = NDArray[np.bool_]
+
+LEAST = 1e-7
+"""The least weight of a resource: a slot that takes nothing of one still takes something."""
+STEPS = 40
+CLASSES = 64
+"""So many classes are weighed to choose the weights of a type."""
+
+
+def weighed(task: Task) -> tuple[Task, Task]:
+    """Return the task to plan with and the task that bounds the cost; both are the task itself for one resource.
+
+    If a part of a class may be on spot VMs, VM time is counted by the slots per VM. The class is then planned on the
+    slots that take least of that, and the bound ignores its limit on spot.
+    """
+    mix = task.mix
+    if mix.sizes is None:
+        return task, task
+    if mix.wholeness == MACHINES and task.same_type:
+        gamma, (maps, reduces), planned = of_one_class(mix)
+    else:
+        gamma, maps, reduces = _least(mix, _weights(mix))
+        planned = gamma
+    limited = np.zeros(len(mix), dtype=bool)
+    limited[limited_classes(mix)] = True
+    bound = replace(
+        mix, gamma=gamma, map_slots=maps, reduce_slots=reduces, spot_share=np.where(limited, 1.0, mix.spot_share)
+    )
+    kept = [
+        np.where(limited, old, new)
+        for old, new in ((mix.gamma, planned), (mix.map_slots, maps), (mix.reduce_slots, reduces))
+    ]
+    plan = replace(mix, gamma=kept[0], map_slots=kept[1], reduce_slots=kept[2])
+    return replace(task, mix=plan), replace(task, mix=bound)
+
+
+WEIGHTS = (LEAST, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0 - LEAST)
+"""Weights of cores at which slots of one class alone on VMs are compared."""
+FEW_SLOTS = 16
+"""Contents of VMs with more map slots of a class fill them nearly."""
+
+
+def of_one_class(mix: Mix) -> tuple[Floats, tuple[Floats, Floats], Floats]:
+    """Return the VMs of one job of classes that share none: at least, its slots on few VMs, and the VMs of these.
+
+    At weights of both resources no content of a VM counts for more than its fullest one. Slots therefore take at least
+    their weighted sum as a part of that: the relaxed cutting-stock problem at some of its prices (Gilmore and Gomory
+    1961).
+    """
+    assert mix.sizes is not None
+    lanes, of_lane = _alike(mix)
+    mix = of_lanes(mix, lanes)
+    assert mix.sizes is not None
+    parts = mix.sizes.parts[:, :, mix.market.vm_of_lane]
+    pairs = [_least(mix, np.full(len(lanes), weight))[1:] for weight in WEIGHTS]
+    sizes = [_slot_parts(parts, weight, pairs[0][1] > 0.0) for weight in WEIGHTS]
+    least = np.full(mix.gamma.shape, np.inf)
+    slots = [np.full(mix.gamma.shape, np.inf) for _ in range(2)]
+    bound = np.zeros(mix.gamma.shape)
+    for weight, (maps, reduces) in enumerate(pairs):
+        taken = np.stack([maps * one + reduces * other for one, other in sizes])
+        bound = np.maximum(bound, taken[weight])
+        better = taken.max(axis=0) < least
+        least = np.where(better, taken.max(axis=0), least)
+        slots = [np.where(better, new, old) for new, old in zip((maps, reduces), slots, strict=True)]
+    bound = np.where(mix.possible, bound, np.inf)
+    return bound[of_lane], (slots[0][of_lane], slots[1][of_lane]), least[of_lane]
+
+
+def _alike(mix: Mix) -> tuple[Places, Places]:
+    """Return a lane of each group of lanes that are alike for all classes, and the group of each lane."""
+    assert mix.sizes is not None
+    vms, work, limits = mix.market.vm_of_lane, mix.pairs.work, mix.pairs.limits
+    of_types = [mix.sizes.keys[0], mix.sizes.keys[1], work.map_work, work.reduce_work, work.constant]
+    of_types += [limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most]
+    groups: dict[bytes, int] = {}
+    found = np.empty(len(vms), dtype=np.int64)
+    first: list[int] = []
+    for lane, vm in enumerate(vms.tolist()):
+        rows = [each[vm] for each in of_types] + [mix.possible[lane], mix.map_kept[lane], mix.reduce_kept[lane]]
+        key = b"".join(np.ascontiguousarray(row).tobytes() for row in rows)
+        found[lane] = groups.setdefault(key, len(groups))
+        if found[lane] == len(first):
+            first.append(lane)
+    return np.array(first, dtype=np.int64), found
+
+
+def _slot_parts(parts: Floats, weight: float, reducing: Flags) -> tuple[Floats, Floats]:
+    """Return the parts of a VM that a map and a reduce slot count for, so that no content counts for more than one."""
+    maps, reduces = (np.tensordot([weight, 1.0 - weight], each, axes=1) for each in parts)
+    reduces = np.where(reducing, reduces, 0.0)
+    fullest = np.zeros_like(maps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for count in range(FEW_SLOTS + 1):
+            room = 1.0 - count * parts[0]
+            fits = (room > -ROUNDING).all(axis=0)
+            more = np.where(parts[1] > 0.0, floor(np.maximum(room, 0.0) / parts[1]), np.inf).min(axis=0)
+            worth = count * maps + np.where(reducing, more * reduces, 0.0)
+            fullest = np.where(fits, np.maximum(fullest, worth), fullest)
+        many = np.floor(1.0 / parts[0].max(axis=0)) > FEW_SLOTS
+    fullest = np.where(many | ~(fullest > 0.0), 1.0, np.minimum(fullest, 1.0))
+    return maps / fullest, reduces / fullest
+
+
+def by_scarcer_resource(mix: Mix) -> Mix:
+    """Return the mix in which jobs count for their scarcer resource: jobs that fit then fit both resources.
+
+    Classes with a limited part on spot VMs are unchanged, since that part is of VM time.
+    """
+    limited = np.zeros(len(mix), dtype=bool)
+    limited[limited_classes(mix)] = True
+    taken = mix.taken(mix.map_slots, mix.reduce_slots).max(axis=0)
+    return replace(mix, gamma=np.where(limited, mix.gamma, np.maximum(mix.gamma, taken)))
+
+
+def _weights(mix: Mix) -> Floats:
+    """Return the weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
+    some = np.argsort(-mix.expected, kind="stable")[:CLASSES]
+    expected = mix.expected[some]
+    low, high = np.full(len(mix.gamma), LEAST), np.full(len(mix.gamma), 1.0 - LEAST)
+
+    def taken(weights: Floats) -> Floats:
+        gamma = _least(mix, weights, some, whole=False)[0]
+        return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * expected).sum(axis=1))
+
+    part = (5.0**0.5 - 1.0) / 2.0
+    for _ in range(STEPS):
+        one, two = high - part * (high - low), low + part * (high - low)
+        less = taken(one) < taken(two)
+        low, high = np.where(less, one, low), np.where(less, high, two)
+    return np.asarray((low + high) / 2.0)
+
+
+def _least(
+    mix: Mix, weights: Floats, at: Places | None = None, whole: bool | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Return the weighted part of a VM that one job takes, and its map and reduce slots, (lanes, classes).
+
+    ``at`` selects classes.
+    """
+    assert mix.sizes is not None
+    vms, classes = mix.market.vm_of_lane, np.arange(len(mix)) if at is None else at
+    both = np.stack([weights, 1.0 - weights])[:, :, None]
+    maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms[:, None], classes] * both).sum(axis=0) for kind in (0, 1))
+    lanes = np.arange(len(vms))
+    pairs = (mix.pairs if at is None else mix.pairs.of_classes(at)).in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
+    kept = mix.map_kept[:, classes], mix.reduce_kept[:, classes]
+    maps, reduces = pairs.slots_with_losses(lanes, kept, mix.wholeness != NO if whole is None else whole)
+    maps, reduces = (np.where(mix.possible[:, classes], each, np.inf) for each in (maps, reduces))
+    return maps * maps_part + reduces * reduces_part, maps, reduces
