@@ -76,6 +76,7 @@ def begin_as_child(parent: int) -> None:
 def end_later(seconds: float) -> None:
     """Called in a child: after a time it prints where it is, innermost first, and ends by SIGALRM. It counts anew."""
     if hasattr(signal, "setitimer"):
+        faulthandler.unregister(signal.SIGALRM)  # a parent's registration is inherited, but not its handler
         faulthandler.register(signal.SIGALRM, file=2, chain=True)
         signal.setitimer(signal.ITIMER_REAL, seconds)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.core.plugins import fault_of_a_plugin, own_file
+from mrdsl.core.plugins import Plugin, fault_of_a_plugin, own_file
+from tests.command_lines import run_python
 
 LIBRARY = ".venv/lib/python3.11/site-packages/library/inside.py"
 
@@ -69,3 +70,30 @@ def test_a_failure_is_told_at_the_folders_own_line_or_not_as_its_own(
     assert told.span.file == str(own)
     assert fault_of_a_plugin(_failed(library), ()) is None
     assert fault_of_a_plugin(_failed(Path(sys.modules["mrdsl"].__file__ or "")), ()) is None
+
+
+LATE = """
+import os, sys
+from mrdsl.solving.processes import begin_as_child, end_later, ended_itself
+
+end_later(1e6)
+child = os.fork()
+if child == 0:
+    begin_as_child(os.getppid())
+    end_later(0.01)
+    while True:
+        pass
+assert ended_itself(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_a_child_prints_where_it_is_when_its_time_is_over(tmp_path: Path) -> None:
+    """Its parent waits for a time of its own; the innermost line of the plug-in's file is told."""
+    printed = run_python(LATE).stderr
+    assert 'File "<string>", line ' in printed
+    own = tmp_path / "steps.py"
+    dump = f'  File "{tmp_path.parent}/x.py", line 3 in f\n  File "{own}", line 7 in g\n  File "{own}", line 9 in h\n'
+    told = Plugin("a step", (str(tmp_path),)).place_in(dump)
+    assert told is not None
+    assert (told.file, told.line) == (str(own), 7)

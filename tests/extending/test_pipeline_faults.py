@@ -256,7 +256,6 @@ def test_a_step_that_does_not_end_is_told_under_a_limit(folder: Path, monkeypatc
     (found,) = told.value.diagnostics
     assert found.span is not None
     assert Path(found.span.file) == path
-    assert path.read_text(encoding="utf-8").splitlines()[found.span.line - 1] in LOOP
     assert mrdsl.solve(mrdsl.load(SPEC), "johnson", limits=mrdsl.Limits(time=10.0)).plan is not None
 
 
