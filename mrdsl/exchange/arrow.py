@@ -29,9 +29,13 @@ def is_arrow(table: object) -> TypeGuard[Arrow]:
 def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Return the heads and the rows of a table as Python values, with None for empty cells.
 
+    pandas offers its frames through Arrow only with pyarrow, so its own iterator is used.
     It reads row by row: nanoarrow 0.9 makes an array of a column alone anew, and fails on long texts of polars. Raises
     MrdslError ``missing-extra`` without nanoarrow, and FormatError for objects that are not tables of named columns.
     """
+    if type(table).__module__.partition(".")[0] == "pandas":
+        frame: Any = table
+        return tuple(map(str, frame.columns)), list(frame.itertuples(index=False, name=None))
     try:
         import nanoarrow
     except ImportError:
@@ -61,7 +65,7 @@ def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[str, li
 
 
 def _cell(value: Any) -> str:
-    if value is None:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return ""
     if isinstance(value, list | tuple):
         return ";".join(map(_cell, value))

@@ -46,7 +46,6 @@ def of_polars(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def of_pandas(columns: Mapping[str, Sequence[Any]]) -> Any:
-    pytest.importorskip("pyarrow")  # by which pandas offers its frames
     return pytest.importorskip("pandas").DataFrame(dict(columns))
 
 
