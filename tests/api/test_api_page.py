@@ -7,6 +7,7 @@ import enum
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def _members(of: Any) -> Iterator[tuple[str, Any]]:
     for name, member in vars(of).items():
         if name.startswith("_"):
             continue
-        if isinstance(member, property):
+        if isinstance(member, property | cached_property):
             yield name, member
         elif inspect.isroutine(member) or isinstance(member, classmethod):
             plain = member.__func__ if isinstance(member, classmethod) else member

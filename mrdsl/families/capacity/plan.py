@@ -94,7 +94,7 @@ class CapacityPlan(Plan):
 
     @cached_property
     def mixture(self) -> Mixture:
-        """``mix``; of one type and one contract, each class that has jobs is one share."""
+        """The parts of classes by VM type and contract; of one type and one contract, one part a class."""
         if self.mix is not None:
             return self.mix
         here = np.flatnonzero(self.admitted > 0.0)
