@@ -17,7 +17,8 @@ from mrdsl.language.block_context import (
     unknown_item,
 )
 from mrdsl.language.items import convert, plain_number
-from mrdsl.language.scope import MistakeError
+from mrdsl.language.parsing import statement_at
+from mrdsl.language.scope import MistakeError, Scope
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.spec.schema import Block, Item, Node, Source
 
@@ -26,13 +27,16 @@ _NEVER_DRAWN = frozenset({"choice", "text", "path", "name", "names"})
 
 
 class ItemSpans(Mapping[str, Span]):
-    """The places of the items of a block, computed on request."""
+    """The places of the items of a block, computed on request; of most statements only the first token is kept."""
+
+    __slots__ = ("nodes",)
 
     def __init__(self, nodes: Mapping[str, Any]) -> None:
         self.nodes = nodes
 
     def __getitem__(self, key: str) -> Span:
-        return tree.span_of(self.nodes[key])
+        node = self.nodes[key]
+        return tree.span_of(node if node.__class__ is not tree.Token else statement_at(node))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.nodes)
@@ -95,7 +99,22 @@ def resolve_block(
             return None
     if source is not None:
         values["source"] = source
-    return node_type(name=name, span=span, spans=ItemSpans(written), **values)
+    return node_type(name=name, span=span, spans=ItemSpans(_kept(written, scope)), **values)
+
+
+def _kept(written: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+    """Return the statements as their tokens; those that can mention a param stay whole, for their next value."""
+    kept = {}
+    for field, statement in written.items():
+        if statement.__class__ is tree.Block:
+            kept[field] = (statement.words[0], tree.last_token(statement))
+        elif statement.words[0].source.valid and (
+            statement.value.__class__ is tree.Number or not scope.parameter_names
+        ):
+            kept[field] = statement.words[0]
+        else:
+            kept[field] = statement
+    return kept
 
 
 def _resolve_item(
@@ -212,7 +231,9 @@ def _sort_block(
     written: dict[str, Any],
     repeated: dict[str, list[tree.Block]],
 ) -> None:
-    word = context.scope.current_word(words.former, tree.word_text(block.words[0]), block.words[0])
+    word = tree.word_text(block.words[0])
+    if words.former:
+        word = context.scope.current_word(words.former, word, block.words[0])
     if words.is_single(block, word):
         _resolve_single(words.singles[word], word, block, context, values, written)
     elif word in words.repeated:
@@ -238,6 +259,10 @@ def _resolve_single(
         return
     inner = context.inner(word)
     source = None
+    if len(block.words) == 1 and not (block.indexed or block.more or block.call or declared.sources):
+        node = resolve_block(declared.node, block.statements or (), inner, "", block)
+        values[field_name] = _BROKEN if node is None else node
+        return
     try:
         source = _source(declared, block, inner)
     except MistakeError as mistake:

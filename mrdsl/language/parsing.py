@@ -52,9 +52,9 @@ class UnparsedError(Exception):
 class _Reader:
     """One pass over a text. ``kind``, ``start`` and ``end`` are those of the next token of a statement."""
 
-    def __init__(self, text: str, file: str, at: int = 0) -> None:
-        self.text = text
-        self.source = Source(text, file)
+    def __init__(self, source: Source, at: int = 0) -> None:
+        self.text = source.text
+        self.source = source
         self.comments: list[Token] = []
         self.end = at
         self.brackets = self.signs = 0
@@ -70,7 +70,7 @@ class _Reader:
             found = match(text, at)
             if found is None:
                 self.end, self.signs = _BETWEEN.match(text, at).end(), 0
-                statement = self._statement()
+                statement = self.statement()
                 at = self.start
                 if self.kind == "LBRACE":
                     at = self.end
@@ -142,7 +142,7 @@ class _Reader:
         self._advance()
         return taken
 
-    def _statement(self) -> Any:
+    def statement(self) -> Any:
         """Return a simple statement, or the header of a block up to its brace, which is then the next token."""
         self._advance()
         words: list[Token] = []
@@ -296,7 +296,7 @@ def _leaf(word: Token) -> tree.Name | tree.Text:
 
 def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
     """Return the syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
-    reader = _Reader(text, file)
+    reader = _Reader(Source(text, file))
     try:
         return tree.Document(file, text, reader.document(), tuple(reader.comments)), ()
     except UnparsedError:
@@ -305,9 +305,14 @@ def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
         return parse_with_errors(text, file)
 
 
+def statement_at(token: Token) -> Any:
+    """Return the simple statement that begins with a token of a valid text."""
+    return _Reader(token.source, token.start_pos).statement()
+
+
 def parse_expression(text: str) -> Any:
     """Return the tree of one expression, as in ``-D name=expression``, or None if it is not one."""
     try:
-        return _Reader(text, "").expression()
+        return _Reader(Source(text, "")).expression()
     except UnparsedError:
         return None

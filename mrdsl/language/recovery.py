@@ -69,7 +69,7 @@ class _Recovery:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
-        self.source = Source(text, file)
+        self.source = Source(text, file, valid=False)
         self.found: list[Diagnostic] = []
         self.open_blocks: list[tuple[Token, Token]] = []
         self.open_brackets: list[Token] = []

@@ -18,11 +18,15 @@ _LINE_END = re.compile("\n")
 
 
 class Source:
-    """A text and the name of its file; lines and columns of its positions are computed on request."""
+    """A text and the name of its file; lines and columns of its positions are computed on request.
 
-    def __init__(self, text: str, file: str) -> None:
+    ``valid``: its statements can be read again one by one, as they have no syntax errors.
+    """
+
+    def __init__(self, text: str, file: str, valid: bool = True) -> None:
         self.text = text
         self.file = file
+        self.valid = valid
 
     @cached_property
     def _line_starts(self) -> array[int]:
