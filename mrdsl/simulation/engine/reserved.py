@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -234,7 +234,7 @@ class TimetableEngine(FaultyEngine):
 
     def _vacate(self, task: Running) -> None:
         self.claims[task.run.job.number].running[task.group] -= 1
-        self.until[task.group] = max(self.until[task.group], int(self.now))
+        self.until[task.group] = max(self.until[task.group], ceil(self.now))
         super()._vacate(task)
 
     def lose(self, loss: Loss) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -168,11 +169,21 @@ def test_reserved_slots_start_tasks_early_but_no_other_slots_do() -> None:
     assert [end / TICK for end in execute(timetable, 0, 0).ends] == [8.0, 17.0]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_runs_with_faults_obey_the_rules_of_every_run(seed: int) -> None:
-    spec = mrdsl.loads(UNEVEN.replace("distribution = fixed", "distribution = exponential"))
+@cache
+def uneven(rent: str) -> tuple[mrdsl.Spec, TimetablePlan]:
+    text = UNEVEN.replace("distribution = fixed", "distribution = exponential")
+    text = text.replace("times = 40", "times = 10").replace("times = 15", "times = 4")
+    spec = mrdsl.loads(text.replace("vm m", f"rent = {rent}\nvm m", 1))
     plan = mrdsl.solve(spec).of(TimetablePlan).plan
     assert plan is not None
+    return spec, plan
+
+
+@pytest.mark.parametrize("rent", ["constant", "per_job", "elastic"])
+@pytest.mark.parametrize("seed", range(2))
+def test_runs_with_faults_obey_the_rules_of_every_run(seed: int, rent: str) -> None:
+    """And no task runs before its machine is there, or after it is released."""
+    spec, plan = uneven(rent)
     timetable, _, _ = timetable_of(spec.facts, plan, night_of(spec.facts), Simulation())
     faults = Faults(share=0.1, retries=50, speculation=Speculation())
     timetable = replace(timetable, scenario=replace(timetable.scenario, faults=faults))
@@ -186,6 +197,11 @@ def test_runs_with_faults_obey_the_rules_of_every_run(seed: int) -> None:
         mine = [each for each in record if each.job == number]
         assert max(each.end for each in mine) == ran.ends[index]
         assert min(each.start for each in mine) >= timetable.jobs[index].start
+    group_of = [group for group, each in enumerate(timetable.scenario.machines) for _ in range(each.vms)]
+    for each in record:
+        group = group_of[each.vm]
+        assert timetable.there[group][0] <= each.start
+        assert each.end <= ran.until[group]
 
 
 def test_executions_depend_on_the_seed_alone() -> None:
