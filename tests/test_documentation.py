@@ -17,7 +17,7 @@ import pytest
 
 from mrdsl.language.loading import load_text
 from mrdsl.reporting.diagnostics import as_text
-from tests.command_lines import command_lines, named_specs, run_here, run_python, save_named_specs
+from tests.command_lines import command_lines, run_here, run_python, save_named_specs
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
@@ -30,7 +30,6 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:
     (tmp_path / "models").symlink_to(ROOT / "models")
-    prepare_page(page.stem, page.read_text(encoding="utf-8"), tmp_path)
     for language, body in FENCE.findall(page.read_text(encoding="utf-8")):
         if language == "mrspec":
             _check_spec(body, tmp_path)
@@ -67,14 +66,6 @@ def _told(picture: Path) -> list[str]:
     """What a picture says, in order: its texts and the labels of its marks; where they stand is the library's."""
     nodes = ElementTree.parse(picture).iter()
     return [said for node in nodes for said in (node.get("aria-label"), node.text) if said]
-
-
-def prepare_page(stem: str, text: str, folder: Path) -> None:
-    """What a page names in words: the README's spec with a comparison that no plan keeps."""
-    if stem == "README":
-        for name, body in named_specs(text):
-            if name == "nightly.mrspec":
-                (folder / "tight.mrspec").write_text(f"{body}subject to {{ cost <= 25 USD }}\n", encoding="utf-8")
 
 
 def _check_spec(body: str, folder: Path) -> None:

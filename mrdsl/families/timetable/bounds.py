@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,14 @@ Ints = NDArray[np.int64]
 class Windows:
     """Of every stage of every run: its earliest start, its latest end, its tasks and their time, in ticks.
 
-    A tick is a nanosecond, or longer if the night comes to more than ``MOST`` of them.
+    A tick is ``tick`` nanoseconds, more than one if the night comes to more than ``MOST`` of them.
     """
 
     begin: Ints
     end: Ints
     tasks: Ints
     ticks: Ints
+    tick: int = 1
 
 
 def windows_of(night: Night, slots: int) -> Windows | None:
@@ -64,7 +66,8 @@ def windows_of(night: Night, slots: int) -> Windows | None:
     tick = -(-max(slots * span, sum(count * each for _, _, count, each in rows)) // MOST)
     if tick > 1:
         rows = [(begin // tick, -(-end // tick), count, each // tick) for begin, end, count, each in rows]
-    return Windows(*np.array(rows, dtype=np.int64).T)
+    first, last, tasks, ticks = np.array(rows, dtype=np.int64).T
+    return Windows(first, last, tasks, ticks, max(tick, 1))
 
 
 def fits(night: Night, slots: int) -> bool:
@@ -75,8 +78,57 @@ def fits(night: Night, slots: int) -> bool:
 
 def _flows(windows: Windows, slots: int) -> bool:
     """Return True if a flow brings all work into its windows."""
-    from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
+
+    graph, needs, _ = _graph(windows, slots)
+    source = graph.shape[0] - 2
+    return int(maximum_flow(graph, source, source + 1).flow_value) >= needs
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """Why ``slots`` are too few: from when to when which runs have more work than fits [ticks].
+
+    A single run is one that does not end on time with all slots to itself.
+    """
+
+    begin: int
+    end: int
+    runs: tuple[int, ...]
+
+
+def bottleneck(night: Night, slots: int) -> Bottleneck | None:
+    """Return a minimum cut of the flow on ``slots`` slots; None if all work flows, or the cut has no stages."""
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+    for index, run in enumerate(night.runs):
+        if run.ready + night.jobs[run.job].path(slots) > run.due:
+            return Bottleneck(run.ready, run.due, (index,))
+    windows = windows_of(night, slots)
+    if windows is None:
+        return None
+    graph, needs, points = _graph(windows, slots)
+    source = graph.shape[0] - 2
+    found = maximum_flow(graph, source, source + 1)
+    if int(found.flow_value) >= needs:
+        return None
+    reached = breadth_first_order(graph - found.flow > 0, source, return_predecessors=False)
+    stages = len(windows.tasks)
+    at = np.sort(reached[(reached >= stages) & (reached < source)]) - stages
+    owner = np.repeat(np.arange(len(night.runs)), [len(night.jobs[run.job].stages) for run in night.runs])
+    runs = np.unique(owner[reached[reached < stages]])
+    if not len(at) or not len(runs):
+        return None
+    begin, end = (int(points[each]) * windows.tick for each in (at[0], at[-1] + 1))
+    return Bottleneck(begin, end, tuple(runs.tolist()))
+
+
+def _graph(windows: Windows, slots: int) -> tuple[Any, int, Ints]:
+    """Return the flow network, the flow that brings all work into its windows, and the ends of its intervals.
+
+    Its nodes are the stages, the intervals, the source and the sink.
+    """
+    from scipy.sparse import csr_array
 
     points = _points(windows)
     work = windows.tasks * windows.ticks
@@ -97,8 +149,7 @@ def _flows(windows: Windows, slots: int) -> bool:
     capacities = np.concatenate([needs, -(-rate[owner] * overlap // unit), -(-slots * lengths // unit)])
     size = stages + steps + 2
     ends = (tails.astype(np.int32), heads.astype(np.int32))  # SciPy 1.12 reads no other indices
-    graph = csr_array((capacities.astype(np.int32), ends), shape=(size, size))
-    return int(maximum_flow(graph, source, sink).flow_value) >= int(needs.sum())
+    return csr_array((capacities.astype(np.int32), ends), shape=(size, size)), int(needs.sum()), points
 
 
 def _points(windows: Windows) -> Ints:

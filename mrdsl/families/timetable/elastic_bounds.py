@@ -16,8 +16,8 @@ from mrdsl.families.timetable.night import TICK, Night
 
 POINTS = 400
 """Intervals of a grid at most: beyond, windows are widened to fewer points, which relaxes the bound."""
-EDGES = 40_000
-"""Pairs of a stage and an interval at most, for the same reason."""
+EDGES = 15_000
+"""Pairs of a stage and an interval at most, for the same reason, or some for each stage."""
 MARGIN = 1e-7
 """The part of a bound that is given up for the tolerances of the solver."""
 Ints = NDArray[np.int64]
@@ -133,6 +133,6 @@ def _points(windows: Windows) -> Ints:
     while True:
         points: Ints = np.unique(np.append(every[::step], every[-1]))
         spans = np.searchsorted(points, windows.end) - np.searchsorted(points, windows.begin, side="right") + 1
-        if int(spans.sum()) <= EDGES or len(points) <= 3:
+        if int(spans.sum()) <= max(EDGES, 6 * len(spans)) or len(points) <= 3:
             return points
         step *= 2

@@ -15,14 +15,15 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.timetable.exact import step_of
 from mrdsl.families.timetable.night import TICK, Job, Night
 from mrdsl.families.timetable.rented import Rented
 
 RUNS = 400
 """Runs at most; beyond, the fluid bound is as good and faster."""
-CELLS = 600_000
-"""Rentals that are priced at most: times are rounded outwards to steps that are long enough for that."""
+CELLS = 6_000_000
+"""Rentals, each with the runs on it, that are priced at most: times are rounded outwards to longer steps for that."""
 LEVELS = 6
 """Prices of slot time that are tried to bound the value of a rental."""
 ROUNDS = 8
@@ -61,7 +62,8 @@ class _Pricing:
         piece = max(4 * machine.boot, 2 * max(paths), min(window, 8 * max(paths)))
         exact = step_of(night)
         step = exact
-        while (last - first) // step * (piece // step + 1) > CELLS:
+        widths = [run.due - run.ready + piece for run in night.runs]
+        while (piece // step + 1) * max((last - first) // step, sum(widths) // step) > CELLS:
             step *= 2
         self.step, loss = step, 0 if step == exact else 2
         self.longest = longest = piece // step + 1
@@ -90,7 +92,7 @@ class _Pricing:
         columns = [self._alone(index) for index in range(len(self.works))]
         for _ in range(ROUNDS):
             prices, value = self._lowered(prices)
-            bound = float(np.minimum(prices * self.time, self.most).sum()) * self.unit * (1.0 - 1e-9)
+            bound = float(np.minimum(prices * self.time, self.most).sum()) * self.unit * (1.0 - SAME_SUM)
             best = max(best, bound)
             if best >= target * (1.0 - 1e-7):
                 break
@@ -161,9 +163,9 @@ class _Pricing:
         prices = np.minimum(prices, self.most / self.time)
         value = self._value(prices)
         factor = max(float((value / self.paid).max()), 1e-12)
-        while self._long(value / factor) > 1e-9:
+        while self._long(value / factor) > 0.0:
             factor *= 1.01
-        return prices / (factor * (1.0 + 1e-9)), value
+        return prices / (factor * (1.0 + SAME_SUM)), value
 
     def _long(self, value: Floats) -> float:
         """Return the most that a rental of several pieces, each at most ``longest`` steps, can do beyond its cost."""

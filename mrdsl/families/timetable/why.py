@@ -1,32 +1,86 @@
-"""Explanation of a timetable's machines: the bounds on their number, and the slack of the runs."""
+"""Explanation of a timetable's machines: what forces their number, what would save one, and the slack of the runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from mrdsl.core.result import Result, Table
-from mrdsl.families.timetable.bounds import fewest_machines
-from mrdsl.families.timetable.night import night_of
+from mrdsl.core.units import show
+from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
+from mrdsl.families.timetable.night import TICK, Night, night_of
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.spec.spec import Spec
 
 TIGHTEST = 10
+CLASSES = 5
+"""Classes whose deadlines are changed at most."""
+TRIES = 12
+"""Deadlines of a class that are tried."""
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     """Build the tables that `mrdsl why` prints for a timetable."""
-    if result.plan is None:
+    plan = result.plan
+    if not isinstance(plan, TimetablePlan):
         return ()
     night = night_of(spec.facts)
-    fewest = fewest_machines(night)
-    told: list[Table | str] = [
-        f"No timetable meets every deadline on fewer than {fewest} VMs of {night.machine.name} at once."
+    admitted = tuple(run for run, each in zip(night.runs, plan.runs, strict=True) if each.admitted)
+    told: list[Table | str] = []
+    if admitted:
+        told += _machines(replace(night, runs=admitted), plan)
+    ran = [run for run in plan.runs if run.end is not None]
+    ran.sort(key=lambda run: run.deadline - (run.end or 0.0))
+    rows = [
+        (run.job, run.run, plan.time(run.release), plan.time(run.end or 0.0), run.deadline - (run.end or 0.0))
+        for run in ran[:TIGHTEST]
     ]
-    plan = result.plan
-    if isinstance(plan, TimetablePlan):
-        ran = [run for run in plan.runs if run.end is not None]
-        ran.sort(key=lambda run: run.deadline - (run.end or 0.0))
-        rows = [
-            (run.job, run.run, plan.time(run.release), plan.time(run.end or 0.0), run.deadline - (run.end or 0.0))
-            for run in ran[:TIGHTEST]
-        ]
-        told.append(Table("Runs with the least slack", ("class", "run", "release", "end", "slack [s]"), rows))
+    told.append(Table("Runs with the least slack", ("class", "run", "release", "end", "slack [s]"), rows))
     return tuple(told)
+
+
+def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
+    """Yield what forces the number of machines, and deadlines without which one less might do."""
+    fewest = fewest_machines(night)
+    name = night.machine.name
+    yield f"No timetable of the admitted runs meets every deadline on fewer than {fewest} VMs of {name} at once."
+    slots = (fewest - 1) * night.machine.slots
+    found = bottleneck(night, slots) if slots else None
+    if found is None:
+        return
+    runs = [night.runs[index] for index in found.runs]
+    first = f"run {runs[0].number + 1} of {night.jobs[runs[0].job].name}"
+    begin, end = _time(plan, found.begin), _time(plan, found.end)
+    others = f"{first} alone" if len(runs) == 1 else f"{first} and {len(runs) - 1:,} more runs"
+    yield f"From {begin} to {end}, {others} {'has' if len(runs) == 1 else 'have'} more work than fits on {fewest - 1}."
+    rows = list(_savings(night, found, slots))
+    if rows:
+        yield Table(
+            "Longer deadlines of one class that may save a VM",
+            ("class", "tightest [s]", "at least [s]"),
+            rows,
+        )
+
+
+def _savings(night: Night, found: Bottleneck, slots: int) -> Iterator[tuple[str, float, float]]:
+    """Yield, for each class in the bottleneck, the shortest deadline at which fewer slots may do."""
+    for job in sorted({night.runs[index].job for index in found.runs})[:CLASSES]:
+        tightest = min(run.due - run.release for run in night.runs if run.job == job)
+
+        def longer(by: int, job: int = job) -> Night:
+            return replace(
+                night, runs=tuple(replace(run, due=run.due + by) if run.job == job else run for run in night.runs)
+            )
+
+        low, high = 0, max(run.due for run in night.runs) - min(run.ready for run in night.runs)
+        if not fits(longer(high), slots):
+            continue
+        for _ in range(TRIES):
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(longer(middle), slots) else (middle, high)
+        yield night.jobs[job].name, tightest / TICK, (tightest + low) / TICK
+
+
+def _time(plan: TimetablePlan, ticks: int) -> str:
+    shown = plan.time(ticks / TICK)
+    return shown if isinstance(shown, str) else show(shown, "time")

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
+from mrdsl.core.clock import TICK
 from mrdsl.families.timetable.methods import rent
 from mrdsl.families.timetable.night import Job, Machine, Night, Run
+from mrdsl.families.timetable.rented import Rented
 
 TEXT = """problem timetable "night"
 billing { period = 7 min, minimum = 10 min }
@@ -33,8 +35,12 @@ minimize cost
 """
 
 
-def refused() -> bool:
-    return "broken-plan" in {each.code for each in mrdsl.solve(mrdsl.loads(TEXT)).diagnostics}
+WAYS = ("constant", "elastic", "per_job", "cheapest")
+
+
+def refused(way: str) -> bool:
+    text = TEXT.replace("billing", f"rent = {way}\nbilling")
+    return "broken-plan" in {each.code for each in mrdsl.solve(mrdsl.loads(text)).diagnostics}
 
 
 def runs(change: Callable[[Run], Run]) -> Callable[[Night], Night]:
@@ -77,18 +83,64 @@ DEFECTS = {
     "half the price": machine(lambda one: replace(one, price=one.price / 2)),
     "no boot": machine(lambda one: replace(one, boot=0)),
     "billed by less": machine(lambda one: replace(one, period=1, minimum=1)),
+    "lower penalties": lambda night: replace(night, penalties=(0.0,) * len(night.jobs)),
     "no masters": machine(lambda one: replace(one, masters=0)),
 }
 
 
-def test_without_a_defect_plans_are_right() -> None:
-    result = mrdsl.solve(mrdsl.loads(TEXT))
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_defect_plans_are_right(way: str) -> None:
+    result = mrdsl.solve(mrdsl.loads(TEXT.replace("billing", f"rent = {way}\nbilling")))
     assert result.plan is not None
-    assert not refused()
+    assert not refused(way)
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_defects_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_defects_are_found(defect: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     genuine = rent.night_of
     monkeypatch.setattr(rent, "night_of", lambda facts: DEFECTS[defect](genuine(facts)))
-    assert refused()
+    assert refused(way)
+
+
+Change = Callable[[Rented], Rented]
+OF_RENTED: dict[str, tuple[str, Change]] = {
+    "a machine less": ("elastic", lambda one: replace(one, leases=one.leases[1:])),
+    "released before the end": (
+        "elastic",
+        lambda one: replace(one, leases=tuple(replace(each, end=each.end - TICK) for each in one.leases)),
+    ),
+    "requested too late": (
+        "elastic",
+        lambda one: replace(one, leases=tuple(replace(each, begin=each.begin + TICK) for each in one.leases)),
+    ),
+    "fewer machines in each rental": (
+        "constant",
+        lambda one: replace(one, leases=tuple(replace(each, count=max(1, each.count - 1)) for each in one.leases)),
+    ),
+    "masters that leave early": (
+        "elastic",
+        lambda one: replace(one, leases=tuple(replace(each, end=each.end - TICK * each.master) for each in one.leases)),
+    ),
+    "no masters of a run": (
+        "per_job",
+        lambda one: replace(one, leases=tuple(each for each in one.leases if not each.master)),
+    ),
+    "two runs on the machines of one": (
+        "per_job",
+        lambda one: replace(one, pieces=[(run, stage, 0, start, count) for run, stage, _, start, count in one.pieces]),
+    ),
+    "another way to rent": ("per_job", lambda one: replace(one, rent="elastic")),
+    "rejected runs that are mandatory": ("elastic", lambda one: replace(one, placed=[None, *one.placed[1:]])),
+    "tasks of rejected runs": ("elastic", lambda one: replace(one, pieces=[*one.pieces, one.pieces[0]])),
+    "a lower cost": ("elastic", lambda one: replace(one, cost=one.cost / 2)),
+    "penalties that are not due": ("elastic", lambda one: replace(one, penalties=1.0)),
+}
+
+
+@pytest.mark.parametrize("defect", OF_RENTED)
+def test_defects_of_rentals_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    way, change = OF_RENTED[defect]
+    genuine = rent.plan_of
+    monkeypatch.setattr(rent, "plan_of", lambda facts, night, found: genuine(facts, night, change(found)))
+    assert refused(way)

@@ -10,8 +10,14 @@ from mrdsl.families.timetable.night import Night, Run
 from mrdsl.families.timetable.rented import Rented, elastic_of, most_at_once
 from mrdsl.families.timetable.slots import Placed, Slots, place
 
+OTHERS, FEW = 2, 500
+"""Timetables whose machines are released, if there are more runs than a few."""
 LONGEST = 64
 """Runs of a batch at most."""
+TRIES = 8
+"""Starts of a batch that are tried."""
+WORSE = 8
+"""Longer batches that are no improvement before no longer one is tried."""
 EVALUATIONS = 6000
 """Batches that are scheduled at most; beyond, batches are shorter."""
 
@@ -26,20 +32,20 @@ def batched(night: Night) -> list[Placed | None]:
     order = batches.order
     best = [0.0] + [inf] * count
     chosen: list[tuple[int, Sequence[Placed | None]]] = [(0, [])] * (count + 1)
-    alone = [batches.cheapest(index, index + 1)[0] for index in range(count)]
     longest = max(2, min(LONGEST, EVALUATIONS // count))
     for begin in range(count):
         penalty = night.penalties[night.runs[order[begin]].job]
         if penalty is not None and best[begin] + penalty < best[begin + 1]:
             best[begin + 1], chosen[begin + 1] = best[begin] + penalty, (begin, [None])
-        separate = 0.0
+        worse = 0
         for end in range(begin + 1, min(count, begin + longest) + 1):
-            separate += alone[end - 1]
             cost, together = batches.cheapest(begin, end)
+            worse += 1
             if best[begin] + cost < best[end]:
                 best[end] = best[begin] + cost
                 chosen[end] = begin, together
-            if cost > separate + batches.slack:
+                worse = 0
+            if worse == WORSE:
                 break
     found: dict[int, Placed | None] = {}
     end = count
@@ -58,9 +64,6 @@ class _Batches:
         paths = [job.path() for job in night.jobs]
         runs = night.runs
         self.order = sorted(range(len(runs)), key=lambda at: (runs[at].due - paths[runs[at].job], runs[at].ready, at))
-        self.paths = paths
-        machine = night.machine
-        self.slack = 2.0 * machine.cost(1, machine.boot) - machine.masters * machine.cost(0, machine.boot)
         self.known: dict[tuple[tuple[int, ...], ...], tuple[float, list[Placed]]] = {}
 
     def cheapest(self, begin: int, end: int) -> tuple[float, list[Placed]]:
@@ -100,48 +103,34 @@ class _Batches:
         return best
 
     def _latest(self, runs: list[Run], size: int) -> list[Placed] | None:
-        """Return the runs from the latest start on at which all of them end on time, None if there is none."""
-        low = min(run.ready for run in runs)
-        high = min(self._last_start(run) for run in runs)
-        best = self._scheduled(runs, size, low)
-        if best is None:
-            return None
-        found = self._scheduled(runs, size, high)
-        if found is not None:
-            return found
-        step = max(1, (high - low) >> 12)
-        while high - low > step:
-            middle = (low + high) // 2
-            found = self._scheduled(runs, size, middle)
-            if found is None:
-                high = middle
-            else:
-                # nothing is late if all runs wait a little longer, as far as the least slack of those that waited
-                spare = min((self._slack(run, each) for run, each in zip(runs, found, strict=True)), default=0)
-                low, best = middle, found
-                if spare > 0 and middle + spare <= high:
-                    later = self._scheduled(runs, size, middle + spare)
-                    if later is not None:
-                        low, best = middle + spare, later
-        return best
+        """Return the runs from a late start on at which all of them end on time, None if none was found.
 
-    def _last_start(self, run: Run) -> int:
-        latest = run.due - self.paths[run.job]
+        A start at which some are late is moved forward by the latest one's lateness.
+        """
+        low = min(run.ready for run in runs)
+        slots = size * self.night.machine.slots
+        start = min(self._latest_of(run, self.night.jobs[run.job].path(slots)) for run in runs)
+        for _ in range(TRIES):
+            placed = self._scheduled(runs, slots, start)
+            late = max(self._lateness(run, each) for run, each in zip(runs, placed, strict=True))
+            if late <= 0:
+                return placed
+            if start <= low:
+                return None
+            start = max(low, start - late)
+        return None
+
+    def _latest_of(self, run: Run, path: int) -> int:
+        latest = run.due - path
         return latest if run.start_by is None else min(latest, run.start_by)
 
-    def _slack(self, run: Run, placed: Placed) -> int:
-        slack = run.due - placed.end
-        return slack if run.start_by is None else min(slack, run.start_by - placed.first)
+    def _lateness(self, run: Run, placed: Placed) -> int:
+        late = placed.end - run.due
+        return late if run.start_by is None else max(late, placed.first - run.start_by)
 
-    def _scheduled(self, runs: list[Run], size: int, start: int) -> list[Placed] | None:
-        slots = Slots(size * self.night.machine.slots, min(start, min(run.ready for run in runs)))
-        placed = []
-        for run in runs:
-            found = place(slots, self.night.jobs[run.job], replace(run, ready=max(run.ready, start)))
-            if self._slack(run, found) < 0:
-                return None
-            placed.append(found)
-        return placed
+    def _scheduled(self, runs: list[Run], count: int, start: int) -> list[Placed]:
+        slots = Slots(count, min(start, min(run.ready for run in runs)))
+        return [place(slots, self.night.jobs[run.job], replace(run, ready=max(run.ready, start))) for run in runs]
 
 
 def _moved(run: Run, by: int) -> Run:
@@ -165,7 +154,7 @@ def elastic(night: Night, others: Sequence[Sequence[Placed | None]]) -> Rented |
 
 
 def _candidates(night: Night, others: Sequence[Sequence[Placed | None]]) -> Iterator[Rented]:
-    for placed in others:
+    for placed in others[: OTHERS if len(night.runs) > FEW else None]:
         yield elastic_of(night, placed)
     if len(night.runs) <= EVALUATIONS // 3:
         yield elastic_of(night, batched(night))

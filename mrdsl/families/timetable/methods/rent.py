@@ -99,7 +99,7 @@ class _Ways:
         if first.impossible is not None:
             return first
         alone = self.found("per_job")
-        others = [*first.others, *([alone.best.placed] if alone.best else [])]
+        others = [*([alone.best.placed] if alone.best else []), *first.others]
         best = elastic(night, others)
         for way in (first, alone):
             is_one = way is first or not night.machine.masters  # per job, masters are there only while jobs run
