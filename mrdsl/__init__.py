@@ -63,7 +63,7 @@ _HOMES = {
     **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
     **dict.fromkeys(("Constraint", "Goal", "Let", "Method", "Spec"), "mrdsl.spec.spec"),
 }
-"""Where public names are that are not in ``mrdsl.api``, which has the rest."""
+"""Modules of the public names that are not in ``mrdsl.api``."""
 
 __all__ = [
     "BoundsPlan",

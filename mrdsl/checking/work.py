@@ -293,7 +293,7 @@ def _where(rows: NDArray[np.bool_], values: Sequence[Floats], work: Work) -> Wor
 Two = tuple[float, float]
 
 NEAR = 2000
-"""So many pairs of slots on each side of the middle are tried."""
+"""Most pairs of slots that are tried on each side of the middle."""
 
 
 def fewest_vms(work: Two, left: float, most: Two, hosted: Two, whole: bool) -> Iterator[Two]:

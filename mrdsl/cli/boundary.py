@@ -21,7 +21,7 @@ from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO, BROKEN, UNDECIDED = range(8)
 
 PRINTED: ContextVar[bool] = ContextVar("PRINTED", default=False)
-"""Whether the command has printed its JSON object: an interruption after that prints no second one."""
+"""True once the command has printed its JSON object: a later interruption prints no second one."""
 
 
 class StoppedError(BaseException):

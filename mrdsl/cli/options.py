@@ -150,7 +150,7 @@ solver_folder = click.option(
     is_eager=True,
     help="Folder with solver files or a plug-in.",
 )
-"""Solver files and plug-ins are looked at nowhere else but where the user says so."""
+"""The only folder where solver files and plug-ins are searched."""
 solver = together(
     click.option("--solver", default="auto", show_default=True, help="Solver or heuristic; see `mrdsl solvers`."),
     solver_folder,

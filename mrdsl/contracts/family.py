@@ -106,7 +106,7 @@ class Formulation:
 
 
 SENSES = ("minimize", "maximize", "estimate")
-"""What a goal may be to do."""
+"""Senses of an objective."""
 
 
 @dataclass(frozen=True)

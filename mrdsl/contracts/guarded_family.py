@@ -171,4 +171,4 @@ OF_FORMULATIONS: Mapping[str, Mistake] = MappingProxyType(
     }
 )
 PASSES: Mapping[str, tuple[type[Exception], ...]] = MappingProxyType({"deployments": (ValueError,)})
-"""What a hook may raise: the reason why a plan has no such form."""
+"""Exceptions that a hook may raise, with the reason why a plan has no such form."""

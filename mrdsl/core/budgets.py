@@ -15,13 +15,13 @@ DOCUMENT_LINES = 5_000_000
 """Lines of one spec or imported file."""
 
 DIAGNOSTICS = 1_000
-"""Diagnostics that are told of one spec; the rest is counted."""
+"""Most diagnostics that are printed for one spec; the rest is counted."""
 
 EDITED_BYTES = 1 << 20
 """Bytes of one document that the editor's server looks at."""
 
 EDITED_SECONDS = 30.0
-"""Seconds after which a check beside the editor is given up: it reads tables and imports too."""
+"""Time limit of a check in the editor [s]: it reads tables and imports too."""
 
 TABLE_BYTES = 1 << 30
 """Bytes of one table, trace or recording."""

@@ -60,7 +60,7 @@ def shortened(text: str, length: int = 60) -> str:
 
 
 MOST_OF_CHAIN = 8
-"""How many names of a chain a message holds."""
+"""Most names of a chain in a message."""
 
 
 def described(value: object) -> str:
@@ -208,7 +208,7 @@ def _lines_of(told: Diagnostic) -> str:
 
 
 MOST_NAMES = 500
-"""So many known names are compared: looking for what was meant must cost less than saying that it is not there."""
+"""Most known names that are compared, to keep the search for a similar name cheap."""
 MOST_CHARACTERS = 80
 
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 NOISE = 1e-9
-"""How far, relatively, a number may lie from a whole one and still count as that number."""
+"""Largest relative distance of a number from a whole one that it counts as."""
 MOST_NOISE = 1e-6
-"""The same in units, whatever the size, as long as four neighbouring floats lie within it."""
+"""The same in units for any size, if four neighboring floats lie within it."""
 COARSE = 2.0**30
 """Below this size they do: their distance is at most 2^-23."""
 
@@ -101,7 +101,7 @@ def _where_near(array: NDArray[np.float64], rounded: NDArray[np.float64]) -> NDA
 
 
 FEASIBILITY = 1e-6
-"""How far, relatively, a plan may miss a limit and still keep it: solvers hold rows to 1e-6 to 1e-7."""
+"""Largest relative violation of a limit that counts as feasible: solvers meet rows to 1e-6 to 1e-7."""
 ROUNDING = 1e-9
 """The relative difference of one number that is computed in two ways, each of many steps."""
 LAST_DIGITS = 2e-15

@@ -67,7 +67,7 @@ class Objective:
 
 
 LEAST_VALUE = 1e-9
-"""What a gap is relative to at least, so that a value of 0 has one."""
+"""Least value to which a gap is relative, so that a value of 0 has a gap."""
 
 
 def relative_gap(value: float | None, bound: float | None, fixed: float = 0.0) -> float | None:

@@ -170,7 +170,7 @@ OTHER_NAMES = MappingProxyType(
         "percent": "%",
     }
 )
-"""What units are called elsewhere, and the unit that is probably meant. Read only for hints."""
+"""Other names of units, and the unit that is probably meant. Read only for hints."""
 
 KINDS = MappingProxyType(
     {

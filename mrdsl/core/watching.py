@@ -41,8 +41,8 @@ Watcher = Callable[[Progress], None]
 _WATCHER: ContextVar[Watcher | None] = ContextVar("_WATCHER", default=None)
 _WORK: ContextVar[Progress | None] = ContextVar("_WORK", default=None)
 _UNIT: ContextVar[tuple[float, float] | None] = ContextVar("_UNIT", default=None)
-"""What 1 of a value that is told is worth in the goal's own unit, and what the goal has beside it; None where it is not
-the goal that is solved for."""
+"""Value of 1 in the unit of the objective, and the constant part of the objective; None if another objective is
+solved."""
 
 
 @contextmanager

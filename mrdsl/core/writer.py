@@ -29,7 +29,7 @@ _OVERWRITING: ContextVar[bool] = ContextVar("_OVERWRITING", default=False)
 _BLOCK = 1 << 20
 _NAME = 200
 READER_SECONDS = 2.0
-"""How long a pipe's reader is waited for [s]: a shell may start it a moment later."""
+"""Time to wait for the reader of a pipe [s]: a shell may start it a moment later."""
 _STEP = 0.02
 
 

@@ -24,7 +24,7 @@ from mrdsl.spec.schema import Block, Item
 
 _GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")
 _ASKED = re.compile(r"^\s*(let\s+\w+\s*=|(minimize|maximize)\s+\S.*[-+*/(]\s*$)")
-"""What is asked of a plan, where an expression goes on."""
+"""Text before a quantity of a plan, where an expression continues."""
 _EXTENDS = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+(.*\S)\s+extends\s+$")
 _ARGUMENT = re.compile(r"([^\W\d]\w*)\s*\(\s*$")
 _ITEM = re.compile(r"([^\W\d]\w*)\s*=[^=]*$")

@@ -78,7 +78,7 @@ NUMBERS = {
     "nvme": ("local_nvme_gib", UNITS["GiB"].factor, "data"),
     "gpus": ("gpus", 1.0, "number"),
 }
-"""What may be required besides: its column, the column's unit and the kind; an empty cell is 0."""
+"""Further numbers that ``require`` accepts: column, unit of the column, and kind; an empty cell is 0."""
 WORDS = {"emr": "emr", "arch": "arch", "manufacturer": "cpu_manufacturer"}
 _BAND = re.compile(r"(?:<|\d+-)(\d+)%|>\d+%")
 

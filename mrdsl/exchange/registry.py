@@ -429,7 +429,7 @@ OF_A_PLAN: tuple[PlanWriter, ...] = (
         "graph", "a plan", "the plan's tasks and their order", _loads("result_files", "graph"), DRAWN, needs="altair"
     ),
 )
-"""What `solve` writes besides the result, each by the option of its name; below, what `simulate` writes."""
+"""Files that `solve` can write, each by the name of its option; the next constant has those of `simulate`."""
 OF_A_RUN: tuple[PlanWriter, ...] = (
     GANTT,
     PlanWriter(

@@ -184,7 +184,7 @@ def easiest(line: Line, factor: float = FARTHEST) -> float:
 
 ANY_PLAN = 0.99
 QUESTIONS = 500
-"""So many solves at most for one explanation, whatever the time."""
+"""Most solves for one explanation."""
 
 Each = TypeVar("Each")
 

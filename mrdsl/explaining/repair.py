@@ -176,7 +176,7 @@ class Repair:
 
 
 _ROUNDING = 0.005
-"""What three digits may add to one change."""
+"""Largest relative effect of rounding a change to three digits."""
 
 
 @dataclass

@@ -25,9 +25,9 @@ from mrdsl.solving.processes import passed_on
 from mrdsl.spec.spec import Spec
 
 BARS = 300
-"""How many bars of a Gantt chart a report shows."""
+"""Most bars of a Gantt chart in a report."""
 LINES = 2000
-"""How many lines of the spec a report shows."""
+"""Most lines of the spec in a report."""
 
 
 def report(

@@ -130,13 +130,13 @@ def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "hig
 
 WRITTEN = 1.0
 FACTORS = (0.7, 0.85, WRITTEN, 1.15, 1.3, 1.6)
-"""The points of a curve, relative to what the spec says."""
+"""The points of a curve, relative to the number in the spec."""
 Point = tuple[str, str, float]
-"""What kind of number is moved, which ones, and by what factor."""
+"""Kind of the numbers that change, their names, and the factor."""
 LEAST = 0.1
 """Seconds that a solve gets at least."""
 ALONE = 3
-"""How many numbers of a kind are moved alone, besides all of them together."""
+"""Most numbers of a kind that change alone; another curve changes all of them together."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from mrdsl.spec.schema import Block, Item, Node, declarations
 from mrdsl.spec.spec import Spec
 
 SAME = 1e-12
-"""What a measured value may differ by from the one that is told."""
+"""Largest relative difference between a measured value and the reported one."""
 Declares = Callable[[Family], Iterator[str]]
 OfReference = Callable[[Family, Spec, Result], Iterator[str]]
 

@@ -33,11 +33,11 @@ SECONDS = 2.0
 PATIENCE = 60.0
 """A pipeline that minds its limit may end well after it on a machine with much else to do."""
 _TOLD = 5
-"""How many broken rules of a run are told."""
+"""Most broken rules of a run that are reported."""
 _ENDS = (Termination.COMPLETED, Termination.OPTIMAL, Termination.TIME_LIMIT)
 
 Known = Callable[[Spec], Result]
-"""What is held against a pipeline: the result of the family's own choice."""
+"""Function that returns the result of the family's own choice, to compare a pipeline with."""
 
 
 def checked_pipeline(declared: SolverFile) -> Iterator[Checked]:

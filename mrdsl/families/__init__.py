@@ -23,7 +23,7 @@ KITS = {
     "policy": "what decides, event by event, for the family schedule",
     "solver": "linear and mixed-integer programs by a function of one's own",
 }
-"""What `mrdsl new KIND NAME` writes a plug-in of, in a word; no family is called so."""
+"""Kinds of plug-ins that `mrdsl new KIND NAME` writes, with a description; no family has such a name."""
 
 
 @cache

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 NO_VMS = 1e-14
-"""What rounding leaves of VMs, relative to the most of them, where all jobs have moved away."""
+"""Rest of VMs that rounding leaves after all jobs have moved away, relative to the most VMs."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def path(states: States) -> list[int]:
 Places = NDArray[np.int64]
 
 CELLS = 1_000_000
-"""So many sums are compared at once."""
+"""Most sums that are compared at once."""
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 
 ROUNDS = 200
 MOST_GENERATED = 20_000
-"""So many contents are looked at for the one that is worth most; where that is not all, nothing is proven."""
+"""Most contents that are searched for the most valuable one; if there are more, nothing is proven."""
 
 Counts = tuple[int, ...]
 Room = tuple[int, ...]
 Size = int | tuple[Fraction, ...]
-"""How many slots of the size a VM hosts, or the part of each of its resources that one takes."""
+"""Number of slots of the size on a VM, or the part of each resource that one slot takes."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ MOST_PATTERNS = 5_000
 MOST_NODES = 2_000
 
 MOST_LOOKED_AT = 2_000
-"""So many contents are looked at for the fullest VM."""
+"""Most contents that are searched for the fullest VM."""
 
 Fill = Callable[[Units, Sequence[int]], Counts]
 

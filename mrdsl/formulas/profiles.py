@@ -23,7 +23,7 @@ _PAIRS = (
     ("reduce", "avg", "max"),
 )
 FAR = 100.0
-"""A longest time of so many averages or more is likely a unit that was mistaken."""
+"""Ratio of the longest time to the average from which the unit is likely wrong."""
 _PROFILE = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
 _LEAST = (
     ("map", "min", "avg"),

@@ -13,7 +13,7 @@ from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients, Floats, phase
 
 STEPS = 100_000
-"""So many numbers are looked at on each side. With c slots of the searched kind on a VM and v VMs for fractions, all
+"""Most numbers that are tried on each side. With c slots of the searched kind on a VM and v VMs for fractions, all
 pairs that can be better than fractions rounded up lie within ``sqrt(4 c v + 4)`` of them. So a job for which the steps
 are too few has more than 2e9 slots, and its pair takes at most a slot of each kind more than fractions do."""
 

@@ -113,7 +113,7 @@ def _averages(days: Floats, shifts: Floats, periods: int, period: float) -> Floa
 
 
 MOST_LOST = 0.5
-"""Beyond this part of the work the first order says nothing: no job is planned on such machines."""
+"""Share of lost work above which the first order does not hold: no job is planned on such machines."""
 
 
 def age(avg: Floats, longest: Floats) -> Floats:

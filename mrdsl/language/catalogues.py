@@ -40,7 +40,7 @@ OWN_ITEMS = {
     SPOT_HISTORY: Item("path", "recorded spot prices, of which each type's mean counts", default=""),
     SPOT: Item("choice", "`no`: buy nothing on spot", default="yes", choices=("yes", "no")),
 }
-"""What the braces of a catalogue may hold besides what holds for its blocks."""
+"""Items in the braces of a catalogue, in addition to those of its blocks."""
 MOST_NAMED = 3
 MOST_PLACES = 5
 

@@ -130,7 +130,7 @@ class Files:
 
 
 SHORT = 15
-"""Characters of a number that is told apart from its neighbours whatever its size."""
+"""Characters of a number that differs from its neighbors whatever its size."""
 
 
 class PlainNumber(NamedTuple):

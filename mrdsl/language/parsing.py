@@ -42,7 +42,7 @@ _UNITS = frozenset({"NAME", "PERCENT"})
 
 
 _make: Any = tuple.__new__
-"""The constructor behind that of a named tuple, in half of its time."""
+"""The constructor of a named tuple, in half of its time."""
 
 
 class UnparsedError(Exception):

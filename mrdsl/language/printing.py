@@ -143,7 +143,7 @@ def _goes_on(first: Expression, operators: str, text: str) -> bool:
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _OTHER_SIGN = {"+": "-", "-": "+"}
 _COUNTED = frozenset(units.KINDS[kind].dimension for kind in ("vms", "slots", "jobs", "tasks"))
-"""Counts that a plain number stands for wherever they are compared."""
+"""Counts for which comparisons accept a plain number."""
 
 
 INDENT = "  "

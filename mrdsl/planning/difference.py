@@ -13,7 +13,7 @@ from mrdsl.core.tables import Readable, cell_text
 from mrdsl.families.diagnosis import find_family
 
 SAME = 1e-6
-"""Relative difference up to which two numbers are the same setting: what solvers leave behind."""
+"""Relative difference up to which two numbers are the same setting, as solvers round."""
 SHOWN = 100
 """Changes that the text lists; JSON has all."""
 MORE_AND_LESS = {

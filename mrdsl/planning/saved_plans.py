@@ -31,7 +31,7 @@ from mrdsl.spec.encoding import IS, Decoder, MalformedError
 from mrdsl.spec.spec import Spec
 
 UNSEALED = ("fingerprint", "seconds")
-"""What the fingerprint does not cover."""
+"""Parts that the fingerprint does not cover."""
 
 
 @dataclass(frozen=True)

@@ -300,7 +300,7 @@ PLAIN: Mapping[str, Any] = {
     "span": Span | None,
     "spans": Mapping[str, Span],
 }
-"""What a spec has besides its family and its facts, and of what types."""
+"""Fields of a spec other than its family and its facts, with their types."""
 
 
 def spec_document(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KNOWN_PART = 0.25
 """The part of a time limit in which a family may find what a solver begins at."""
 LEAST_TIME = 0.01
-"""What a second model is given where the first took all of the time, in seconds."""
+"""Time of a second model if the first took the whole limit [s]."""
 
 
 def solve(

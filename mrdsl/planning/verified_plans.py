@@ -22,7 +22,7 @@ from mrdsl.reporting.diagnostics import as_document
 from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts
 
 SECONDS = 2.0
-"""How long a method may look for a bound of its own."""
+"""Time limit of a method that computes another bound [s]."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _is_beyond(claimed: float, proven: float, result: Result) -> bool:
 
 
 _MISFITS = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
-"""What happens where the parts of a plan do not fit together: arrays of other lengths, names of nobody."""
+"""Exceptions if the parts of a plan do not match: arrays of other lengths, unknown names."""
 
 
 @dataclass(frozen=True)

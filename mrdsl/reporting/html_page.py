@@ -173,7 +173,7 @@ TEMPLATE = """\
 
 
 LONGEST = 1000
-"""How many rows a table of the page has at most."""
+"""Most rows of a table of the page."""
 
 
 def page(report: Report) -> str:

@@ -84,7 +84,7 @@ def marks(diagnostics: Iterable[Diagnostic], file: str) -> dict[int, list[str]]:
 
 
 DRAWN = 400
-"""How many stages are drawn."""
+"""Most stages in a chart."""
 
 
 def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | None:

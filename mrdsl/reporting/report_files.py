@@ -29,7 +29,7 @@ def _page(chart: Chart) -> bytes:
 FORMS: dict[str, Callable[[Chart], bytes]] = {".svg": lambda chart: svg(chart).encode(), ".png": png, ".html": _page}
 """By the ending, how a chart becomes bytes."""
 PICTURES = (".svg", ".png")
-"""The endings of a chart that stands alone."""
+"""File extensions of a single chart."""
 
 
 def check_form(path: Path) -> None:
@@ -115,7 +115,7 @@ def written(report: Report, path: Path) -> str:
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|#~>!])")
 LONGEST = 60
-"""How many rows a table has at most."""
+"""Most rows of a table."""
 
 
 def markdown(report: Report) -> str:

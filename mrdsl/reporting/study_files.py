@@ -42,7 +42,7 @@ def study_report(
 MANIFEST = "manifest.json"
 _LONGEST = 60
 _NAME = re.compile(r"[0-9]{2,}-[a-z0-9-]+\.(csv|svg)")
-"""What the files of tables and charts are called."""
+"""File names of tables and charts."""
 
 
 @dataclass

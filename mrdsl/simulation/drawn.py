@@ -24,9 +24,9 @@ from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
 RANKED = 99
-"""`longest` of a lognormal time is what the longest of so many tasks is expected to rank at."""
+"""Number of tasks whose expected longest time is the `longest` of a lognormal time."""
 MOST_TASKS = 10_000_000
-"""So many times are drawn in one run at most."""
+"""Most times that are drawn in one run."""
 
 
 @dataclass(frozen=True)

@@ -33,14 +33,14 @@ from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.simulated import Run
 
 MOST_REPEATS = 100_000
-"""So many failed attempts, and so many losses, may be expected of one run, and ``PER_TASK`` more for each task."""
+"""Most expected failed attempts, and most expected losses, of one run; ``PER_TASK`` more for each task."""
 PER_TASK = 100
 ENDLESS = 1e15
-"""From so many on nobody counts."""
+"""Number from which counts are unlimited."""
 LONGEST = 700.0
 """Beyond it an exponential is no number of a double."""
 FULLY_GONE = 0.5
-"""Up to so many losses of each machine, a run is taken to end before it waits for others to stand there."""
+"""Expected losses of each machine up to which a run is assumed to end before it waits for lost machines."""
 
 
 def check_repeats(scenario: Scenario, node: Any, rules: Run) -> Iterator[Diagnostic]:

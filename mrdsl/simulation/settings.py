@@ -27,9 +27,9 @@ class WhatIf:
 
 
 TOLD_OF_RUNS = frozenset({"promise-broken", "promise-undecided", "not-simulated", "nothing-spreads", "what-if"})
-"""The codes of what a result says of runs of its plan: it stands for those runs, and other runs say their own."""
+"""Codes of diagnostics about runs of a plan: they hold for those runs, and other runs report their own."""
 RUNS = 10
-"""How many independent runs there are where nobody says."""
+"""Default number of independent runs."""
 
 
 @dataclass(frozen=True)

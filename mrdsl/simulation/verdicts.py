@@ -24,7 +24,7 @@ BATCHES = 20
 CONFIDENCE = 0.95
 TAIL = (1.0 + CONFIDENCE) / 2.0
 ENOUGH_RUNS = 10
-"""So many independent runs are taken as the units whose means vary; fewer are cut into batches."""
+"""Fewest independent runs whose means are the units of the variance; fewer runs are cut into batches."""
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ def _batch_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 RESOLUTION = 0.01
-"""The share of jobs that counts as none: that all jobs are in time, or none, is told to within so much."""
+"""Share of jobs that counts as none: the resolution of a share on time of 0 or 1."""
 UNITS = ("mean", "share")
-"""What a verdict may be of."""
+"""Units of a verdict."""
 MOST_RUNS = 1_000_000
 
 

@@ -16,9 +16,10 @@ from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
 
 TOLERANCE = 1e-5
-"""How far a value may lie beyond a true bound, relative to the goal's size: points hold to 1e-6 to 1e-5 only."""
+"""Largest distance of a value beyond a true bound, relative to the size of the objective: points are exact to 1e-6 to
+1e-5."""
 AGREE = 1e-6
-"""How far the gap between value and bound may exceed what was asked for: their last digits."""
+"""Excess of the gap between value and bound over the requested gap that counts as rounding."""
 
 
 def contradicts(bound: float, value: float, maximize: bool, size: float = 0.0) -> bool:
@@ -35,7 +36,7 @@ def drawn_back(bound: float | None, value: float, maximize: bool) -> float | Non
 
 
 CRASHED = "it crashed"
-"""What the message of a solver begins with whose process died of a signal of its own."""
+"""Beginning of the message of a solver whose process died of a signal of its own."""
 
 
 @dataclass(frozen=True)

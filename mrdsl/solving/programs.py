@@ -35,7 +35,7 @@ from mrdsl.solving.worker import run_in_worker
 _TOO_LARGE = 1e15
 LEAST_TIME = 0.01
 _NEARLY = 0.95
-"""What part of a time limit has passed where a program stopped at it, by a clock of its own."""
+"""Share of a time limit after which a program that stopped has reached it, by its own clock."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ _here = threading.local()
 
 Report = Callable[[Any, float, float | None], None]
 Call = Callable[[Any, Report], Any]
-"""What a worker runs: a function of a module, which a process that has loaded nothing yet imports by itself."""
+"""Task of a worker: a function of a module, which a new process imports."""
 
 
 def run_in_worker(call: Solve, request: Request, seconds: float | None, *, fresh: bool = False) -> Reply:

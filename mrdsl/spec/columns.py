@@ -322,7 +322,7 @@ def _reader(path: str) -> Callable[[Any], Any]:
 
 Condition = Callable[["Reader"], Any]
 MANY = 400
-"""So many plain nodes are read into arrays: numpy takes a tenth of a second to load."""
+"""Fewest plain nodes that are read into arrays: numpy takes a tenth of a second to load."""
 
 
 class Reader(ABC):

@@ -15,7 +15,7 @@ from mrdsl.spec.schema import Item
 
 WHOLE_TOLERANCE = 1e-9
 LARGEST_WHOLE = 2**53
-"""Beyond this, whole numbers are no longer told apart by what calculates with them."""
+"""Largest whole number that floats distinguish from its neighbors."""
 WHOLE_REASON = "whole numbers are exact only up to 2^53"
 LARGEST = 1e100
 """Numbers of a spec and their results, in SI, go up to this in size: a product of three still is a number."""
@@ -233,7 +233,7 @@ METHOD_OPTIONS = MappingProxyType(
 LIMIT_OF_OPTION = MappingProxyType(
     {"time_limit": "time", "gap": "gap", "node_limit": "nodes", "threads": "threads", "seed": "seed"}
 )
-"""The option of ``solve with`` behind each field of :class:`mrdsl.core.result.Limits`."""
+"""The option of ``solve with`` for each field of :class:`mrdsl.core.result.Limits`."""
 
 LIMITS = MappingProxyType(
     {

@@ -72,7 +72,7 @@ def _drain(held: Queue[Each | _End], thread: threading.Thread) -> None:
 
 
 Read = Callable[[int], bytes]
-"""Up to so many of the next bytes; none at the end."""
+"""Function that returns at most the given number of next bytes; none at the end."""
 Piece = bytes | bytearray
 PIECE = 2**20
 _PACKED = 2**18

@@ -40,7 +40,7 @@ SKIPPED = tuple(
 
 
 MOST_CORES = 100_000
-"""Of one executor; what says more is mistaken."""
+"""Most cores of one executor; a larger number is a mistake."""
 MOST_TASKS = 2**25
 """Ids of tasks that are compared for doubled events, four bytes each."""
 UNKNOWN = -1

@@ -221,7 +221,7 @@ RUMEN = LogFormat(
 
 
 MOST_ALIKE = 100_000
-"""Jobs or containers that one entry stands for at most; a larger count is a mistake."""
+"""Most jobs or containers of one entry; a larger count is a mistake."""
 MOST_REPEATED = 1_000_000
 """Containers of a file that no entry of their own has: those of repeated jobs, and repeated ones."""
 

@@ -24,7 +24,7 @@ _PRINTED = (
     ("TIME LIMIT EXCEEDED", Termination.TIME_LIMIT, False),
 )
 _LETTERS = MappingProxyType({"bas": (4, 5), "mip": (4,)})
-"""Where the header of a basic and of an integer solution holds letters of status."""
+"""Positions of the status letters in the header of a basic and of an integer solution."""
 _MEANT = MappingProxyType({"bas": "finu", "mip": "ofnu"})
 _BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)", re.MULTILINE)
 

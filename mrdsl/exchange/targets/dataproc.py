@@ -21,7 +21,7 @@ from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, 
 from mrdsl.exchange.targets.yarn import ClusterSettings, cluster_settings
 
 Found = Iterator[tuple[str, str]]
-"""What is wrong, and what to write instead."""
+"""Mistakes and the text to write instead."""
 Document = Mapping[str, Any]
 MASTERS = (1, 3)
 LEAST_WORKERS = 2

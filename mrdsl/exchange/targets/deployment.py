@@ -187,7 +187,7 @@ VALUE_LENGTH = 256
 MOST = 50
 """Tags of one resource on AWS: docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html."""
 PLAIN = re.compile(r"[A-Za-z0-9 _.:/=+@-]*")
-"""What tags of all AWS services may hold."""
+"""Characters that tags of all AWS services accept."""
 PREFIX = "mrdsl"
 
 

@@ -43,7 +43,7 @@ WORKERS: Mapping[int, tuple[int, int, int]] = {
     8: (16, 60, 4),
     16: (32, 120, 8),
 }
-"""GB that a worker of so many vCPU may have: from, to, in steps of [workers]."""
+"""Memory of a worker by its vCPU [GB]: from, to, step [workers]."""
 DISK_LEAST, DISK_MOST = 20, 200
 """GB of a worker's disk [workers]."""
 KINDS = {"SPARK": ("Driver", "Executor"), "HIVE": ("HiveDriver", "TezTask")}

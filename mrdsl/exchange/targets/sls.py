@@ -60,7 +60,7 @@ def mistakes_of_jobs(jobs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 PART = 1024
 """MiB of one part of a machine."""
 MASTER = Size(1, 1024)
-"""What the master of each application takes of a machine."""
+"""Container of the master of each application."""
 PRIORITIES = {"map": 20, "reduce": 10}
 
 

@@ -25,7 +25,7 @@ HEAP_LEAST = 450
 """MiB of the smallest heap [memory]."""
 OVERHEAD_SHARE = 0.10
 OVERHEAD_LEAST = 384
-"""Memory beside the heap: a share of the heap, and MiB at least [configuration]."""
+"""Least memory in addition to the heap [MiB]; otherwise a share of the heap [configuration]."""
 UNITS = {"": 1.0, "k": 2**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20}
 MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 ALLOCATION = "spark.dynamicAllocation."
@@ -105,9 +105,9 @@ RULES: tuple[Callable[[Settings], Iterator[str]], ...] = (memory, overhead, core
 
 MIB = 2**20
 TASKS_OF_EXECUTOR = 5
-"""So many tasks share an executor at most: beyond, its threads wait for each other at the storage."""
+"""Most tasks of an executor: more threads wait for each other at the storage."""
 DRIVER = Size(SYSTEM_CORES, SYSTEM_MEMORY // MIB)
-"""What a driver takes, heap and overhead."""
+"""Container of a driver, heap and overhead."""
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from mrdsl.exchange.targets.deployment import (
 MIB = 2**20
 SYSTEM_CORES = 1
 SYSTEM_MEMORY = 1024 * MIB
-"""What the operating system and Hadoop's daemons have of each VM that is divided here."""
+"""Memory of the operating system and of Hadoop's daemons on each VM."""
 STEP = 128
-"""Memory of a divided VM is a multiple of so many MiB."""
+"""Step of the memory of containers on a VM [MiB]."""
 
 
 @dataclass(frozen=True)

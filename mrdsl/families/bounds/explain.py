@@ -12,7 +12,7 @@ from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
 NAMED = 3
-"""How many classes the decision names."""
+"""Most classes that the decision names."""
 
 
 def report(spec: Spec, result: Result) -> Shown:

@@ -71,9 +71,9 @@ def two_jobs_of(facts: BoundsFacts, profile: Profile, slots: Floats) -> TwoJobs 
 
 
 SHOWN = 50
-"""How many classes the terminal shows."""
+"""Most classes that the terminal shows."""
 BARS = 3000
-"""How many tasks a Gantt chart shows."""
+"""Most tasks in a Gantt chart."""
 ESTIMATES = ("lower", "average", "upper", "waves")
 WAVES = ("waves_lower", "waves", "waves_upper")
 """(3.11), (3.14) and (3.12)."""

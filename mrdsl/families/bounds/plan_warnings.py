@@ -17,7 +17,7 @@ from mrdsl.families.bounds.verify import verify as broken
 from mrdsl.spec.spec import Spec
 
 MOST_PRICED = 2000
-"""So many classes are sized once more to name the slots of a bound; of more only the deadlines are told."""
+"""Most classes for which the slots of a bound are computed; of more, only the deadlines are reported."""
 
 
 def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:

@@ -31,7 +31,7 @@ from mrdsl.spec.columns import Columns, column, names_of, parts_of
 from mrdsl.spec.spec import Spec
 
 LEAST = 2.0
-"""A job that lends slots needs so many of each kind: with fewer it has none at times."""
+"""Fewest slots of each kind of a job that lends slots: with fewer it has none at times."""
 
 
 def upper_is_bound(facts: BoundsFacts, jobs: Jobs, slots: tuple[Floats, Floats], there: tuple[float, float]) -> Floats:

@@ -25,7 +25,7 @@ from mrdsl.spec.blocks import Resources, partitions_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 5
-"""So many classes are named in a note."""
+"""Most classes that a note names."""
 Shared = tuple[int, int, str, float, float, float]
 """The number of the class and of the type, firm or spot, jobs, map slots and reduce slots."""
 

@@ -39,9 +39,9 @@ from mrdsl.spec.simulated import (
 )
 
 WAYS = ("on_demand", "reserved", "spot")
-"""How a VM may be bought."""
+"""Contracts of a VM."""
 WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
-"""What is whole: the slots of each job; besides, the VMs of each class, of which none is shared; or neither."""
+"""Unit that is whole: the slots of each job, the VMs of each class, which then shares none, or neither."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -187,7 +187,7 @@ class SpareSlots:
 
 Flags = NDArray[np.bool_]
 FEW = 32
-"""So many lanes are kept as the spec has them: its model is that of the paper, summed over types."""
+"""Most lanes that stay as in the spec, with the model of the paper summed over types."""
 MANY = 4_000
 """Each lane is held against each other; a provider's catalogue has some 2,500."""
 SAMPLE = 16

@@ -306,7 +306,7 @@ def _place(work: Coefficients, values: Coefficients, places: tuple[NDArray[np.in
 
 RESOURCES = ("cores", "memory")
 NONE = -1
-"""In the place of what nobody says, and of no group."""
+"""Number for a missing value, and for no group."""
 
 
 @dataclass(frozen=True)

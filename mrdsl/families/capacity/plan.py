@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mrdsl.core.charts import Graph
 
 SHOWN = 20
-"""How many classes the terminal shows."""
+"""Most classes that the terminal shows."""
 
 
 @dataclass(frozen=True, eq=False)

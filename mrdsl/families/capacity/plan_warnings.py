@@ -62,7 +62,7 @@ def enough(longest: float) -> float:
 
 
 MOST_PRICED = 2000
-"""So many classes times lanes of VMs are solved once more to name a price; of more only the deadlines are told."""
+"""Most classes times lanes that are solved again to name a price; of more, only the deadlines are reported."""
 
 
 def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) -> str:

@@ -28,9 +28,9 @@ from mrdsl.formulas.packing import Size
 from mrdsl.formulas.whole_slots import Pair, efficient_pairs
 
 MOST_OTHERS = 120
-"""So many pairs besides the fewest VMs' are looked at, of all classes and lanes together."""
+"""Most pairs beyond the fewest VMs that are evaluated, of all classes and lanes together."""
 FEW = 3
-"""Of each class, so many of those that take the fewest VMs are looked at where there are more."""
+"""Number of pairs with the fewest VMs that are evaluated for each class if there are more."""
 LOOKED_AT = 2_000
 
 
@@ -113,11 +113,11 @@ def steps(pairs: tuple[Pair, ...], fewest: Pair) -> Iterator[Pair]:
 
 
 MOST = 400
-"""So many pairs in whole slots are looked at, of all classes and lanes together."""
+"""Most pairs of whole slots that are evaluated, of all classes and lanes together."""
 MOST_POINTS = 6_000
 """The same of points on curves."""
 NEAR = 4e-7
-"""How far, relatively, chords may lie above their curve: less than what solvers and checks overlook."""
+"""Largest relative distance of chords above their curve: less than the tolerance of solvers and checks."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class _Curve:
     most: tuple[float, float]
     parts: tuple[Floats, Floats]
     replacing: tuple[int, int]
-    """How many map slots fit in the place of a reduce slot, and how many reduce slots in that of a map slot."""
+    """Map slots that fit in place of a reduce slot, and reduce slots that fit in place of a map slot."""
 
     def reduces(self, maps: Floats) -> Floats:
         """Return the fewest reduce slots for ``maps`` map slots."""

@@ -20,7 +20,7 @@ from mrdsl.spec.columns import Columns, matching, names_of, parts_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 3
-"""So many types at most say what they lack."""
+"""Most types for which missing items are named."""
 
 
 def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:

@@ -144,7 +144,7 @@ class _Hosted:
 Pair = tuple[float, float]
 
 MOST = 0.5
-"""Where more of the work is lost, the expectation to the first order says nothing."""
+"""Share of lost work above which the first-order expectation does not hold."""
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ def _misstated(shares: Shares, work: Work, shown: Floats) -> Flags:
 
 
 LENT = 2.0
-"""The fewest slots of a job beside others for which Proposition 2.5 bounds its phases."""
+"""The fewest slots of a job on a shared cluster for which Proposition 2.5 bounds its phases."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
 
 SHOWN = 40
-"""How many tasks the terminal shows."""
+"""Most tasks that the terminal shows."""
 DRAWN = 400
-"""How many tasks a Gantt chart shows."""
+"""Most tasks in a Gantt chart."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
 from mrdsl.spec.spec import Spec
 
 SHORT = 0.99
-"""An acceptance below this share of the one asked for is told."""
+"""Ratio of accepted to requested jobs below which a warning is reported."""
 
 
 def measure(spec: Spec, plan: HybridPlan) -> float:

@@ -26,7 +26,7 @@ from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
 DRAWN = 30
-"""How many classes and services are drawn."""
+"""Most classes and services in a chart."""
 
 
 def report(spec: Spec, result: Result) -> Shown:

@@ -13,7 +13,7 @@ from mrdsl.spec.blocks import partitions_of
 from mrdsl.spec.spec import Spec
 
 VM = "vm"
-"""What the cluster's machines are called, which are of one kind without a name."""
+"""Name of the machines of the cluster, which are of one unnamed type."""
 
 
 def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:

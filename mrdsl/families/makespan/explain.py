@@ -17,7 +17,7 @@ from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
 NAMED, DRAWN = 8, 50
-"""How many jobs of a pool the decision names, and how many are drawn."""
+"""Most jobs of a pool that the decision names, and most in a chart."""
 
 
 def report(spec: Spec, result: Result) -> Shown:

@@ -23,7 +23,7 @@ from mrdsl.core.rounding import LAST_DIGITS
 from mrdsl.families.makespan.schedule import Batch, Floats
 
 MOST_CELLS = 5_000_000
-"""So many pairs of a window and a job are looked at for one makespan."""
+"""Most pairs of a window and a job that are evaluated for one makespan."""
 
 Refutation = Callable[[float], bool]
 

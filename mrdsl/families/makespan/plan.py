@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BARS = 400
 SHOWN = 20
-"""How many jobs the table of what runs showed has."""
+"""Most jobs in the table of simulated runs."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from mrdsl.spec.spec import Spec
 
 TICK = 1e-3
 OFF_TICK = 1e-7
-"""Seconds that a time may lie beside a tick."""
+"""Largest distance of a time from a tick [s]."""
 JUST_AFTER = 1e-9
 """Seconds after a price has changed, at which the new one holds."""
 MOST_JOBS, MOST_STARTS, MOST_MOVES = 500, 200_000, 1_000_000

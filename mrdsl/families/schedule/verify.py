@@ -23,7 +23,7 @@ from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
 MOST_PRICES = 1_000_000
-"""So many drawn prices are looked at."""
+"""Most drawn prices that are checked."""
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ POINTS = 3000
 EDGES = 1_000_000
 """Pairs of a stage and an interval at most, for the same reason."""
 UNITS = 1 << 30
-"""What all slots of all intervals come to at most in a flow, whose capacities are 32-bit integers."""
+"""Largest total of all slots of all intervals in a flow, whose capacities are 32-bit integers."""
 MOST = 1 << 62
-"""What all slots of a night come to at most in ticks: beyond, ticks are longer, which relaxes the bound."""
+"""Largest total of all slots of a night in ticks: for more, ticks are longer, which relaxes the bound."""
 RANGES = 5000
 """Ranges of sizes that are halved for a bound on the cost."""
 Ints = NDArray[np.int64]

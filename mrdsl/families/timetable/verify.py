@@ -19,7 +19,7 @@ from mrdsl.families.timetable.verify_arrivals import with_runs
 from mrdsl.spec.spec import Spec
 
 SLACK = 1e-6
-"""How far two times may lie apart and still be the same [s]."""
+"""Largest difference of two times that count as equal [s]."""
 Floats = NDArray[np.float64]
 
 

@@ -21,7 +21,7 @@ from mrdsl.reporting.charts.theme import LIMIT
 DENSE = 60
 """From how many rows on they are low, and bars have no label."""
 _LEVEL = "\u2060"
-"""A word joiner, which nothing shows: it tells the levels of one lane apart."""
+"""A word joiner, which is invisible: it distinguishes the levels of one lane."""
 
 
 def levels(bars: Sequence[Bar]) -> list[tuple[Bar, int]]:

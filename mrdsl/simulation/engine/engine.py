@@ -17,7 +17,7 @@ from mrdsl.simulation.engine.world import Attempt, Pool, Presence, Running, Stag
 from mrdsl.simulation.queues import Queue, next_queue
 
 MANY = 4
-"""So many idle slots are dealt out together."""
+"""Fewest idle slots that are assigned together."""
 
 
 class Engine(Flow):

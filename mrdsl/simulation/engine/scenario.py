@@ -52,7 +52,7 @@ class Recorded:
 
 Submitters = Users | Arrivals | Recorded
 STRETCH = 60.0
-"""How many simulated seconds of attempts are held at once where a run is replayed."""
+"""Simulated time of attempts that is in memory at once when a run is replayed [s]."""
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ from mrdsl.solving.registry import locate
 from mrdsl.solving.worker import GRACE
 
 KEPT_AT_ENDS = 4 * 1024 * 1024
-"""So many bytes are kept of the beginning and of the end of what a program prints."""
+"""Bytes of the output of a program that are kept from its beginning and from its end."""
 MOST_OF_A_LINE = 65_536
 _UNREADABLE = (ValueError, IndexError, KeyError)
-"""What a reader raises of a text that is no solution file."""
+"""Exceptions of a reader for a text that is not a solution file."""
 
 
 def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:

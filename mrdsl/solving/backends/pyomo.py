@@ -25,7 +25,7 @@ from mrdsl.solving import arrays
 from mrdsl.solving.request import Request
 
 VERSION_SECONDS = 60.0
-"""How long a program may take to tell its version, before it is asked anything: Pyomo waits two seconds."""
+"""Time limit of a program for its version [s], which is requested first: Pyomo waits two seconds."""
 
 
 def factory_named(name: str) -> Any:

@@ -10,9 +10,9 @@ from mrdsl.core.toml_text import Path, TomlText
 from mrdsl.sweeping.cells import Axis
 
 STATISTICS = ("mean", "median", "min", "max", "sum", "count")
-"""What becomes of several runs in one cell of a table."""
+"""Statistics for several runs in one cell of a table."""
 BEST, BOUND = "best", "bound"
-"""What values may be above, beside methods."""
+"""References that values can be relative to, in addition to methods."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ COLUMNS = (
     *("run", "spec", "method", "seed", "relax", *LIMIT_COLUMNS.values()),
     *("key", "problem", "title", "sense", "size", *FINDINGS, "solver_version", "cpu_seconds", "mrdsl", "python"),
 )
-"""All columns that the runs of any study have, beside ``runs``, params and what plans say."""
+"""Columns of the runs of every study, in addition to ``runs``, params and numbers of plans."""
 
 WARM_UP = 0.5
 """Seconds that a method has before its first run in a process, to load what it needs."""

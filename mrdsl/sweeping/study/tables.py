@@ -19,18 +19,18 @@ from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot, Profile
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 INSTANCE = "instance"
-"""What a run solves, by whatever method; no column of the table."""
+"""Name of the problem that a run solves by any method; no column of the table."""
 ENDED = ("optimal", "completed", "infeasible", "unbounded")
-"""How a run ends that nobody stopped."""
+"""Terminations of runs that were not stopped."""
 ANSWERED = ("infeasible", "unbounded")
-"""How it ends with an answer that is not a plan."""
+"""Terminations with an answer other than a plan."""
 GOAL = "value"
 """The column of the goal's value, the only one that has a sense."""
 
 PARAM = "param."
-"""What the column of a param begins with: it has a name of its own, whatever the param is called."""
+"""Prefix of the column of a param, so that its name cannot be that of another column."""
 PLAN = "plan."
-"""What the columns of what plans say begin with."""
+"""Prefix of the columns of numbers of plans."""
 
 
 def number(value: Any) -> float | None:

@@ -64,7 +64,7 @@ UNSHOWN = (
     ": this one keeps them by the upper estimate, which bounds jobs whose tasks take no longer than the profile says"
 )
 KEEPS_MORE = 4
-"""Of so many looks one is kept for the plan of an estimate, should the search show none of its own."""
+"""One of this many looks is saved for the plan of an estimate, in case the search finds none."""
 MORE = 4
 """As many times the runs of a look that left a plan open the next look at it takes."""
 

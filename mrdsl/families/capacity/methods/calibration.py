@@ -120,7 +120,7 @@ def quantile(times: Times, level: float) -> float:
 NEAR = 0.35
 """At this distance, in logarithms of slots per job, a point counts e times less."""
 PRIOR = 0.05
-"""What the closed forms count beside a point."""
+"""Weight of the closed forms relative to a point."""
 LEAST_SHARE = 0.02
 """A and B are at least this share of the closed form's: more slots never make jobs slower."""
 LEAST_LEFT = 0.05

@@ -25,7 +25,7 @@ from mrdsl.formulas.knapsack import cheapest_pieces, machines_alone
 MOST_JOBS = 200
 """Classes of no more jobs are placed by dynamic programming over their numbers; of more, on one lane each."""
 CELLS = 4_000_000
-"""So many numbers of machines are worked out at once, and three times as many are kept."""
+"""Most numbers of machines that are computed at once; three times as many are stored."""
 
 
 def is_limited(task: Task, index: int) -> bool:
@@ -116,11 +116,11 @@ def bound_at(answers: Answers, prices: Floats, quotas: Floats) -> float:
 
 LEAST_TIME = 0.01
 ROUNDS, NODES = 60, 20
-"""So many times the linear program is solved, and so many nodes of the integer program are looked at."""
+"""Most solves of the linear program, and most nodes of the integer program."""
 NEAR = 1e-3
-"""How near, relatively, the program may be to the bound where it ends."""
+"""Relative gap at which the integer program ends."""
 WIDTH = 0.2
-"""How far prices of quotas stay from the best ones at first, as a part of them and of the cheapest VM of the type."""
+"""First distance of quota prices from the best ones, relative to them and to the cheapest VM of the type."""
 
 
 @dataclass(frozen=True)

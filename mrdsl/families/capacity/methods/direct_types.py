@@ -40,9 +40,9 @@ def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
 TURNS, EXACT_TURNS = 8, 4
 """So often quotas are made smaller by what packing takes beyond them; after some turns jobs count for more besides."""
 MARGIN = 0.02
-"""How much more jobs count for then in each turn: what is left of VMs is room for packing."""
+"""Growth of the size of jobs in each turn: the rest of the VMs is room for packing."""
 MOVES = 2_000_000
-"""So many pairs of lanes for a job of each class are looked at in one move of all of them."""
+"""Most pairs of lanes, for a job of each class, in one move of all classes."""
 
 
 @dataclass(frozen=True)

@@ -37,10 +37,9 @@ from mrdsl.families.capacity.models.arrays import program_of
 
 Flags = NDArray[np.bool_]
 MOST_OF_PROGRAM = 600
-"""Pairs of lanes and classes of a program: with more, whole VMs and jobs matter little beside all of them."""
+"""Most pairs of lanes and classes of a program: with more, rounding of VMs and jobs matters little."""
 GAP, FEW_NODES = 5e-3, 20
-"""How near to the optimum on the lanes is near enough, and how many nodes are looked at: but for a time limit no clock
-decides."""
+"""Relative gap on the lanes at which the program ends, and most nodes; no clock decides, except with a time limit."""
 LEAST_TIME = 0.01
 
 
@@ -111,13 +110,13 @@ def _solved(program: LinearProgram, until: float | None, nodes: int) -> tuple[Fl
 
 
 MANY = 24
-"""With so many lanes or fewer, the relaxed plan itself is rounded."""
+"""Most lanes for which the relaxed plan itself is rounded."""
 EFFORT = 100_000_000
-"""So many steps (:func:`mrdsl.families.capacity.methods.lane_prices.effort`) are taken in all, in at most ``MOST_SETS``
-sets of lanes."""
+"""Most steps in total (:func:`mrdsl.families.capacity.methods.lane_prices.effort`), in at most ``MOST_SETS`` sets of
+lanes."""
 MOST_SETS = 1_000
 CAPS = 12
-"""Prices of VMs up to which a plan is made to begin with: large VMs stand idle in part."""
+"""Number of limits on the price of VMs from which plans start: large VMs are partly idle."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +248,7 @@ def whole_cost(task: Task, jobs: Floats) -> float:
 
 
 PARTS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
-"""How much of a job's price is that of the part of a VM that it takes, in the plans that are tried."""
+"""Shares of a job's price that the used part of a VM determines, in the plans that are tried."""
 MOST_PAIRS = 1_500
 """Pairs of lanes and classes of the integer program."""
 FEWEST = 3

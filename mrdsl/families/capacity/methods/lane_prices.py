@@ -26,13 +26,13 @@ from mrdsl.families.capacity.plan_parts import summed
 Places = NDArray[np.int64]
 
 GROUPS = 24
-"""Classes answer in so many groups, whose answers the master may mix apart: more converge sooner, each costs a row."""
+"""Groups of classes that the master can mix separately: more groups converge sooner, and each costs a row."""
 GUESSES = 30
 """So often at most the least cost of a firm lane with a spot lane is guessed anew; a handful is enough."""
 TYPICAL = 5
-"""So many guesses are made as a rule."""
+"""Usual number of iterations."""
 PAIR = 25
-"""What a class in a lane takes, in the steps that :func:`effort` counts."""
+"""Steps of a class in a lane, as :func:`effort` counts them."""
 NONE = -1
 
 

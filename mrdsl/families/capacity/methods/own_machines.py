@@ -29,7 +29,7 @@ from mrdsl.families.capacity.plan_parts import summed
 from mrdsl.formulas.knapsack import cheapest_mixes
 
 LACKING = 1000.0
-"""How many times the dearest machine and penalty a machine costs that there is not."""
+"""Price of a machine beyond the available ones, in multiples of the largest machine price and penalty."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,13 @@ class Rents:
 
 
 AT_ONCE, TURNS = 60, 2
-"""So many classes are placed together by an integer program, and so often all of them in other groups."""
+"""Classes that an integer program places together, and the number of turns with other groups."""
 PASSES = 20
 """So often every class is looked at."""
 LITTLE = 0.02
 """Another pass is made where the last one closed more than this part of the gap that is left."""
 AMONG = 6
-"""Of so many lanes, the cheapest for one job and for all jobs, one class takes machines at once."""
+"""Number of lanes, the cheapest for one job and for all jobs, from which one class takes machines."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ FIRST_STEP = 0.02
 MOST_STEP = 0.3
 MOST_GROWTH = 1.5
 ROUNDED = 0.5
-"""By so many VMs more, whole slots count as the same VMs."""
+"""Number of VMs within which clusters with whole slots count as equal."""
 
 
 @dataclass
@@ -193,7 +193,7 @@ def _near(search: Search, before: Placement, after: Placement) -> Placement:
 
 
 MOST_RUNS_AT_ONCE = 60
-"""So many runs at most look whether a slot for every task keeps a promise."""
+"""Most runs that test if a slot for every task meets a constraint."""
 
 
 def too_few_runs(wanted: Sequence[Wanted], runs: int, confidence: float) -> Iterator[Diagnostic]:

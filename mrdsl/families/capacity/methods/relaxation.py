@@ -39,7 +39,7 @@ from mrdsl.families.capacity.plan_parts import summed
 
 Flags = NDArray[np.bool_]
 FIRST, MORE = 10, 10
-"""So many pairs of each class are there to begin with, of firm and of spot lanes, and come at most in a round."""
+"""First pairs of each class, of firm and of spot lanes, and most new pairs in a round."""
 COLUMN_ROUNDS = 100
 
 
@@ -242,7 +242,8 @@ FEW_LANES, MANY_CLASSES = 24, 5_000
 and one of answers takes a round for each price that quotas make."""
 ROUNDS = 400
 DEAR, DEARER = 1e2, 1e6
-"""What a VM that there is not costs in the master, beside the dearest that there is and what any job is worth."""
+"""Price in the master of a VM beyond the available ones, relative to the dearest VM and to the largest value of a
+job."""
 
 
 @dataclass

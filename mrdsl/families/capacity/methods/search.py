@@ -33,13 +33,13 @@ LEAST_JOBS = 1825
 ALIKE = 3.0
 """As how many jobs that hang together one independent job is taken to count, when runs are planned."""
 FEWEST_RUNS = 10
-"""So many runs at least tell how much runs differ."""
+"""Fewest runs from which the variance of runs is estimated."""
 CLOSE = 8
 """As many times the usual runs a full evaluation takes at most where few more jobs are in time than promised."""
 MOST_TASKS = 2e7
-"""Tasks of a class that a full evaluation runs at most, unless so many runs are asked for."""
+"""Most tasks of a class in a full evaluation, unless more runs are requested."""
 POWER = 1.28
-"""The search aims so many standard errors above what a look has to show: nine looks in ten then show it."""
+"""Standard errors that the search adds to the required level: nine looks in ten then confirm it."""
 
 
 @dataclass(frozen=True)

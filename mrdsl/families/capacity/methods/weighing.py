@@ -27,7 +27,7 @@ LEAST = 1e-7
 """The least weight of a resource: a slot that takes nothing of one still takes something."""
 STEPS = 40
 CLASSES = 64
-"""So many classes are weighed to choose the weights of a type."""
+"""Most classes from which the weights of a type are chosen."""
 
 
 def weighed(task: Task) -> tuple[Task, Task]:

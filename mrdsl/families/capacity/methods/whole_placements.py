@@ -19,7 +19,7 @@ from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of, vms_with_spare
 
 EFFORT = 30_000_000
-"""So many moves are looked at in all, at most ``MOST_MOVES`` of them made."""
+"""Most moves that are evaluated in total; at most ``MOST_MOVES`` of them are made."""
 MOST_MOVES = 400
 NOWHERE = -1
 PASSES = 3

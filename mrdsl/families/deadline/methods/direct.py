@@ -85,8 +85,8 @@ def _level(network: Network, settled: Floats, lower: Floats, share: Floats, uppe
 
 
 WALKS = 10
-"""How many walks along the arcs come after the search, about: three to five for the last value and bound, two to eight
-until the slacks are kept, one for the plan, one for its checks; a walk backwards is one and a half."""
+"""Approximate walks along the arcs after the search: three to five for the last value and bound, two to eight until the
+slacks are feasible, one for the plan, and one for its checks; a backward walk counts one and a half."""
 
 
 @dataclass(frozen=True)

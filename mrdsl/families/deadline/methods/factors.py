@@ -16,7 +16,7 @@ from mrdsl.families.deadline.network import Floats, Ints, distinct
 DENSE = 300
 """Unknowns up to which a system is solved as a dense one."""
 SHIFTS = (1e-14, 1e-11, 1e-8)
-"""What is added to the diagonal, relative to it, until there is a factor: conductances may span 25 powers of ten."""
+"""Additions to the diagonal, relative to it, until a factor exists: conductances may span 25 powers of ten."""
 
 
 class Solved(NamedTuple):
@@ -58,10 +58,10 @@ def _factorized(matrix: sparse.csr_matrix, most: int) -> Callable[[Floats], Floa
 
 
 SMALL = 100
-"""So many vertices are as little work as a look at their graph: that of a full matrix is said of them."""
+"""Most vertices for which the work of a full matrix is used as an estimate, without a look at the graph."""
 ROUNDS = 50
 LEAST = 0.01
-"""Vertices of two neighbours are taken out as long as such a share of those that are left goes."""
+"""Least share of the remaining vertices that a pass must eliminate, each with two neighbors, to continue."""
 
 
 def work_of_factor(size: int, rows: Ints, columns: Ints) -> float:

@@ -28,9 +28,9 @@ from mrdsl.families.deadline.network import Floats, Network, scale_of
 
 MOST_STEPS = 250
 EPSILON = 4 * float(np.finfo(np.float64).eps)
-"""What one addition along a path may add or lose, relative to the deadline, with some to spare."""
+"""Largest rounding error of one addition along a path, relative to the deadline, with a margin."""
 CLOSE = 2.0
-"""The proven gap is worked out once the estimated one is so many times the wanted one."""
+"""The proven gap is computed once the estimated gap is this multiple of the requested one."""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from mrdsl.families.deadline.network import Floats, Ints
 EASY, HARD = 1.5e9, 1e10
 """Work up to which a system is factorized at once, and up to which it is where multigrid is slow."""
 SECONDS = 2e-9
-"""What a unit of that work takes, at most: 3e-10 to 6e-10 s were measured on a core of its own."""
+"""Upper estimate of the time of a unit of that work [s]: 3e-10 to 6e-10 s were measured on an idle core."""
 SLOW, A_FACTOR = 50, 0.03
-"""Iterations of a step from which on multigrid counts as slow: so many at least, and what the factor's work is worth
-for each entry of the matrix."""
+"""Iterations of a step from which multigrid counts as slow: a least number, and a number for each entry of the matrix
+that the work of the factor is worth."""
 
 
 class Solves(Protocol):

@@ -25,9 +25,9 @@ DAMPING = 0.7
 WORTH_A_SECOND = 0.5
 """A grid is visited twice in a cycle where it has no more than such a share of the entries of the one above."""
 WORN = 1.5
-"""Vertices are merged anew once a step's first system takes so many times the iterations that one took at first."""
+"""Ratio of the iterations of a step's first system to those at first, from which vertices are merged again."""
 USELESS = 4.0
-"""They are at once where a system takes so many times the iterations."""
+"""Ratio of iterations from which vertices are merged again at once."""
 MOST = 300
 """Iterations after which a system is left as it is: most steps are as long with a direction that is a little off."""
 _ROUNDS = 4

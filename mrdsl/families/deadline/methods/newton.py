@@ -20,7 +20,7 @@ from mrdsl.families.deadline.methods.slack_limits import SlackLimits
 from mrdsl.families.deadline.network import Floats, Network
 
 NEAR = 0.95
-"""How far of the way to the boundary a step goes, at least."""
+"""Least share of the distance to the boundary that a step takes."""
 COARSE, FINE = 1e-2, 1e-9
 """The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
 PREDICTED = 0.03

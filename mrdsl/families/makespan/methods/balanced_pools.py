@@ -25,7 +25,7 @@ from mrdsl.simulation.slots import Integers
 
 PLACEMENTS = 200_000
 SEARCHED = 6_000_000
-"""So many jobs are placed by genetic searches in all, on about ``USUAL_SLOTS`` slots; more slots cost more."""
+"""Most jobs that genetic searches place in total, on about ``USUAL_SLOTS`` slots; more slots cost more."""
 USUAL_SLOTS = 400
 
 

@@ -33,7 +33,7 @@ MARGIN = 1e-9
 """Payments above 1 by less are rounding."""
 MOST_JOBS = 200
 SMOOTH = 0.7
-"""Weight of the best prices so far beside new ones, which alone move too far."""
+"""Weight of the best prices so far: new prices alone move too far."""
 
 
 def prices(draft: Draft, steps: int = 2000, programs: int = 20) -> Draft:

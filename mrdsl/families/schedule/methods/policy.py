@@ -42,9 +42,9 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
 
 
 Make = Callable[[said.ScheduleFacts], Policy]
-"""What makes a policy anew for each run."""
+"""Function that makes a new policy for each run."""
 DECIDES = ("ready", "lost", "decide", "clock")
-"""What every policy has: the methods of :class:`mrdsl.simulation.scheduling.Policy`."""
+"""Methods of every policy: those of :class:`mrdsl.simulation.scheduling.Policy`."""
 
 
 def simulation(
