@@ -23,7 +23,7 @@ def agrees(night: SmallNight, rent: str) -> None:
     assert not [each for each in result.diagnostics if each.code == "broken-plan"]
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(0, 120, 3))
 def test_no_timetable_costs_less_than_a_bound_of_large_nights(seed: int) -> None:
     """The bounds of nights that are too large for an exact solution."""
     drawn_night = drawn(seed, penalties=seed % 2 == 0)
@@ -36,13 +36,12 @@ def test_no_timetable_costs_less_than_a_bound_of_large_nights(seed: int) -> None
     assert known.value >= cheapest * (1 - 1e-8)
 
 
-@pytest.mark.parametrize("rent", WAYS)
 @pytest.mark.parametrize("seed", range(200))
-def test_no_enumerated_timetable_costs_less_or_more_than_the_optimum(seed: int, rent: str) -> None:
-    agrees(drawn(seed), rent)
+def test_no_enumerated_timetable_costs_less_or_more_than_the_optimum(seed: int) -> None:
+    """Each night in one way of renting, in turn: all 800 take three minutes."""
+    agrees(drawn(seed), WAYS[seed % len(WAYS)])
 
 
-@pytest.mark.parametrize("rent", WAYS)
-@pytest.mark.parametrize("seed", range(200, 230))
-def test_runs_are_left_out_if_their_penalty_is_lower(seed: int, rent: str) -> None:
-    agrees(drawn(seed, penalties=True), rent)
+@pytest.mark.parametrize("seed", range(200, 240))
+def test_runs_are_left_out_if_their_penalty_is_lower(seed: int) -> None:
+    agrees(drawn(seed, penalties=True), WAYS[seed % len(WAYS)])
