@@ -77,7 +77,7 @@ def test_why_says_that_the_program_was_not_solved(monkeypatch: pytest.MonkeyPatc
 def test_a_run_repeats_in_another_process() -> None:
     code = (
         "import mrdsl, dataclasses as d; s = mrdsl.load('models/hybrid/reference.mrspec')\n"
-        "s = d.replace(s, facts=d.replace(s.facts, horizon=150)); print(mrdsl.solve(s, 'controller').plan)"
+        "s = d.replace(s, facts=d.replace(s.facts, horizon=150)); print(repr(mrdsl.solve(s, 'controller').plan))"
     )
     runs = {run_python(code, PYTHONHASHSEED=salt).stdout for salt in ("1", "2")}
     assert len(runs) == 1
