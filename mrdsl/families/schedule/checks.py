@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Span, error, has_errors, impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, Span, error, impossible, warning
 from mrdsl.core.rounding import floor
-from mrdsl.exchange.registry import BYTE_TRACES, named
-from mrdsl.exchange.text import EmptyFileError, FormatError
+from mrdsl.exchange.job_files import check_job_file, rows_of
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
-from mrdsl.families.schedule.trace import class_times, jobs, lines, recorded_prices, shortest
+from mrdsl.families.schedule.trace import class_times, jobs, recorded_prices, shortest
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
-
-SPEEDS = {
-    "block": "64 MB",
-    "map_speed": "4 MB/s",
-    "shuffle_speed": "6 MB/s",
-    "reduce_speed": "5 MB/s",
-    "reduce_input": "256 MB",
-}
 
 
 def check(spec: Spec) -> Iterable[Diagnostic]:
@@ -191,26 +182,7 @@ def _check_jobs(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _check_arrivals(arrivals: Arrivals) -> Iterator[Diagnostic]:
-    if arrivals.source is None:
-        yield error("missing-item", "arrivals name no file", arrivals.span, 'write `arrivals from swim("jobs.tsv") {`')
-        return
-    if arrivals.end is not None and arrivals.end <= arrivals.begin:
-        yield error(
-            "empty-range",
-            f"jobs from {arrivals.begin:g} s on, and only before {arrivals.end:g} s",
-            arrivals.span_of("end"),
-            "end after `begin`",
-        )
-        return
-    if named(BYTE_TRACES, arrivals.source.reader) is not None:
-        for item, example in SPEEDS.items():
-            if getattr(arrivals, item) is None:
-                yield error(
-                    "missing-item",
-                    f"a SWIM trace carries bytes: without `{item}` they give no tasks and times",
-                    arrivals.span,
-                    f"add `{item} = {example}`",
-                )
+    yield from check_job_file(arrivals)
     factor = arrivals.deadline_factor
     if isinstance(factor, Distribution) and _least(factor) < 1.0:
         yield warning(
@@ -219,42 +191,6 @@ def _check_arrivals(arrivals: Arrivals) -> Iterator[Diagnostic]:
             arrivals.span_of("deadline_factor"),
             "write uniform(1, 3)",
         )
-    yield from _check_file(arrivals)
-
-
-def _check_file(arrivals: Arrivals) -> Iterator[Diagnostic]:
-    assert arrivals.source is not None
-    mistakes: list[Diagnostic] = []
-    count = 0
-    for job in _lines(arrivals, mistakes):
-        count += arrivals.begin <= job < (arrivals.end if arrivals.end is not None else float("inf"))
-    yield from mistakes
-    if count == 0 and not has_errors(mistakes):
-        yield error(
-            "empty-trace",
-            f"{arrivals.source.written} has no job"
-            + (" between `begin` and `end`" if arrivals.begin or arrivals.end else ""),
-            arrivals.source.span or arrivals.span,
-            "name a file with jobs",
-        )
-
-
-def _lines(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[float]:
-    """Submit times of the file's jobs."""
-    assert arrivals.source is not None
-    try:
-        yield from (line.submit for line in lines(arrivals.source, mistakes))
-    except EmptyFileError:
-        return
-    except FormatError as cause:
-        mistakes.append(
-            error(
-                "missing-file",
-                f"{arrivals.source.written} cannot be read: {cause}",
-                arrivals.source.span or arrivals.span,
-                "check the file; its path is relative to the spec",
-            )
-        )
 
 
 def _last_arrival(facts: ScheduleFacts) -> float:
@@ -262,7 +198,8 @@ def _last_arrival(facts: ScheduleFacts) -> float:
     arrivals, last = facts.arrivals, facts.horizon or 0.0
     if arrivals is None or arrivals.source is None:
         return last
-    inside = [time for time in _lines(arrivals, []) if arrivals.end is None or time < arrivals.end]
+    submits = (float(row.submit) for row in rows_of(arrivals, []))
+    inside = [time for time in submits if arrivals.end is None or time < arrivals.end]
     return max([last, *(time - arrivals.begin for time in inside)])
 
 

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, error, has_errors, warning
 from mrdsl.core.lazy import kept
-from mrdsl.exchange.registry import BYTE_TRACES, JOBS, RUN_TABLES, named
-from mrdsl.exchange.text import EmptyFileError, FormatError
+from mrdsl.exchange.job_files import SPEEDS, check_job_file, rows_of
+from mrdsl.exchange.registry import BYTE_TRACES, RUN_TABLES, named
 from mrdsl.families.timetable.facts import Arrivals, JobClass, Runs, TimetableFacts
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase
 
 if TYPE_CHECKING:
     from mrdsl.exchange.job_traces import SwimJob, TableJob, TableRun
-
-SPEEDS = {
-    "block": "128 MB",
-    "map_speed": "20 MB/s",
-    "reduce_input": "512 MB",
-    "shuffle_speed": "10 MB/s",
-    "reduce_speed": "20 MB/s",
-}
 
 
 def filled(facts: TimetableFacts) -> TimetableFacts:
@@ -39,12 +31,12 @@ def filled(facts: TimetableFacts) -> TimetableFacts:
 def _classes(facts: TimetableFacts, arrivals: Arrivals) -> Iterator[JobClass]:
     if not _of_classes(arrivals):
         yield from facts.classes
-        for job in _jobs(arrivals, []):
+        for job in _jobs(arrivals):
             yield _own_class(job, arrivals)
         return
     rows: dict[str, list[TableRun]] = {}
-    for row in _jobs(arrivals, []):
-        rows.setdefault(row.name, []).append(row)  # type: ignore[arg-type]
+    for row in _jobs(arrivals):
+        rows.setdefault(row.name, []).append(row)
     for node in facts.classes:
         if node.runs is not None:
             yield node
@@ -65,16 +57,16 @@ def _of_classes(arrivals: Arrivals) -> bool:
     return arrivals.source is not None and named(RUN_TABLES, arrivals.source.reader) is not None
 
 
-def _jobs(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[SwimJob | TableJob | TableRun]:
-    """Yield the rows of the file between `begin` and `end`; add its errors to ``mistakes``. Raises FormatError."""
-    assert arrivals.source is not None
-    reader = named((*RUN_TABLES, *JOBS), arrivals.source.reader)
-    assert reader is not None, arrivals.source.reader
-    for row in reader.read(arrivals.source.path, mistakes):
+def _jobs(arrivals: Arrivals) -> Iterator[Any]:
+    """Yield the rows of the file between `begin` and `end`. Raises MrdslError if it has changed and has errors now."""
+    mistakes: list[Diagnostic] = []
+    for row in rows_of(arrivals, mistakes):
         if arrivals.end is not None and row.submit >= arrivals.end:
-            return
+            break
         if row.submit >= arrivals.begin:
             yield row
+    if has_errors(mistakes):
+        raise MrdslError(mistakes)
 
 
 def _own_class(job: SwimJob | TableJob | TableRun, arrivals: Arrivals) -> JobClass:
@@ -123,50 +115,18 @@ def check_arrivals(facts: TimetableFacts) -> Iterator[Diagnostic]:
                     "add runs { from = 22:00, every = 2 min, times = 200 }",
                 )
         return
+    rows: list[Any] = []
+    mistakes = list(check_job_file(arrivals, "runs", rows))
+    yield from mistakes
     if arrivals.source is None:
-        yield error("missing-item", "arrivals name no file", arrivals.span, 'write arrivals from jobs("jobs.csv")')
         return
-    if arrivals.end is not None and arrivals.end <= arrivals.begin:
-        yield error(
-            "empty-range",
-            f"runs from {arrivals.begin:g} s on, and only before {arrivals.end:g} s",
-            arrivals.span_of("end"),
-            "write an `end` after `begin`",
-        )
+    yield from _check_items(facts, arrivals)
+    if has_errors(mistakes):
         return
-    found = list(_check_items(facts, arrivals))
-    mistakes: list[Diagnostic] = []
-    rows = list(_read(arrivals, mistakes))
-    yield from (*found, *mistakes)
-    if not rows and not has_errors(mistakes):
-        between = " between `begin` and `end`" if arrivals.begin or arrivals.end else ""
-        yield error(
-            "empty-trace",
-            f"{arrivals.source.written} has no run{between}",
-            arrivals.source.span or arrivals.span,
-            "name a file with runs",
-        )
-    elif _of_classes(arrivals) and not has_errors(mistakes):
-        yield from _check_classes(facts, arrivals, rows)  # type: ignore[arg-type]
-    elif not has_errors(mistakes):
+    if _of_classes(arrivals):
+        yield from _check_classes(facts, arrivals, rows)
+    else:
         yield from _check_deadlines(arrivals, rows)
-
-
-def _read(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[SwimJob | TableJob | TableRun]:
-    assert arrivals.source is not None
-    try:
-        yield from _jobs(arrivals, mistakes)
-    except EmptyFileError:
-        return
-    except FormatError as cause:
-        mistakes.append(
-            error(
-                "missing-file",
-                f"{arrivals.source.written} cannot be read: {cause}",
-                arrivals.source.span or arrivals.span,
-                "check the file; its path is relative to the spec",
-            )
-        )
 
 
 def _check_items(facts: TimetableFacts, arrivals: Arrivals) -> Iterator[Diagnostic]:
@@ -180,17 +140,10 @@ def _check_items(facts: TimetableFacts, arrivals: Arrivals) -> Iterator[Diagnost
             arrivals.span,
             "add slots { map = 8, reduce = 8 } to the block",
         )
-    bytes_alone = named(BYTE_TRACES, arrivals.source.reader) is not None
-    for item, example in SPEEDS.items():
-        if bytes_alone and getattr(arrivals, item) is None:
-            yield error(
-                "missing-item",
-                f"a SWIM trace carries bytes: without `{item}` they give no tasks and times",
-                arrivals.span,
-                f"add {item} = {example}",
-            )
-        elif not bytes_alone and getattr(arrivals, item) is not None:
-            yield _no_effect(arrivals, item, "the file is not a SWIM trace")
+    if named(BYTE_TRACES, arrivals.source.reader) is None:
+        for item in SPEEDS:
+            if getattr(arrivals, item) is not None:
+                yield _no_effect(arrivals, item, "the file is not a SWIM trace")
     for item in ("slots", "deadline", "deadline_factor"):
         if not own and getattr(arrivals, item) is not None:
             yield _no_effect(arrivals, item, "the classes of the spec have theirs")

@@ -38,7 +38,7 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
 
     :func:`verify` compares that time with the billing.
     """
-    facts = with_runs(spec.facts)
+    facts: TimetableFacts = spec.facts
     return _rented(plan) * _price(facts.vms[0]) + _penalties(facts, plan)
 
 
@@ -47,6 +47,7 @@ def _rented(plan: TimetablePlan) -> float:
 
 
 def _penalties(facts: TimetableFacts, plan: TimetablePlan) -> float:
+    """Return the price of the runs left out; jobs that a file alone defines have none."""
     prices = {node.name: node.penalty or 0.0 for node in facts.classes}
     return sum(prices.get(run.job, 0.0) for run in plan.runs if not run.admitted)
 
