@@ -186,9 +186,8 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def print_briefly(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str]) -> None:
-    """Print errors in full, and in one line where the warnings are, for commands beside `solve`, which prints them."""
-    told = [found for found in diagnostics if found.severity is Severity.ERROR]
-    print_diagnostics(told, texts)
+    """Print errors in full, and the code and places of each warning in one line: `solve` prints warnings in full."""
+    print_diagnostics([found for found in diagnostics if found.severity is Severity.ERROR], texts)
     places: dict[str, list[str]] = {}
     for found in diagnostics:
         if found.severity is not Severity.ERROR:

@@ -201,10 +201,10 @@ class MrdslError(Exception):
         return type(self), (self.diagnostics, self.exit_code)
 
 
-def _lines_of(told: Diagnostic) -> str:
-    place = f"{told.place}: " if told.place else ""
-    hint = f"\n  hint: {told.hint}" if told.hint else ""
-    return f"{place}{told.severity}[{told.code}]: {told.message}{hint}"
+def _lines_of(found: Diagnostic) -> str:
+    place = f"{found.place}: " if found.place else ""
+    hint = f"\n  hint: {found.hint}" if found.hint else ""
+    return f"{place}{found.severity}[{found.code}]: {found.message}{hint}"
 
 
 MOST_NAMES = 500

@@ -12,7 +12,7 @@ LACKS = "lacks"
 
 
 def lacking(why: str) -> Mapping[str, str]:
-    """Return the metadata of a field of a plan whose numbers are NaN if there is no value; ``why`` gives the reason."""
+    """Return the metadata of a field of a plan whose numbers are NaN if there is no value, for the reason ``why``."""
     return {LACKS: why}
 
 
