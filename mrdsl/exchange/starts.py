@@ -33,7 +33,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Containers of one run: from ``begin`` to ``end`` [s], so many for so long (containers, seconds) in turn."""
+    """Containers of one run from ``begin`` to ``end`` [s]; ``parts`` are pairs of containers and seconds, in turn."""
 
     name: str
     begin: float

@@ -32,7 +32,7 @@ _SMALL = 128 * 2**20
 
 @dataclass(frozen=True)
 class Rule:
-    """What is measured, its thresholds from low to critical, where these come from, and what helps."""
+    """A measured quantity, its thresholds from low to critical, their source, and the remedy."""
 
     what: str
     measure: str
