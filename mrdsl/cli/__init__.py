@@ -53,12 +53,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
-        gc.disable()  # modules are not garbage
-        try:
-            command: click.Command = named(f"mrdsl.cli.{name}", name)
-            return command
-        finally:
-            gc.enable()
+        command: click.Command = named(f"mrdsl.cli.{name}", name)
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
@@ -89,6 +85,7 @@ def cli(context: click.Context) -> int | None:
 
 def main() -> None:
     """The entry point: whatever happens, one clear message and a documented exit code."""
+    gc.set_threshold(20_000)  # modules and specs, which are most of what a command makes, are not garbage
     from mrdsl.cli.boundary import STOPPED, run
 
     try:

@@ -12,7 +12,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
-from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, lasting, parameters, specs_below, standard_input
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
 from mrdsl.cli.outputs import say, terminal_width
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.core.reading import is_json_object
@@ -38,8 +38,7 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
     """
     values = parameters(defines, data)
     paths = list(specs_below(files))
-    with lasting():
-        specs = _without_parts({path: _loaded(path, values, allow_outside) for path in paths})
+    specs = _without_parts({path: _loaded(path, values, allow_outside) for path in paths})
     diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))
     texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
     if form == "json":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,17 +29,6 @@ def specs_below(files: Iterable[Path]) -> Iterable[Path]:
             yield from sorted(path.rglob(f"*{SUFFIX}"))
         else:
             yield path
-
-
-@contextmanager
-def lasting() -> Iterator[None]:
-    """Exclude objects that are made in the ``with`` block from garbage collection for the life of the process."""
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        gc.enable()
 
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"
@@ -112,8 +99,7 @@ def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
     from mrdsl.language.loading import load_file
 
     overrides = parameters(options["defines"], options["data"])
-    with lasting():
-        return load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
+    return load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
 
 
 def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
@@ -121,8 +107,7 @@ def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
     from mrdsl.language.loading import load_text
 
     overrides, outside = parameters(options["defines"], options["data"]), options["allow_outside"]
-    with lasting():
-        return load_text(text, overrides, name=STANDARD_INPUT_NAME, seed=options["seed"], outside=outside)
+    return load_text(text, overrides, name=STANDARD_INPUT_NAME, seed=options["seed"], outside=outside)
 
 
 def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:

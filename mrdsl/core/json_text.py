@@ -54,7 +54,6 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()  # the new objects are now of the oldest generation, which is searched least often
+            gc.freeze()
+            gc.unfreeze()  # the new objects are now of the oldest generation, which is searched least often
             gc.enable()
