@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.exchange.logs.records import AttemptEnd, Attempts, MapReduceJob, SparkApplication, TaskKind
+from mrdsl.profiling.losses import LONGEST_IDLE
 
 Moments = NDArray[np.int64]
 _AT_A_TIME = 2**16
@@ -51,12 +52,22 @@ class Running:
     @property
     def most(self) -> int:
         """The most concurrent tasks; a task that ends when another starts does not overlap it."""
+        return self.most_of(None)
+
+    def most_of(self, slots: Running | None) -> int:
+        """Return the most concurrent tasks, at each moment no more than the slots then."""
         most = 0
         for first in range(0, len(self.starts), _AT_A_TIME):
             block = self.starts[first : first + _AT_A_TIME]
-            begun = np.arange(first + 1, first + len(block) + 1)
-            most = max(most, int((begun - np.searchsorted(self.ends, block, side="right")).max()))
+            running = np.arange(first + 1, first + len(block) + 1) - np.searchsorted(self.ends, block, side="right")
+            if slots is not None:
+                running = np.minimum(running, slots.at(block))
+            most = max(most, int(running.max()))
         return most
+
+    def at(self, moments: Moments) -> Moments:
+        """Return how many run at each moment."""
+        return np.searchsorted(self.starts, moments, side="right") - np.searchsorted(self.ends, moments, side="right")
 
     @property
     def busy(self) -> float:
@@ -133,12 +144,16 @@ def most_within(length: int, moments: Sequence[int]) -> int:
 
 
 _NONE = np.zeros(0, np.int64)
-TASKS = ("map", "reduce", "task")
+_NOTHING = Running(_NONE, _NONE)
 
 
 @dataclass(frozen=True)
 class Slots:
-    """The most concurrent tasks of a kind, on all VMs and on any one of them (0: unknown), and the utilization."""
+    """The most concurrent tasks of a kind, on all VMs and on any one of them (0: unknown), and the utilization.
+
+    The utilization of Spark is the share of the time of its executors' slots, as they came and went. The logs of
+    MapReduce contain no slots: its utilization is the share of ``most`` slots over the time of the logs.
+    """
 
     most: int = 0
     on_one: int = 0
@@ -181,9 +196,17 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
     )
     on_one["task"] = max((each.host_cores // each.task_cpus for each in applications if each.host_cores), default=0)
     every = Running.together(list(running.values()))
-    cores = on_one["task"] * len({host for each in applications for host in each.hosts} - {""})
-    slots = {kind: _slots(running[kind], on_one[kind], every.length, cores * (kind == "task")) for kind in TASKS}
-    return Cluster(**slots, vms=len(hosts - {""}), hours=every.length / HOUR, busy=every.covered / HOUR)
+    machines = {host for each in applications for host in each.hosts} - {""}
+    slots = {kind: _slots(running[kind], on_one[kind], every.length) for kind in TaskKind}
+    spark = _of_executors(running["task"], applications, on_one["task"] * len(machines))
+    return Cluster(
+        slots[TaskKind.MAP],
+        slots[TaskKind.REDUCE],
+        replace(spark, on_one=on_one["task"]),
+        vms=len(hosts - {""}),
+        hours=every.length / HOUR,
+        busy=every.covered / HOUR,
+    )
 
 
 def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
@@ -195,10 +218,47 @@ def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
     ).most
 
 
-def _slots(running: Running, on_one: int, length: float, cores: int) -> Slots:
-    """Return the slots of a kind: no more than ``cores``, if known (times are rounded, so tasks seem to overlap)."""
-    most = min(running.most, cores or running.most)
-    return Slots(most, on_one, running.busy / (most * length) if most and length else 0.0)
+def _slots(running: Running, on_one: int, length: float) -> Slots:
+    return Slots(running.most, on_one, running.busy / (running.most * length) if running.most and length else 0.0)
+
+
+def _of_executors(running: Running, applications: Sequence[SparkApplication], cores: int) -> Slots:
+    """Return the most concurrent tasks and the utilization of the slots that there were, at most ``cores`` if known.
+
+    Times are rounded, so tasks of one core can seem to overlap. An application without executors in its log had the
+    slots of its own most concurrent tasks, while it ran.
+    """
+    there = Running.together([_NOTHING, *map(slots_of, applications)])
+    most = min(max(1, running.most_of(there)), cores or running.most, running.most)
+    times = np.unique(np.concatenate([there.starts, there.ends]))
+    held = float((np.minimum(there.at(times), cores or np.inf)[:-1] * np.diff(times)).sum())
+    return Slots(most, 0, min(1.0, running.busy / held) if held else 0.0)
+
+
+def slots_of(application: SparkApplication) -> Running:
+    """Return when each slot of the executors of an application was there."""
+    launches, finishes = (
+        np.concatenate([_NONE, *(np.frombuffer(getattr(stage, side), np.int64) for stage in application.stages)])
+        for side in ("launches", "finishes")
+    )
+    if not len(launches):
+        return _NOTHING
+    first, last = int(launches.min()), int(finishes.max())
+    slots = [(each, each.cores // application.task_cpus) for each in application.lives]
+    if not any(count for _, count in slots):
+        most = Running.of(launches, finishes).most
+        return Running.of(np.full(most, first), np.full(most, last))
+    begin = first if application.started is None else application.started
+    end = last if application.finished is None else application.finished
+    counts = [count for _, count in slots]
+    added, removed = (
+        np.repeat(np.clip(np.array(times, np.int64), first - LONGEST_IDLE, last + LONGEST_IDLE), counts)
+        for times in (
+            [begin if each.added is None else each.added for each, _ in slots],
+            [end if each.removed is None else each.removed for each, _ in slots],
+        )
+    )
+    return Running.of(added, removed)
 
 
 def _spans(

@@ -53,7 +53,7 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
     yield f"# From {gathered.runs} runs in logs over {hours}; {len(gathered.left_out)} more were left out."
     for kind, slots in (("map", cluster.map), ("reduce", cluster.reduce), ("Spark", cluster.task)):
         if slots.most:
-            used = f"{slots.use:.0%} of so many slots used"
+            used = f"{slots.use:.0%} of {'the slots of its executors' if kind == 'Spark' else 'so many slots'} used"
             yield f"# The cluster as it was: {slots.most} {kind} tasks at most at once, {used}."
     if cluster.vms and price is not None:
         yield f"# It had {cluster.vms} VMs, which cost {cluster.vms * price.hourly:,.2f} {price.currency}/h."

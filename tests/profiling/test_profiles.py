@@ -117,6 +117,11 @@ def test_what_ran_is_that_of_every_moment(some: list[tuple[int, int]], more: lis
     found = Running.together(parts)
     assert (found.most, found.busy, found.covered) == (max(moments), sum(moments), len(busy))
     assert found.length == (busy[-1] + 1 - busy[0] if busy else 0)
+    tasks, slots = parts
+    counts = [[sum(a <= moment < b for a, b in part) for moment in range(31)] for part in (some, more)]
+    assert slots.at(np.arange(31)).tolist() == counts[1]
+    starts = [a for a, b in some if a < b]
+    assert tasks.most_of(slots) == max((min(counts[0][a], counts[1][a]) for a in starts), default=0)
 
 
 def test_the_most_at_once_of_more_than_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def test_the_cluster_of_executors(tmp_path: Path) -> None:
     cluster = found.cluster
     busy = sum(last - first for stages in (FIRST, SECOND) for _, _, tasks in stages for first, last in tasks)
     assert (cluster.vms, cluster.map) == (2, Slots())
-    assert cluster.task == Slots(4, 4, busy / (4 * 11_000))
+    assert cluster.task == Slots(4, 4, busy / (2 * 4 * max(ended for _, ended, _ in JOBS)))
     assert cluster.cost(0.30) == 0.60
     assert cluster.busy * 3600 == pytest.approx(3.5 + 2 + 3)
 

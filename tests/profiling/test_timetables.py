@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl import api
 from mrdsl.cli import cli
+from mrdsl.exchange.logs.records import Executor, SparkApplication, StageRun
 from mrdsl.families.timetable.plan import TimetablePlan
-from mrdsl.profiling.cluster import Slots
+from mrdsl.profiling.cluster import Slots, cluster_of
 from mrdsl.profiling.timetables import recurrence
 
 from ..exchange.logs.making import BEGIN, as_json, job_events, spark_events
@@ -95,6 +98,23 @@ def test_most_at_once_is_no_more_than_the_cores_there_were(tmp_path: Path) -> No
     found = api.profile([copies(tmp_path, 4, 1)])
     assert (found.cluster.task.most, found.cluster.task.on_one) == (8, 8)
     assert isinstance(found.cluster.task, Slots)
+
+
+def test_used_is_the_share_of_the_slots_that_executors_had() -> None:
+    """Four slots are there from 0 s to 20 s, and two from 30 s to the end at 40 s: 100 s in total.
+
+    A third task seems to start a millisecond before one of two slots is free.
+    """
+    launches = array("q", [5_000, 15_000, 30_000, 30_000, 39_999])
+    finishes = array("q", [15_000, 25_000, 40_000, 40_000, 40_000])
+    stage = StageRun(0, 0, "", "", (), launches, finishes)
+    lives = (Executor(8, 0, 20_000), Executor(4, 30_000))
+    run = SparkApplication("log", "a", "a", started=0, finished=40_000, stages=(stage,), task_cpus=2, lives=lives)
+    found = cluster_of([], [run]).task
+    assert found.most == 2
+    assert found.use == pytest.approx((10 + 10 + 10 + 10 + 0.001) / (4 * 20 + 2 * 10))
+    unknown = cluster_of([], [replace(run, lives=())]).task
+    assert (unknown.most, unknown.use) == (3, pytest.approx(40.001 / (3 * 35)))
 
 
 def test_a_capacity_says_that_classes_never_ran_at_once(tmp_path: Path) -> None:

@@ -218,11 +218,12 @@ class SparkJob:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """One executor: its cores, and when it came and went, None if the log does not say."""
+    """One executor: its cores, when it came and went (None if the log does not say), and its machine."""
 
     cores: int
     added: int | None = None
     removed: int | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

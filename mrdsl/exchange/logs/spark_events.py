@@ -215,7 +215,7 @@ class _Application:
     def _executor(self, name: str, info: ExecutorInfo, added: int | None) -> None:
         if not 0 < info.cores <= MOST_CORES:
             return
-        self.lives[name] = Executor(info.cores, added)
+        self.lives[name] = Executor(info.cores, added, host=info.host)
         self.executors[name] = info
         self.most = max(self.most, (sum(each.cores for each in self.executors.values()), len(self.executors)))
         beside = sum(each.cores for each in self.executors.values() if each.host == info.host)
