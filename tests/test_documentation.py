@@ -3,7 +3,8 @@
 The lines below such a line are printed by it, each of them whole; `...` stands for lines that are left out.
 
 A console line that is meant to fail says so: ``$ mrdsl check bad.mrspec  # exit 2``. A ``mrspec``, ``python`` or
-``toml`` block whose first line is ``# file: NAME`` is saved under that name for the blocks behind it.
+``toml`` block whose first line is ``# file: NAME`` is saved under that name for the blocks behind it; so is a ``csv``
+block, without that line.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
             _check_spec(body, tmp_path)
         elif language in ("python", "toml") and (name := NAMED.match(body)):
             (tmp_path / name[1]).write_text(body, encoding="utf-8")
+        elif language == "csv" and (name := NAMED.match(body)):
+            (tmp_path / name[1]).write_text(body[name.end() :], encoding="utf-8")
         elif language == "python":
             run_python(body, tmp_path)
         elif language == "console":

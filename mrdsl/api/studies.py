@@ -58,6 +58,7 @@ def sweep(
     output: str | Path | None = None,
     solver: str = "auto",
     *,
+    cases: str | Path | Iterable[Mapping[str, float | str]] = (),
     seeds: str | Iterable[int] = (),
     parameters: Mapping[str, Any] | None = None,
     formulation: str | None = None,
@@ -69,7 +70,7 @@ def sweep(
     allow_outside: bool = False,
     force: bool = False,
 ) -> Summary:
-    """Solve a spec for all combinations of parameters and seeds, in parallel.
+    """Solve a spec for all combinations of parameters, cases and seeds, in parallel.
 
     The same call continues an interrupted sweep.
 
@@ -78,6 +79,8 @@ def sweep(
         over: Values of each parameter: a sequence, or a text such as `"0.8:1.4:0.1"`.
         output: Table to write: .csv, .jsonl or .parquet.
         solver: Name of a solver or heuristic.
+        cases: Values of parameters that belong together: a CSV file, or a mapping for each case, such as
+            `frame.to_dict("records")`.
         seeds: Seeds, or a text such as `"1..5"`.
         parameters: Values of other parameters.
         formulation: Formulation of the family; its default if None.
@@ -95,10 +98,16 @@ def sweep(
     Raises:
         MrdslError: With the diagnostics of `mrdsl sweep`.
     """
+    from mrdsl.sweeping.cases import cases_in, cases_of
     from mrdsl.sweeping.cells import Setting, axis_of, seeds_of
     from mrdsl.sweeping.sweep import sweep as run
 
     axes = [axis_of(name, values) for name, values in (over or {}).items()]
+    if isinstance(cases, str | Path):
+        paired = cases_in(Path(cases))
+    else:
+        listed = list(cases)
+        paired = cases_of(listed) if listed else ()
     setting = Setting(str(spec), solver, formulation, relax, limits or Limits(), allow_outside, dict(parameters or {}))
     with scratch_folder() as folder:
         path = folder / "sweep.jsonl" if output is None else Path(output)
@@ -107,6 +116,7 @@ def sweep(
             axes,
             seeds_of(seeds),
             path,
+            cases=paired,
             workers=processes,
             executor=executor,
             progress=progress or (lambda done, total: None),

@@ -1,4 +1,4 @@
-"""``mrdsl sweep``: every combination of parameter values and seeds, one row per run."""
+"""``mrdsl sweep``: every combination of parameter values, cases and seeds, one row per run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,14 @@ from mrdsl.exchange.registry import TABLES, endings
     metavar="NAME=VALUES",
     help="A param and its values: `peak=0.8:1.4:0.1` (end included) or `scale=1,2`. Repeatable.",
 )
+@click.option(
+    "--cases",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="CSV file with a row for each case and a column for each param, such as `limit [min]`.",
+)
 @click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
-@click.option("-o", "--output", type=OutputFile(), required=True, help=f"Output file, {', '.join(endings(TABLES))}.")
+@click.option("-o", "--output", type=OutputFile(), help=f"Output file, {', '.join(endings(TABLES))}.")
 @click.option("--plot", type=OutputFile(), help="Draw the objective: a picture (.svg, .png) or a report (.html, .md).")
 @shared.force
 @shared.params
@@ -41,19 +47,41 @@ from mrdsl.exchange.registry import TABLES, endings
 @shared.former_jobs
 @shared.executor
 def sweep(
-    file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, plot: Path | None, force: bool, **options: Any
+    file: Path,
+    axes: tuple[str, ...],
+    cases: Path | None,
+    seeds: str | None,
+    output: Path | None,
+    plot: Path | None,
+    force: bool,
+    **options: Any,
 ) -> int:
-    """Solve the spec in FILE for every combination, in parallel; an interrupted sweep continues."""
+    """Solve the spec in FILE for every combination, in parallel; an interrupted sweep continues.
+
+    If FILE is the table of a sweep, draw it with `--plot`.
+    """
+    from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.reporting.report_files import check_plot
+    from mrdsl.sweeping.cases import cases_in
     from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
+    from mrdsl.sweeping.report import MOST_ROWS, changed_columns, sweep_table
     from mrdsl.sweeping.sweep import check_ending
     from mrdsl.sweeping.sweep import sweep as run
 
-    check_ending(output)
     if plot is not None:
         check_plot(plot)
-    Outputs({"--plot": plot}, force).check(file, options["data"])
-    Outputs({"-o": output, "--plot": plot}, force=True).check(file, options["data"])
+    Outputs({"--plot": plot}, force).check(file, options["data"], cases)
+    if plot is not None and output is None and file.suffix.lower() in endings(TABLES):
+        from mrdsl.sweeping.tables import rows_in
+
+        rows = rows_in(file)
+        _draw(plot, rows, changed_columns(rows), file, force)
+        return PLAN
+    if output is None:
+        hint = "add `-o rows.csv`; to draw a table of a sweep, pass the table and `--plot`"
+        raise MrdslError([error("wrong-option", "`sweep` requires `-o`", None, hint)])
+    check_ending(output)
+    Outputs({"-o": output, "--plot": plot}, force=True).check(file, options["data"], cases)
     limits = Limits(options["time_limit"], options["gap"], None, options["threads"], None)
     setting = Setting(
         str(file),
@@ -65,12 +93,15 @@ def sweep(
         parameters(options["defines"], options["data"]),
     )
     wanted = [parse_axis(text) for text in axes]
+    paired = cases_in(cases) if cases is not None else ()
+    heads = [axis.head for axis in (*paired, *wanted)]
     with watched(None), _Bar() as progress:
         done = run(
             setting,
             wanted,
             parse_seeds(seeds) if seeds else (),
             output,
+            cases=paired,
             workers=options["processes"] or options["former"],
             executor=options["executor"],
             progress=progress,
@@ -82,14 +113,12 @@ def sweep(
         else ""
     )
     if done.table:
-        from mrdsl.sweeping.report import MOST_ROWS, sweep_table
-
-        say_tables([sweep_table(done.table, [axis.head for axis in wanted])])
+        say_tables([sweep_table(done.table, heads)])
         if done.rows > MOST_ROWS:
             say(f"{output} has the other {done.rows - MOST_ROWS} rows")
     say(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
     if plot is not None and done.table:
-        _draw(plot, done.table, [axis.head for axis in wanted], file, force)
+        _draw(plot, done.table, heads, file, force)
     if done.interrupted:
         say("interrupted; run the same command again to continue", err=True)
         return STOPPED

@@ -121,7 +121,10 @@ def read_raw(source: Source, shown: str) -> RawTable:
     head = next((line for line in text.split("\n", 1000) if line.strip()), "")
     if not head:
         raise FormatError("it is empty")
-    delimiter = "\t" if "\t" in head or source.path.endswith(".tsv") else ","
+    delimiter = _delimiter(head, source.path)
+    if delimiter == ";":
+        text = _with_decimal_points(text)
+        data = text.encode()
     header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter, 1 + text.count("\n", 0, text.find(head))))
     if len(header) > budgets.COLUMNS:
         raise FormatError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
@@ -135,6 +138,33 @@ def read_raw(source: Source, shown: str) -> RawTable:
         return replace(table, rows=len(table.records))
     except CsvError as problem:
         raise _not_csv(problem) from None
+
+
+def _delimiter(head: str, path: str) -> str:
+    """Return the separator of cells: a tab, the semicolon of spreadsheets with decimal commas, or a comma."""
+    if "\t" in head or path.endswith(".tsv"):
+        return "\t"
+    return ";" if ";" in head and "," not in head else ","
+
+
+_CELL = r"(?<=[;\n\r\"])([^\S\r\n]*[-+]?%s)(?=[^\S\r\n]*(?:[;\n\r\"]|\Z))"
+_DECIMAL_COMMA = re.compile(_CELL % r"[0-9]+),([0-9]+(?:[eE][-+]?[0-9]+)?")
+_THOUSANDS = re.compile(_CELL % r"[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
+
+
+def _with_decimal_points(text: str) -> str:
+    """Return the table with a point for each decimal comma, so that every character keeps its place.
+
+    Raises FormatError for ``1.234`` if other cells have decimal commas: it can be 1234 or 1.234.
+    """
+    pointed, commas = _DECIMAL_COMMA.subn(r"\1.\2", text)
+    found = next((each for each in _THOUSANDS.finditer(text) if commas or "," in each[1]), None)
+    if found is not None:
+        before = text[: found.start(1)]
+        message = f"`{found[1].strip()}` may separate thousands, or be a decimal number"
+        hint = f"write `{found[1].strip().replace('.', '')}` if it is the larger number"
+        raise FormatError(message, hint, before.count("\n") + 1, found.start(1) - before.rfind("\n"))
+    return pointed
 
 
 def _cells(text: str, delimiter: str, line: int) -> list[str]:

@@ -75,14 +75,15 @@ def axis_of(name: str, values: str | Iterable[float | str]) -> Axis:
     """
     if isinstance(values, str):
         return parse_axis(f"{name}={values}")
-    listed = tuple(dict.fromkeys(value if isinstance(value, str) else repr(float(value)) for value in values))
+    listed = tuple(dict.fromkeys(value_text(value) for value in values))
     if not name.isidentifier() or not listed:
         raise _wrong(f"{name}: {', '.join(listed)}", "expected the name of a param and at least one value")
-    return Axis(name, tuple(_shortest(value) for value in listed))
+    return Axis(name, listed)
 
 
-def _shortest(value: str) -> str:
-    return value.removesuffix(".0")
+def value_text(value: float | str) -> str:
+    """Return a value from Python as one would write it after ``-D``."""
+    return value if isinstance(value, str) else repr(float(value)).removesuffix(".0")
 
 
 def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
@@ -231,20 +232,24 @@ class Cell:
     shown: Mapping[str, str | float] = field(default_factory=dict)
 
 
-def cells(axes: Sequence[Axis], seeds: Sequence[int] = ()) -> list[Cell]:
-    """Return every combination, the last axis running fastest and the seeds within it."""
-    names, heads = [axis.name for axis in axes], [axis.head for axis in axes]
-    written = product(*(zip(axis.values, axis.shown, strict=True) for axis in axes))
-    pairs = product(written, seeds or (None,))
+def cells(axes: Sequence[Axis], seeds: Sequence[int] = (), cases: Sequence[Axis] = ()) -> list[Cell]:
+    """Return every combination of cases, axes and seeds, the last running fastest; values of a case stay together."""
+    groups = [*([cases] if cases else []), *([axis] for axis in axes)]
+    written = product(*(zip(*(_values(axis) for axis in group), strict=True) for group in groups))
     return [
         Cell(
             number,
-            {name: value for name, (value, _) in zip(names, values, strict=True)},
+            {name: value for values in chosen for name, value, _, _ in values},
             seed,
-            {head: shown for head, (_, shown) in zip(heads, values, strict=True)},
+            {head: shown for values in chosen for _, _, head, shown in values},
         )
-        for number, (values, seed) in enumerate(pairs, 1)
+        for number, (chosen, seed) in enumerate(product(written, seeds or (None,)), 1)
     ]
+
+
+def _values(axis: Axis) -> Iterable[tuple[str, str, str, str | float]]:
+    head = axis.head
+    return ((axis.name, value, head, shown) for value, shown in zip(axis.values, axis.shown, strict=True))
 
 
 @dataclass(frozen=True)

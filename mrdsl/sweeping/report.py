@@ -20,8 +20,11 @@ def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
     """Return the objective over the first of ``heads``, the columns of the axes, or over the seeds.
 
     Runs that differ only in their seeds are one point, their mean, within a band from the smallest to the largest.
+    Cases with a first value each are one line.
     """
     first, *others = heads or ("seed",)
+    if len({row.get(first) for row in rows}) == len(rows):
+        others = []
     unit = next((row["unit"] for row in rows if row.get("unit")), "")
     label = f"goal [{unit}]" if unit else "goal"
     places = list(dict.fromkeys(row.get(first) for row in rows))
@@ -36,6 +39,12 @@ def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
         return LineChart(title, first, label, tuple(_line(name, found, at) for name, at in lines.items()))
     means = {name: [_mean(at.get(place, [])) for place in places] for name, at in lines.items()}
     return BarChart(title, tuple(cell_text(place) for place in places), means, first, label)
+
+
+def changed_columns(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of the changed params: those between ``run`` and ``seed``."""
+    heads = [name for name in (rows[0] if rows else ()) if name != "run"]
+    return heads[: heads.index("seed")] if "seed" in heads else heads
 
 
 MOST_ROWS = 50

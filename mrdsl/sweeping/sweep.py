@@ -15,9 +15,10 @@ from mrdsl.core.result import Table, frame_of
 from mrdsl.core.tables import Readable
 from mrdsl.core.writer import Together, refusals
 from mrdsl.exchange.registry import TABLES, TableWriter, Writer, by_ending, endings
+from mrdsl.sweeping.cases import check_apart
 from mrdsl.sweeping.cells import Axis, Cell, Setting, SweepRun, cells
 from mrdsl.sweeping.journal import append, journal_of, opened
-from mrdsl.sweeping.report import sweep_table
+from mrdsl.sweeping.report import changed_columns, sweep_table
 
 if TYPE_CHECKING:
     import pandas
@@ -74,9 +75,7 @@ class Summary(Readable):
 
     def readable(self) -> tuple[Table, ...]:
         """Return the first runs: what was changed, the objective, and the VMs of each type."""
-        heads = [name for name in (self.table[0] if self.table else ()) if name != "run"]
-        changed = heads[: heads.index("seed")] if "seed" in heads else heads
-        return (sweep_table(self.table, changed),)
+        return (sweep_table(self.table, changed_columns(self.table)),)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
@@ -90,6 +89,7 @@ def sweep(
     seeds: Sequence[int],
     output: Path,
     *,
+    cases: Sequence[Axis] = (),
     workers: int | None = None,
     executor: str = "processes",
     progress: Progress = lambda done, total: None,
@@ -102,6 +102,7 @@ def sweep(
     stays if no run ended.
 
     Args:
+        cases: Parameters whose values belong together, case by case.
         executor: ``processes`` or ``dask://HOST:PORT``.
 
     Raises:
@@ -112,9 +113,10 @@ def sweep(
     from mrdsl.sweeping.executors import refuse_unknown, run_all
 
     refuse_unknown(executor, workers)
-    planned = cells(axes, seeds)
-    inputs = _check(setting, axes, planned)
-    digest = _digest(setting, axes, seeds)
+    check_apart(cases, axes)
+    planned = cells(axes, seeds, cases)
+    inputs = _check(setting, (*cases, *axes), planned)
+    digest = _digest(setting, (*cases, *axes), seeds, len(cases))
     journal = journal_of(output)
     _refuse(refusals(journal, force=True, inputs=inputs))
     interrupted = False
@@ -203,10 +205,11 @@ def _check_words(setting: Setting, first: Cell, axis: Axis) -> None:
             raise MrdslError(loaded.diagnostics)
 
 
-def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int]) -> str:
+def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int], paired: int) -> str:
     try:
         text = Path(setting.file).read_bytes()
     except OSError:
         text = b""
-    document = json.dumps([asdict(setting), [asdict(axis) for axis in axes], list(seeds)], sort_keys=True, default=str)
+    swept = [[asdict(axis) for axis in axes], list(seeds), paired]
+    document = json.dumps([asdict(setting), *swept], sort_keys=True, default=str)
     return hashlib.sha256(text + document.encode()).hexdigest()

@@ -1,0 +1,49 @@
+"""Tables with semicolons and decimal commas, as spreadsheets write them in much of the world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.exchange.text import FormatError, Mistakes
+from mrdsl.spec.schema import Source
+
+
+def table(path: Path, text: str) -> RawTable:
+    path.write_bytes(text.encode("utf-8-sig"))
+    return read_raw(Source("table", str(path), "t"), "t")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_decimal_commas_are_points(end: str, tmp_path: Path) -> None:
+    raw = table(tmp_path / "t.csv", end.join(["name;a;b [s]", "x, y;1,5;-2,25e3", '"u";"0,5";7', ""]))
+    report = Mistakes()
+    columns = CellReader(raw, report).numbers([1, 2], [True, True])
+    assert [column.tolist() for column in columns] == [[1.5, 0.5], [-2250.0, 7.0]]
+    assert CellReader(raw, report).texts(0) == ["x, y", "u"]
+    assert not report.found
+
+
+def test_a_cell_keeps_its_place(tmp_path: Path) -> None:
+    raw = table(tmp_path / "t.csv", "a;b\n1,5;two\n")
+    report = Mistakes()
+    CellReader(raw, report).numbers([0, 1], [True, True])
+    assert [str(found.span) for found in report.found] == ["t:2:5"]
+
+
+def test_commas_stay_separators_where_the_header_has_them(tmp_path: Path) -> None:
+    assert table(tmp_path / "t.csv", "a,b;c\n1,2\n").header == ("a", "b;c")
+
+
+@pytest.mark.parametrize(("cells", "column"), [("1,5;1.234", 5), ("1.234,5;2", 1), ("2;1.234.567,8", 3)])
+def test_separators_of_thousands_are_refused(cells: str, column: int, tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        table(tmp_path / "t.csv", f"a;b\n{cells}\n")
+    assert (caught.value.line, caught.value.column) == (2, column)
+
+
+def test_points_alone_are_decimal_points(tmp_path: Path) -> None:
+    raw = table(tmp_path / "t.csv", "a;b\n1.234;2\n")
+    assert CellReader(raw, Mistakes()).numbers([0], [True])[0].tolist() == [1.234]
