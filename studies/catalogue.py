@@ -175,6 +175,18 @@ ALL = (
         ),
     ),
     Study(
+        "timetable-days",
+        "three days of jobs by each way to rent, beside a first-come-first-served cluster and a cluster for each job",
+        lazy("studies.timetable_days", "days"),
+        {
+            "data": ("", "folder with the trace and the logs; default: beside the project"),
+            "which": ("swim,spark,mapreduce", "the days; those of spark and mapreduce are drawn"),
+            "runs": (400, "runs of a drawn day"),
+            "seed": (1, "of the draws"),
+        },
+        draws=False,
+    ),
+    Study(
         "schedule-tables",
         "tables 4.1 to 4.4 of the thesis, printed values beside ours",
         lazy("studies.schedule_tables", "tables"),
