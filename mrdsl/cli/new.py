@@ -16,29 +16,67 @@ from mrdsl.families import KITS, family_names, reference_text, summary
 @click.command()
 @click.argument("kind", metavar="FAMILY|KIND", required=False)
 @click.argument("name", required=False)
+@click.option("--vms", type=click.Path(path_type=Path), metavar="FILE", help="Catalogue of VM types for the spec.")
+@click.option("--classes", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of classes for the spec.")
+@click.option("--logs", multiple=True, metavar="PATH", help="Logs whose jobs are the classes of the spec. Repeatable.")
 @click.option("-o", "--output", type=OutputFile(), help="Output file, or folder for a plug-in; - prints the spec.")
 @shared.force
 @shared.solver_folder
-def new(kind: str | None, name: str | None, output: Path | None, force: bool) -> None:
+def new(
+    kind: str | None,
+    name: str | None,
+    vms: Path | None,
+    classes: Path | None,
+    logs: tuple[str, ...],
+    output: Path | None,
+    force: bool,
+) -> None:
     """Print a commented spec of a problem FAMILY, or write a folder NAME that holds a plug-in of a KIND and runs.
 
-    Without arguments, list the families and the kinds.
+    With your own files, print a spec that reads them, and report what it lacks. Without arguments, list the families
+    and the kinds.
     """
     if kind is None:
         for known in family_names():
             say(f"{known}: {summary(known)}")
         for known, what in KITS.items():
             say(f"{known} NAME: a template folder: {what}")
-    elif kind in KITS:
+    elif kind in KITS and not (vms or classes or logs):
         _plugin(kind, name, output, force)
     elif name is not None:
         hint = did_you_mean(kind, list(KITS), "kinds of plug-ins: ")
         raise MrdslError([error("wrong-option", f"unknown kind of plug-in `{kind}`", None, hint)])
+    elif vms or classes or logs:
+        _own_spec(kind, output, force, vms, classes, logs)
     else:
-        _spec(kind, output, force)
+        _write(_reference(kind), output, force)
 
 
-def _spec(family: str, output: Path | None, force: bool) -> None:
+def _own_spec(
+    family: str, output: Path | None, force: bool, vms: Path | None, classes: Path | None, logs: tuple[str, ...]
+) -> None:
+    from mrdsl.api.own_specs import own_spec
+    from mrdsl.cli.boundary import print_diagnostics
+    from mrdsl.language.loading import load_text
+
+    _reference(family)
+    Outputs({"-o": output}, force).check(vms, classes)
+    folder = Path.cwd() if output is None or is_standard_output(output) else output.parent
+    text = own_spec(family, folder, vms, classes, logs)
+    _write(text, output, force)
+    found = load_text(text, folder=folder, outside=True)
+    print_diagnostics(found.diagnostics, found.texts)
+
+
+def _write(text: str, output: Path | None, force: bool) -> None:
+    outputs = Outputs({"-o": output}, force)
+    outputs.check()
+    if output is None:
+        say_file(text)
+    outputs.write("-o", text)
+
+
+def _reference(family: str) -> str:
     text = reference_text(family)
     if text is None:
         names = family_names()
@@ -54,11 +92,7 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
                 )
             ]
         )
-    outputs = Outputs({"-o": output}, force)
-    outputs.check()
-    if output is None:
-        say_file(text)
-    outputs.write("-o", text)
+    return text
 
 
 def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, did_you_mean, error
 from mrdsl.language import tree
 from mrdsl.language.formatting import value_text
@@ -107,14 +108,7 @@ def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext
     if words.needed <= written.keys():
         return True
     missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
-    missing_blocks = [
-        f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written
-    ]
-    missing_blocks += [
-        f"{word} NAME {{ ... }}"
-        for word, (name, block) in words.repeated.items()
-        if block.required and name not in written
-    ]
+    missing_blocks = _missing_blocks(words, written)
     report = context.scope.report
     owner = f"`{context.words}`" if context.words else "the spec"
     if missing:
@@ -131,12 +125,27 @@ def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext
         report.add(
             error(
                 "missing-block",
-                f"{owner} lacks {_list_words(missing_blocks)}",
+                f"{owner} lacks {_list_words([f'{start} {{ ... }}' for start, _ in missing_blocks])}",
                 span,
-                f"add `{missing_blocks[0]}`",
+                "add "
+                + _list_words([f"{start} {body}" for start, body in missing_blocks]).replace(
+                    units.DEFAULT_CURRENCY, report.currency or units.DEFAULT_CURRENCY
+                ),
             )
         )
     return not missing and not missing_blocks
+
+
+def _missing_blocks(words: Vocabulary, written: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the start and an example of each block that is missing; of a group of choices, the first one."""
+    blocks = {**words.singles, **words.repeated}
+    fields = {word: name for word, (name, _) in (*blocks.items(), *words.items.items())}
+    chosen = {group[0] for group in words.one_of if not any(fields[word] in written for word in group)}
+    return [
+        (f"{word} NAME" if word in words.repeated else word, block.node.EXAMPLE)
+        for word, (name, block) in blocks.items()
+        if word in chosen or (block.required and name not in written)
+    ]
 
 
 def _list_words(words: list[str]) -> str:
@@ -164,6 +173,10 @@ def stray_statement(statement: Any, context: BlockContext) -> Any:
         )
     else:
         message = "a comparison is allowed only in `subject to { ... }`"
+        if not context.words:
+            return error(
+                "wrong-statement", message, context.scope.span(statement), "write `subject to { ... }` around it"
+            )
     return error("wrong-statement", message, context.scope.span(statement), "write `name = value`")
 
 

@@ -17,7 +17,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.language import tree
 from mrdsl.language.grammar import grammar
 from mrdsl.language.tree import Source, Token
-from mrdsl.language.vocabulary import comma_in_number, money_sign, thousands_apart, words_between
+from mrdsl.language.vocabulary import comma_in_number, money_sign, of_habit, thousands_apart, words_between
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER", "CLOCK")
@@ -266,7 +266,8 @@ class _Recovery:
                     "unexpected-character",
                     f"`{shown}` is not valid here",
                     Span(self.file, line, column, line, column + 1),
-                    money_sign(self.text, position)
+                    of_habit(self.text, position)
+                    or money_sign(self.text, position)
                     or thousands_apart(self.text, position)
                     or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
                 )
@@ -315,7 +316,8 @@ class _Recovery:
                 "missing-comma",
                 f"{shown} follows an item that has not ended",
                 token,
-                words_between(previous, token, self.text)
+                of_habit(self.text, token.start_pos)
+                or words_between(previous, token, self.text)
                 or thousands_apart(self.text, token.start_pos)
                 or "put a comma or a new line between two items",
             )
@@ -337,7 +339,8 @@ class _Recovery:
         if wrong and start is not None:
             self._report("syntax", wrong, start, hint)
         else:
-            self._report("syntax", f"{shown} is not allowed here", token, f"expected {_listing(accepted)}")
+            hint = of_habit(self.text, token.start_pos) or f"expected {_listing(accepted)}"
+            self._report("syntax", f"{shown} is not allowed here", token, hint)
 
     def _report_unclosed(self, opener: Token, brace: Token, where: str) -> None:
         name = _short(self.text[opener.start_pos : brace.start_pos].strip())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
@@ -33,6 +33,7 @@ class Vocabulary:
     former: Mapping[str, str]
     elsewhere: Mapping[str, str]
     needed: frozenset[str]
+    one_of: tuple[tuple[str, ...], ...]
     plain: dict[tuple[str, str | None, str], Any] = field(default_factory=dict)
 
     @property
@@ -92,6 +93,7 @@ def _vocabulary(node: Any) -> Vocabulary:
         MappingProxyType(former),
         node.ELSEWHERE,
         frozenset(name for name, declared in declarations(node).items() if declared.required),
+        node.ONE_OF,
     )
 
 
@@ -126,6 +128,34 @@ def thousands_apart(text: str, position: int) -> str:
     for match in _APART.finditer(text, start):
         if match.start() < position <= match.end():
             return f"write `{re.sub(r'[^0-9]', '', match[0])}`: a number has no separators of thousands"
+    return ""
+
+
+_HABITS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (
+        re.compile(r"(?<!\S)([a-z]\w*)\s+([^\W\d]\w*(?:[-.]\w+)+)(?=\s*(?:\{|$))\s*\{?"),
+        lambda found: f'a name with `-` or `.` is in quotes: write `{found[1]} "{found[2]}"`',
+    ),
+    (
+        re.compile(r"\b(\d+):([0-5]\d)\s*(h|min)\b"),
+        lambda found: f"write `{60 * int(found[1]) + int(found[2])} {'min' if found[3] == 'h' else 's'}`",
+    ),
+    (
+        re.compile(r"\bsubject\s+to\s+([^{}#\n]*?[<>=]=?[^{}#\n]*?)\s*(?=#|$)"),
+        lambda found: f"write `subject to {{ {found[1]} }}`",
+    ),
+)
+"""Lines of other notations, each with what to write: names with signs, hours with minutes, a single constraint."""
+
+
+def of_habit(text: str, position: int) -> str:
+    """Return the correction of a habit from other notations around a position of a text, or ""."""
+    start = text.rfind("\n", 0, position) + 1
+    line = text[start:].split("\n", 1)[0]
+    for pattern, hint in _HABITS:
+        for found in pattern.finditer(line[:1000]):
+            if found.start() <= position - start < max(found.end(), found.start() + 1):
+                return hint(found)
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity, references
@@ -22,6 +22,8 @@ YES_OR_NO = ("yes", "no")
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapPhase(Node):
     """The map tasks of one job."""
+
+    EXAMPLE: ClassVar[str] = "{ tasks = 64, avg = 30 s, max = 45 s }"
 
     tasks: int = quantity("number", "number of map tasks of one job", at_least=1, whole=True, symbol="N_M")
     avg: float = quantity("time", "average duration of a map task", above=0.0, symbol="M_avg")
@@ -78,6 +80,8 @@ class Coefficients(Node):
 class Slots(Node):
     """Numbers of concurrent tasks: map and reduce tasks, or tasks of stages."""
 
+    EXAMPLE: ClassVar[str] = "{ map = 2, reduce = 1 }"
+
     map: int | None = quantity(
         "slots", "map tasks that run side by side", default=None, at_least=1, whole=True, symbol="c_M"
     )
@@ -93,6 +97,8 @@ class Slots(Node):
 class MapReduceSlots(Node):
     """Numbers of concurrent map and reduce tasks."""
 
+    EXAMPLE: ClassVar[str] = "{ map = 2, reduce = 1 }"
+
     map: int = quantity("slots", "map tasks that run side by side", at_least=1, whole=True, symbol="c_M")
     reduce: int = quantity("slots", "reduce tasks that run side by side", at_least=1, whole=True, symbol="c_R")
 
@@ -100,6 +106,8 @@ class MapReduceSlots(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OnDemand(Node):
     """A VM rented by the hour."""
+
+    EXAMPLE: ClassVar[str] = "{ price = 0.192 USD/h }"
 
     price: float = quantity(
         "price", "price of one VM on demand; 0 for machines of one's own", at_least=0.0, symbol="delta"

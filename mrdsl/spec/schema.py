@@ -37,13 +37,18 @@ REQUIRED: Any = _Required.REQUIRED
 PERCENTILES: Mapping[str, int] = MappingProxyType({f"p{percent}": percent for percent in range(1, 100)})
 """The whole percentiles as the language writes them, and the percent of each."""
 _NO_SPANS: Mapping[str, Span] = MappingProxyType({})
+BUDGET_HINT: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("budget", "max_cost", "cost"), "limit a quantity of the plan: write `subject to { cost <= 5 USD }`")
+)
+"""Hints for families whose plans have a cost."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Node:
     """The base of all blocks of a spec: the name (empty for an unnamed block) and the place.
 
-    ``ELSEWHERE`` has words of blocks alike in other families, each with a hint what to write here.
+    ``ELSEWHERE`` has words of blocks alike in other families, each with a hint what to write here. ``EXAMPLE`` is a
+    short block in braces, for hints. ``ONE_OF`` are groups of words of which a block has at least one.
 
     ``spans`` maps the name of an item to the place of its line; both are None or empty for a spec built in Python, and
     equality ignores them. Nodes are compared, hashed and shown like other dataclasses, but with methods that all types
@@ -52,6 +57,8 @@ class Node:
     """
 
     ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    EXAMPLE: ClassVar[str] = "{ ... }"
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     name: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage, stage_blocks, startup_item
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
@@ -51,6 +52,8 @@ class Cluster(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Jobs with one profile, submitted by as many users as run at the same time."""
+
+    EXAMPLE: ClassVar[str] = "{ map { tasks = 64, avg = 30 s, max = 45 s } }"
 
     map: MapPhase | None = block(MapPhase, "the map tasks of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")

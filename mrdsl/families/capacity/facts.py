@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
@@ -26,7 +27,7 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
-from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, references, value_range
+from mrdsl.spec.schema import BUDGET_HINT, Node, Range, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -47,6 +48,8 @@ WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VmType(Node):
     """A VM type that can be rented."""
+
+    EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
 
     on_demand: OnDemand = block(OnDemand, "renting by the hour, as many as wanted", required=True)
     reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
@@ -72,6 +75,12 @@ class VmType(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Jobs with one profile, one deadline and one penalty."""
+
+    EXAMPLE: ClassVar[str] = (
+        "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
+        "jobs = 10, deadline = 15 min, penalty = 12.50 USD }"
+    )
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("slots", "container"), ("map", "stage", "coefficients"))
 
     map: MapPhase | None = block(MapPhase, "the map phase of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one job; not for map-only classes")
@@ -122,6 +131,8 @@ class JobClass(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CapacityFacts(Node):
     """The facts of a capacity spec."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = BUDGET_HINT
 
     vms: Sequence[VmType] = blocks(
         VmType, "vm", "the VM types that may be rented", required=True, catalogues=("ec2", "instance_types")

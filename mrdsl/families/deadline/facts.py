@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 from mrdsl.exchange.registry import WORKFLOWS, named, names
 from mrdsl.exchange.text import FormatError
@@ -22,6 +23,8 @@ from mrdsl.spec.simulated import Spread, spread_block
 class Task(Node):
     """One task; ``task m[1..200] { ... }`` is a group of them, which ``after = [m]`` names as a whole."""
 
+    EXAMPLE: ClassVar[str] = "{ duration = 10 min }"
+
     duration: float = quantity("time", "how long the task runs; 0 is allowed", at_least=0.0, symbol="T")
     weight: float = quantity(
         "number", "how much the task's slack counts beside that of the others", default=1.0, above=0.0, symbol="w"
@@ -32,6 +35,8 @@ class Task(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Dag(Node):
     """The tasks of one job and the order between them."""
+
+    EXAMPLE: ClassVar[str] = "{ allowable_delay = 1 h, task first { duration = 10 min } }"
 
     allowable_delay: float = quantity(
         "time", "how long after its submission the whole job may finish", above=0.0, symbol="D'"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
-from mrdsl.spec.schema import Node, Source, block, blocks, path, quantity
+from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, path, quantity
 from mrdsl.spec.simulated import Spread, spread_block
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
     """A VM type. Its slots run map tasks in the map phase, and reduce tasks later."""
+
+    EXAMPLE: ClassVar[str] = "{ slots { map = 2, reduce = 1 }, on_demand { price = 0.192 USD/h }, available = 10 }"
 
     slots: MapReduceSlots = block(MapReduceSlots, "tasks that one VM of this type runs side by side", required=True)
     on_demand: OnDemand = block(OnDemand, "what one VM of this type costs", required=True)
@@ -23,6 +26,8 @@ class Vm(Node):
 class Network(Node):
     """The network between storage and VMs, and between VMs."""
 
+    EXAMPLE: ClassVar[str] = "{ speed = 1 Gbit/s, io_power = 20 W }"
+
     speed: float = quantity("data_rate", "speed of one VM's port", above=0.0, symbol="NS")
     io_power: float = quantity(
         "power", "power of one VM above idle, while it places or shuffles data", at_least=0.0, symbol="IOP"
@@ -32,6 +37,8 @@ class Network(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapTasks(Node):
     """The map tasks of one job, all alike: each reads one block."""
+
+    EXAMPLE: ClassVar[str] = "{ tasks = 64 }"
 
     tasks: int = quantity("tasks", "number of map tasks", at_least=1, whole=True, symbol="M")
     block: float = quantity(
@@ -62,6 +69,8 @@ class TaskProfile(Node):
 class OnVm(Node):
     """A job's tasks on one VM type; the block's name is the VM type's. A kind left out cannot run there."""
 
+    EXAMPLE: ClassVar[str] = "{ map { time = 30 s, energy = 900 J } }"
+
     map: TaskProfile | None = block(TaskProfile, "one map task on this VM type")
     reduce: TaskProfile | None = block(TaskProfile, "one reduce task on this VM type")
 
@@ -69,6 +78,8 @@ class OnVm(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Job(Node):
     """A MapReduce job with separate VMs: data placement, map, shuffle and reduce phase, one after another."""
+
+    EXAMPLE: ClassVar[str] = "{ map { tasks = 64 }, on NAME { map { time = 30 s, energy = 900 J } } }"
 
     map: MapTasks = block(MapTasks, "the map tasks", required=True)
     reduce: ReduceTasks | None = block(ReduceTasks, "the reduce tasks; none where left out")
@@ -95,6 +106,8 @@ class Job(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EnergyFacts(Node):
     """The whole of an energy spec."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = BUDGET_HINT
 
     vms: Sequence[Vm] = blocks(Vm, "vm", "a VM type", required=True)
     network: Network = block(Network, "the network", required=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.core import budgets
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, distribution, path, quantity, reference
@@ -12,6 +13,8 @@ from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, distrib
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
     """A type of VM in the private cloud."""
+
+    EXAMPLE: ClassVar[str] = "{ available = 10 }"
 
     available: int = quantity("vms", "VMs of this type in the private cloud", at_least=0, whole=True, symbol="m_i")
     preemption_cost: float = quantity("money", "what one preemption on this type costs", default=0.0, at_least=0.0)
@@ -29,6 +32,8 @@ class Bursts(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Queue(Node):
     """Tasks of one kind: their VM type, size and promised delay."""
+
+    EXAMPLE: ClassVar[str] = "{ vm = NAME, size = 2, delay = 4, arrivals = 3, arrivals_max = 5, outsourcing = 1 USD }"
 
     vm: str = reference("VM type on which the queue's tasks run")
     size: int = quantity("slots", "slots of time that a task runs", at_least=1, whole=True, symbol="l")

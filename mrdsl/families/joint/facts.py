@@ -6,8 +6,9 @@ have separate slots. ``concurrency = fractional`` has fractions of jobs: they ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.units import HOUR
@@ -24,7 +25,7 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
-from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
+from mrdsl.spec.schema import BUDGET_HINT, Node, Range, Source, block, blocks, choice, path, quantity, value_range
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -43,6 +44,8 @@ SLOTS, NO = "slots", "no"
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Cluster(Node):
     """The private cluster, of one size all day."""
+
+    EXAMPLE: ClassVar[str] = "{ size = 50, vm_cost = 0.192 USD/h }"
 
     size: int = quantity("vms", "how many VMs there are", at_least=1, whole=True, symbol="V-bar")
     vm_cost: float = quantity("price", "what a running VM costs", above=0.0, symbol="rho")
@@ -67,6 +70,12 @@ class Cluster(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """MapReduce jobs with one profile, one deadline and one penalty."""
+
+    EXAMPLE: ClassVar[str] = (
+        "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
+        "jobs = 10, deadline = 15 min, penalty = 12.50 USD }"
+    )
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("map", "stage", "coefficients"),)
 
     map: MapPhase | None = block(MapPhase, "the map tasks of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
@@ -135,6 +144,9 @@ class Demand(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JointFacts(Node):
     """One private cluster shared by MapReduce classes and web services, period by period."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = BUDGET_HINT
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "service"),)
 
     cluster: Cluster = block(Cluster, "the private cluster", required=True)
     classes: Sequence[JobClass] = blocks(JobClass, "class", "MapReduce jobs of one kind", plural="classes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.spec.blocks import MapReduceSlots, ShufflePhase
 from mrdsl.spec.schema import Node, block, blocks, quantity
@@ -13,6 +14,8 @@ from mrdsl.spec.simulated import Spread, spread_block
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapTasks(Node):
     """The map tasks of one job: the time of each, or a profile with it."""
+
+    EXAMPLE: ClassVar[str] = "{ tasks = 64, time = 30 s }"
 
     tasks: int = quantity("number", "number of map tasks", at_least=1, whole=True, symbol="N_M")
     time: float | None = quantity("time", "duration of one map task", default=None, above=0.0)
@@ -40,6 +43,8 @@ class ReduceTasks(Node):
 class Job(Node):
     """One job of the batch: tasks and their times, or a profile from which the performance model takes them."""
 
+    EXAMPLE: ClassVar[str] = "{ map { tasks = 64, time = 30 s } }"
+
     map: MapTasks = block(MapTasks, "the map phase", required=True)
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers of a profile; not beside `time`")
     reduce: ReduceTasks | None = block(ReduceTasks, "the reduce phase; none for a map-only job")
@@ -56,6 +61,8 @@ class JobClass(Job):
 class Cluster(Node):
     """The machines that the batch shares."""
 
+    EXAMPLE: ClassVar[str] = "{ slots { map = 2, reduce = 1 } }"
+
     slots: MapReduceSlots = block(
         MapReduceSlots, "map and reduce slots of the whole cluster, held at once", required=True
     )
@@ -64,6 +71,8 @@ class Cluster(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MakespanFacts(Node):
     """The top level of a makespan spec."""
+
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("job", "class"),)
 
     cluster: Cluster = block(Cluster, "the cluster that runs the batch", required=True)
     jobs: Sequence[Job] = blocks(Job, "job", "the jobs of the batch")

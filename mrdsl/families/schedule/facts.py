@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.registry import JOBS, names
@@ -50,6 +51,8 @@ class Billing(Node):
 class Vm(Node):
     """The rented VM type, with the numbers of its map slots and of its reduce slots."""
 
+    EXAMPLE: ClassVar[str] = "{ slots { map = 2, reduce = 1 }, on_demand { price = 0.192 USD/h } }"
+
     slots: MapReduceSlots = block(MapReduceSlots, "slots of one VM, both kinds at once", required=True)
     on_demand: OnDemand = block(OnDemand, "the price on demand", required=True)
     spot: Spot | None = block(Spot, "the spot market")
@@ -79,6 +82,8 @@ class Arrivals(JobFile):
 class JobClass(Node):
     """Jobs of one kind that arrive at random (Poisson); all tasks of a phase take their average time."""
 
+    EXAMPLE: ClassVar[str] = "{ rate = 6 /h, map { tasks = 64, avg = 30 s, max = 45 s } }"
+
     rate: float = quantity("rate", "jobs that arrive per unit of time, on average", above=0.0)
     map: MapPhase = block(MapPhase, "the map phase", required=True)
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle phase")
@@ -95,6 +100,8 @@ class JobClass(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Policy(Node):
     """Policy by which the cluster decides, event by event."""
+
+    EXAMPLE: ClassVar[str] = "{ algorithm = mdasa, instances = on_demand }"
 
     algorithm: str = choice(("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal"), "the scheduling policy")
     instances: str = choice(("on_demand", "spot", "hybrid"), "which VMs are rented", default="hybrid")
@@ -136,6 +143,8 @@ class Policy(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ScheduleFacts(Node):
     """Jobs with deadlines that arrive over time, the VM type they run on, and the policy that decides."""
+
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "arrivals"),)
 
     vms: Sequence[Vm] = blocks(Vm, "vm", "the VM type", required=True)
     arrivals: Arrivals | None = block(Arrivals, "jobs out of a file", sources=names(JOBS))

@@ -48,6 +48,8 @@ class Billing(Node):
 class VmType(Node):
     """The VM type that is rented."""
 
+    EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
+
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
     fee: float = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
     boot: float = quantity("time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0)
@@ -93,6 +95,10 @@ class Arrivals(JobFile):
 class JobClass(Node):
     """Runs of one job: its tasks, its start times and its deadline."""
 
+    EXAMPLE: ClassVar[str] = (
+        "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
+        "runs { from = 22:00, every = 2 min, times = 200 }, deadline = 15 min }"
+    )
     ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
         dict.fromkeys(
             ("arrivals", "burst", "submissions", "think", "jobs"),
@@ -159,6 +165,8 @@ class Simulation(Node):
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TimetableFacts(Node):
     """Classes of runs with start times, the VM type that they run on, and how it is rented."""
+
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "arrivals"),)
 
     rent: str = choice(
         RENTS,
