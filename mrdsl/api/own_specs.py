@@ -37,11 +37,11 @@ def own_spec(
     """
     found = family_named(family)
     words = vocabulary(found.facts) if found is not None else None
-    for option, word, given in (("--vms", "vm", vms), ("--classes", "class", classes)):
+    for option, word, given in (("--catalogue", "vm", vms), ("--class-table", "class", classes)):
         if given is not None and (words is None or word not in words.repeated):
             raise _wrong(f"`{family}` has no `{word}` blocks for `{option}`", f"remove `{option}`")
     if classes is not None and logs:
-        raise _wrong("`--logs` and `--classes` both give the classes", "remove one of them")
+        raise _wrong("`--logs` and `--class-table` both give the classes", "remove one of them")
     goal = f"{found.goals[0].sense} {found.goals[0].quantity}" if found is not None and found.goals else ""
     text = _from_logs(family, logs) if logs else f'problem {family} "From own files"\n\n'
     if vms is not None:

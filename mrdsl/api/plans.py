@@ -14,6 +14,7 @@ from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import Loaded, load_file, load_text
+from mrdsl.spec.scaling import SCALE
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -31,13 +32,20 @@ Parameters = Mapping[str, Any]
 
 
 @checked
-def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | None = None) -> Spec:
+def load(
+    path: str | Path,
+    parameters: Parameters | None = None,
+    *,
+    seed: int | None = None,
+    scale: Mapping[str, float] | None = None,
+) -> Spec:
     """Load a spec from a file, or from a saved plan.
 
     Args:
         path: Path of the file.
         parameters: Values of parameters: numbers, or texts with a unit such as `"15 min"`.
         seed: Seed that replaces the one in the file.
+        scale: Factors of numbers in the spec, such as `{"tasks.time": 1.3}`; not for a saved plan.
 
     Returns:
         The spec.
@@ -45,10 +53,14 @@ def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | 
     Raises:
         MrdslError: With every diagnostic, if the file is not a valid spec.
     """
-    if is_json_object(path) and not parameters:
+    if is_json_object(path) and not parameters and not scale:
         spec: Spec = load_plan(path).spec
         return spec if seed is None else replace(spec, seed=seed)
-    return _spec(load_file(path, parameters, seed=seed))
+    return _spec(load_file(path, _overrides(parameters, scale), seed=seed))
+
+
+def _overrides(parameters: Parameters | None, scale: Mapping[str, float] | None) -> Parameters:
+    return {**(parameters or {}), **{f"{SCALE}{name}": factor for name, factor in (scale or {}).items()}}
 
 
 @checked
@@ -139,7 +151,12 @@ def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("las
 
 @checked
 def loads(
-    text: str, parameters: Parameters | None = None, *, folder: str | Path = ".", seed: int | None = None
+    text: str,
+    parameters: Parameters | None = None,
+    *,
+    folder: str | Path = ".",
+    seed: int | None = None,
+    scale: Mapping[str, float] | None = None,
 ) -> Spec:
     """Load a spec from a text.
 
@@ -148,6 +165,7 @@ def loads(
         parameters: Values of parameters: numbers, or texts with a unit such as `"15 min"`.
         folder: Folder of its imports and tables.
         seed: Seed that replaces the one in the text.
+        scale: Factors of numbers in the spec, such as `{"tasks.time": 1.3}`.
 
     Returns:
         The spec.
@@ -155,7 +173,7 @@ def loads(
     Raises:
         MrdslError: With every diagnostic, if the text is not a valid spec.
     """
-    return _spec(load_text(text, parameters, folder=folder, seed=seed))
+    return _spec(load_text(text, _overrides(parameters, scale), folder=folder, seed=seed))
 
 
 @checked

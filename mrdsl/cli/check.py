@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 )
 @shared.allow_outside
 @shared.solver_folder
-def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
+def check(files: tuple[Path, ...], form: str, allow_outside: bool, **options: Any) -> int:
     """Report every mistake in FILES, specs or saved plans; a folder means all .mrspec files below it, and
     `-` the standard input.
 
     A file without a problem that another of them imports is checked as a part of that one.
     """
-    values = parameters(defines, data)
+    values = parameters(options)
     paths = list(specs_below(files))
     specs = _without_parts({path: _loaded(path, values, allow_outside) for path in paths})
     diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))

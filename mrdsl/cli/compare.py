@@ -102,7 +102,7 @@ def spec_options(side: Side, sides: Sequence[Side], options: dict[str, Any]) -> 
     saved = [is_json_object(each.file) for each in sides]
     if all(saved) or not is_json_object(side.file):
         return options
-    return {**options, "defines": (), "data": None, "seed": None}
+    return {**options, "defines": (), "data": None, "scales": (), "seed": None}
 
 
 def _mistaken(message: str, hint: str) -> MrdslError:

@@ -41,7 +41,7 @@ def compile(formulation: str | None, relax: bool, output: Path, form: str | None
 
     outputs = Outputs({path.name: path for path in paths_of(output, form)}, force)
     outputs.check(options["file"], options["data"])
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    loaded = load_spec(options)
     outputs.check(*loaded.files)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))

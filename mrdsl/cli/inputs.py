@@ -13,6 +13,7 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, Span, error
 from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
+from mrdsl.spec.scaling import SCALE
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Result
@@ -82,50 +83,52 @@ def standard_input() -> str:
 
 def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
     """Raise MrdslError for an option that would change the spec of a saved plan."""
-    overrides = {"-D": options.get("defines"), "--data": options.get("data"), "--seed": options.get("seed")}
+    overrides = {
+        "-D": options.get("defines"),
+        "--data": options.get("data"),
+        "--scale": options.get("scales"),
+        "--seed": options.get("seed"),
+    }
     for option, given in overrides.items():
         if given or given == 0:
             message = f"`{option}` changes a spec, but `{file}` is a saved plan, whose spec is fixed"
             raise MrdslError([error("wrong-option", message, None, "pass the spec file instead")])
 
 
-def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
+def load_spec(options: Mapping[str, Any]) -> Loaded:
     """Return the spec of a command, or that in a saved plan, with its overrides."""
-    options = {"defines": defines, "data": data, "seed": seed, "allow_outside": allow_outside}
-    return open_input(file, options).loaded
+    return open_input(options["file"], options).loaded
 
 
 def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
     from mrdsl.language.loading import load_file
 
-    overrides = parameters(options["defines"], options["data"])
-    return load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
+    return load_file(file, parameters(options), seed=options["seed"], outside=options["allow_outside"])
 
 
 def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
     """Return the spec in standard input, whose files are relative to the current folder."""
     from mrdsl.language.loading import load_text
 
-    overrides, outside = parameters(options["defines"], options["data"]), options["allow_outside"]
-    return load_text(text, overrides, name=STANDARD_INPUT_NAME, seed=options["seed"], outside=outside)
+    outside = options["allow_outside"]
+    return load_text(text, parameters(options), name=STANDARD_INPUT_NAME, seed=options["seed"], outside=outside)
 
 
-def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:
-    """Return the overrides of a data file, then those of ``-D``. Raises MrdslError."""
-    values = _from_file(data) if data is not None else {}
-    for define in defines:
+def parameters(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the overrides of a data file, then those of ``-D`` and ``--scale``. Raises MrdslError."""
+    values = _from_file(options["data"]) if options["data"] is not None else {}
+    values |= _pairs("-D", options["defines"], "-D peak=1.1")
+    scales = _pairs("--scale", options["scales"], "--scale tasks.time=1.3")
+    return values | {f"{SCALE}{name}": value for name, value in scales.items()}
+
+
+def _pairs(option: str, given: Iterable[str], example: str) -> dict[str, str]:
+    values = {}
+    for define in given:
         name, equals, value = define.partition("=")
         if not equals or not name.strip():
-            raise MrdslError(
-                [
-                    error(
-                        "wrong-option",
-                        f"`-D {define}` must have the form NAME=VALUE",
-                        None,
-                        "for example, `-D peak=1.1`",
-                    )
-                ]
-            )
+            message = f"`{option} {define}` must have the form NAME=VALUE"
+            raise MrdslError([error("wrong-option", message, None, f"for example, `{example}`")])
         values[name.strip()] = value.strip()
     return values
 

@@ -16,8 +16,16 @@ from mrdsl.families import KITS, family_names, reference_text, summary
 @click.command()
 @click.argument("kind", metavar="FAMILY|KIND", required=False)
 @click.argument("name", required=False)
-@click.option("--vms", type=click.Path(path_type=Path), metavar="FILE", help="Catalogue of VM types for the spec.")
-@click.option("--classes", type=click.Path(path_type=Path), metavar="FILE", help="CSV file of classes for the spec.")
+@click.option(
+    "--catalogue", "vms", type=click.Path(path_type=Path), metavar="FILE", help="Catalogue of VM types for the spec."
+)
+@click.option(
+    "--class-table",
+    "classes",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV file of classes for the spec.",
+)
 @click.option("--logs", multiple=True, metavar="PATH", help="Logs whose jobs are the classes of the spec. Repeatable.")
 @click.option("-o", "--output", type=OutputFile(), help="Output file, or folder for a plug-in; - prints the spec.")
 @shared.force

@@ -136,6 +136,13 @@ allow_outside = click.option("--allow-outside", is_flag=True, help="Let specs re
 params = together(
     click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param."),
     click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file."),
+    click.option(
+        "--scale",
+        "scales",
+        multiple=True,
+        metavar="NAME=FACTOR",
+        help="Multiply numbers of the spec: `tasks.time=1.3`, `deadline=0.9`, `clicks.jobs=2`.",
+    ),
 )
 seed = click.option("--seed", type=Count(SEED), help="Override the seed of the spec.")
 overrides = together(params, seed, allow_outside)

@@ -56,7 +56,7 @@ def read(
 
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(options["file"], options["data"], solution, names)
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    loaded = load_spec(options)
     outputs.check(*loaded.files)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))

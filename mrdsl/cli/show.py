@@ -27,7 +27,7 @@ def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> in
     """Show FILE as a syntax tree, as the resolved spec in SI units, or as the Pyomo model."""
     if stage == "tree":
         return _show_tree(options["file"])
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    loaded = load_spec(options)
     print_diagnostics(loaded.diagnostics, loaded.texts)
     if loaded.spec is None:
         return exit_code(loaded.diagnostics)

@@ -90,7 +90,7 @@ def sweep(
         options["relax"],
         limits,
         options["allow_outside"],
-        parameters(options["defines"], options["data"]),
+        parameters(options),
     )
     wanted = [parse_axis(text) for text in axes]
     paired = cases_in(cases) if cases is not None else ()

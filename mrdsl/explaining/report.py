@@ -22,6 +22,7 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.processes import passed_on
+from mrdsl.spec.scaling import SCALE
 from mrdsl.spec.spec import Spec
 
 BARS = 300
@@ -181,7 +182,7 @@ def _repeat(spec: Spec, result: Result, command: str) -> Section:
         "solver": solver,
         "formulation": result.formulation,
         "seed": result.seed,
-        **{f"param {name}": value for name, value in spec.given.items()},
+        **{name if name.startswith(SCALE) else f"param {name}": value for name, value in spec.given.items()},
         **({"SHA-256 of the spec": _print(spec.text.encode())} if not spec.files else {}),
         **{f"SHA-256 of {Path(read.path).name}": read.sha256 or _print_of(read.path) for read in spec.files},
     }

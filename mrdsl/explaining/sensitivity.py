@@ -1,11 +1,13 @@
-"""Sensitivity of a plan: shadow prices, the effect of one step, and curves over deadlines and prices."""
+"""Sensitivity of a plan: shadow prices, the effect of one step, and curves over deadlines, prices and task times."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
+from typing import Any
 
 from mrdsl.contracts.family import Needs
 from mrdsl.core.charts import LineChart, Series
@@ -18,6 +20,7 @@ from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
 from mrdsl.planning.solve_spec import build_model, solve
 from mrdsl.spec.changing import FactNumber, label_of, numbers_at, value_at, with_values
+from mrdsl.spec.scaling import TASK_TIMES, blocks_with_task_times, scaled
 from mrdsl.spec.schema import Block, Item, Node, declarations
 from mrdsl.spec.spec import Spec
 
@@ -133,6 +136,8 @@ FACTORS = (0.7, 0.85, WRITTEN, 1.15, 1.3, 1.6)
 """The points of a curve, relative to the number in the spec."""
 Point = tuple[str, str, float]
 """Kind of the numbers that change, their names, and the factor."""
+Moves = Mapping[str, Callable[[float], Any]]
+"""The facts with some numbers multiplied by a factor, by the names of the numbers."""
 LEAST = 0.1
 """Seconds that a solve gets at least."""
 ALONE = 3
@@ -160,16 +165,17 @@ class Curves:
 
 
 def curves(spec: Spec, result: Result, how: How) -> Curves:
-    """Return the objective over deadlines and over prices; points without a plan, or without time for them, are holes.
+    """Return the objective over deadlines, prices and task times.
 
-    ``result`` is that of the unchanged spec. Watchers get every point. There are no charts if the objective has no
-    value.
+    Points without a plan, or without time for them, are holes. ``result`` is that of the unchanged spec. Watchers get
+    every point. There are no charts if the objective has no value.
     """
     if result.objective.value is None:
         return Curves((), 0, 0)
     until = time.monotonic() + how.seconds
     kinds = {"deadline": _deadlines(spec), "price": _prices(spec)}
-    moves = {kind: dict(_moves(spec, kind, numbers)) for kind, numbers in kinds.items() if numbers}
+    moves: dict[str, Moves] = {kind: dict(_moves(spec, kind, numbers)) for kind, numbers in kinds.items() if numbers}
+    moves |= {"task time": times} if (times := _task_times(spec)) else {}
     planned = [
         (kind, name, factor)
         for kind, named in moves.items()
@@ -205,14 +211,30 @@ def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Poi
     )
 
 
-def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[tuple[str, tuple[FactNumber, ...]]]:
+def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[tuple[str, Callable[[float], Any]]]:
     """Yield the numbers to change: all together if there are several, then the first ones alone."""
     if len(numbers) > 1:
-        yield f"all {kind}s", numbers
+        yield f"all {kind}s", partial(_multiplied, spec, numbers)
     labels = [label_of(spec.facts, number) for number in numbers]
     for number, label in list(zip(numbers, labels, strict=True))[:ALONE]:
         inner = number.path.split(".")[-2]
-        yield label if labels.count(label) == 1 else f"{inner} {label}", (number,)
+        yield label if labels.count(label) == 1 else f"{inner} {label}", partial(_multiplied, spec, (number,))
+
+
+def _multiplied(spec: Spec, numbers: tuple[FactNumber, ...], factor: float) -> Any:
+    return with_values(spec.facts, {number: value_at(spec.facts, number) * factor for number in numbers})
+
+
+def _task_times(spec: Spec) -> Moves:
+    """Return the task times to change: of all blocks together if there are several, then of the first ones alone."""
+    named = blocks_with_task_times(spec.facts)
+    together = {"all task times": TASK_TIMES} if len(named) > 1 else {}
+    names = {**together, **{f"task times of {name}": f"{name}.{TASK_TIMES}" for name in named[:ALONE]}}
+    return {shown: partial(_scaled, spec, name) for shown, name in names.items()}
+
+
+def _scaled(spec: Spec, name: str, factor: float) -> Any:
+    return scaled(spec.facts, {name: factor})[0]
 
 
 def _deadlines(spec: Spec) -> tuple[FactNumber, ...]:
@@ -248,12 +270,10 @@ def _still_within(how: How, seconds: float) -> How:
     return replace(how, limits=replace(how.limits, time=limit))
 
 
-def _value(spec: Spec, numbers: tuple[FactNumber, ...], factor: float, how: How) -> float | None:
-    """Return the objective with the numbers times ``factor``, or None without a finished plan."""
-    values: Mapping[FactNumber, float] = {number: value_at(spec.facts, number) * factor for number in numbers}
+def _value(spec: Spec, move: Callable[[float], Any], factor: float, how: How) -> float | None:
+    """Return the objective with numbers times ``factor``, or None without a finished plan."""
     try:
-        changed = replace(spec, facts=with_values(spec.facts, values))
-        result = solve(changed, how.solver, how.formulation, how.relax, how.limits)
+        result = solve(replace(spec, facts=move(factor)), how.solver, how.formulation, how.relax, how.limits)
     except MrdslError:
         return None
     return None if result.termination is Termination.TIME_LIMIT else result.objective.value

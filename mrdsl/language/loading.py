@@ -24,6 +24,7 @@ from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import Importer, goals_and_constraints, resolve, sort_statements
 from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
 from mrdsl.spec.declared import DISTRIBUTIONS
+from mrdsl.spec.scaling import factors_in
 from mrdsl.spec.schema import Block, Node, declarations, mark_valid
 from mrdsl.spec.spec import Checked, Spec
 
@@ -133,7 +134,8 @@ def _load(
     diagnostics = [*syntax, *_causes(resolved.diagnostics, syntax)]
     spec = resolved.spec
     if spec is not None:
-        mark_valid(spec.facts)
+        if not any(factors_in(parameters)):  # products can be out of range
+            mark_valid(spec.facts)
         said = diagnose(spec)
         spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.lets, spec.seed, said))
         follows = _FOLLOW_UPS if has_errors(diagnostics) else frozenset()
@@ -184,7 +186,7 @@ class Updater:
         statements = importer.expand(self.document.statements, folder, (path.resolve(),) if path is not None else ())
         self.parts = sort_statements(statements)
         self.items = _items_with_params(self.spec.facts, frozenset(self.spec.parameters))
-        self.local = self._all_is_accounted_for(statements)
+        self.local = not any(factors_in(given)) and self._all_is_accounted_for(statements)
 
     def update(self, parameters: Mapping[str, Any]) -> Spec:
         """Return the spec with these params in addition to earlier ones; raises MrdslError as reading the text does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,6 +28,7 @@ from mrdsl.language.parsing import parse
 from mrdsl.language.plan_expressions import OwnQuantities, is_let, resolve_constraints, resolve_goal
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
+from mrdsl.spec.scaling import SCALE, factors_in, names_in, scaled
 from mrdsl.spec.schema import Block, Node
 from mrdsl.spec.spec import FileRead, Spec
 
@@ -169,7 +171,10 @@ def resolve(
     try:
         statements = importer.expand(document.statements, folder, (path.resolve(),) if path is not None else ())
         parts = sort_statements(statements)
-        spec = _resolve(parts, files, report, overrides, seed, document)
+        plain = {name: value for name, value in overrides.items() if not name.startswith(SCALE)}
+        spec = _resolve(parts, files, report, plain, seed, document)
+        if len(plain) < len(overrides) and spec is not None:
+            spec = replace(spec, facts=_scaled(spec.facts, overrides, report), given=MappingProxyType(dict(overrides)))
     except TooManyMistakesError:
         report.found.append(_too_many(report.found[-1].span))
         return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
@@ -177,6 +182,38 @@ def resolve(
         spec = replace(spec, files=_read_files((path.resolve(),) if path is not None else (), files.found))
     report.found += _renamed(report.renamed)
     return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found), tuple(report.renamed))
+
+
+def _scaled(facts: Any, overrides: Mapping[str, Any], report: Report) -> Any:
+    """Return the facts with the numbers that ``--scale`` multiplies; factors that are wrong are reported."""
+    factors: dict[str, float] = {}
+    for name, given in factors_in(overrides):
+        factor = _factor(given)
+        if factor is None:
+            hint = f"write a number above 0, such as `{name}=1.3` or `{name}=130%`"
+            report.add(error("wrong-option", f"invalid factor `{given}` for `{name}`", None, hint))
+        else:
+            factors[name] = factor
+    changed, unknown = scaled(facts, factors)
+    for name in unknown:
+        report.add(
+            error(
+                "unknown-name",
+                f"no number of the spec is called `{name}`",
+                None,
+                did_you_mean(name, names_in(facts), "numbers: "),
+            )
+        )
+    return changed
+
+
+def _factor(given: Any) -> float | None:
+    text = str(given).strip()
+    try:
+        factor = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        return None
+    return factor if 0.0 < factor < inf else None
 
 
 def _renamed(renamed: Iterable[Renamed]) -> Iterator[Diagnostic]:

@@ -30,7 +30,7 @@ def test_tables_make_a_spec_that_can_be_solved(folder: Path) -> None:
     """Cells have decimal commas. The file of the spec names tables relative to its own folder."""
     (folder / "specs").mkdir()
     spec = folder / "specs" / "night.mrspec"
-    done = new("capacity", "--vms", folder / "types.csv", "--classes", folder / "classes.csv", "-o", spec)
+    done = new("capacity", "--catalogue", folder / "types.csv", "--class-table", folder / "classes.csv", "-o", spec)
     assert done.stderr == ""
     assert '"../classes.csv"' in spec.read_text()
     (spec.parent.parent / "night.mrspec").write_text(spec.read_text().replace("../", ""))
@@ -40,7 +40,7 @@ def test_tables_make_a_spec_that_can_be_solved(folder: Path) -> None:
 
 
 def test_logs_are_classes_on_types_of_a_catalogue(folder: Path) -> None:
-    done = new("capacity", "--vms", folder / "region.csv", "--logs", LOGS)
+    done = new("capacity", "--catalogue", folder / "region.csv", "--logs", LOGS)
     assert "vms from ec2(" in done.stdout
     assert "vm machine" not in done.stdout
     assert "param price" not in done.stdout
@@ -58,20 +58,20 @@ def _inside(text: str, folder: Path) -> str:
 
 
 def test_what_a_spec_lacks_is_reported(folder: Path) -> None:
-    done = new("capacity", "--vms", folder / "types.csv")
+    done = new("capacity", "--catalogue", folder / "types.csv")
     assert "lacks `class NAME { ... }`" in done.stderr
-    done = new("capacity", "--classes", folder / "classes.csv")
+    done = new("capacity", "--class-table", folder / "classes.csv")
     assert "vm NAME { on_demand" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("bounds", "--vms", "types.csv"), "`bounds` has no `vm` blocks"),
-        (("capacity", "--vms", "nothing.csv"), "no such file"),
-        (("capacity", "--classes", "classes.csv", "--logs", LOGS), "both give the classes"),
-        (("energy", "--vms", "region.csv"), "does not read"),
-        (("nothing", "--vms", "types.csv"), "unknown problem kind"),
+        (("bounds", "--catalogue", "types.csv"), "`bounds` has no `vm` blocks"),
+        (("capacity", "--catalogue", "nothing.csv"), "no such file"),
+        (("capacity", "--class-table", "classes.csv", "--logs", LOGS), "both give the classes"),
+        (("energy", "--catalogue", "region.csv"), "does not read"),
+        (("nothing", "--catalogue", "types.csv"), "unknown problem kind"),
     ],
 )
 def test_mistakes(words: tuple[object, ...], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

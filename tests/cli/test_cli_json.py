@@ -138,4 +138,4 @@ def test_a_date_is_no_value_of_a_param(tmp_path: Path) -> None:
 
     (tmp_path / "data.toml").write_text("peak = 2026-01-01\n", encoding="utf-8")
     with pytest.raises(MrdslError, match="must contain only names and values"):
-        parameters((), tmp_path / "data.toml")
+        parameters({"defines": (), "data": tmp_path / "data.toml", "scales": ()})

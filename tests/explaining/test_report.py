@@ -92,13 +92,13 @@ def test_what_repeats_it_names_command_versions_and_fingerprints(capacity: Repor
 
 
 def test_curves_are_what_solving_again_gives() -> None:
-    """A second way: the text itself with another deadline, and prices as a linear program scales by them."""
+    """A second way: the text itself with other numbers, and prices as a linear program scales by them."""
     spec = load_text(SMALL).spec
     assert spec is not None
     result = solve(spec)
     found = curves(spec, result, How(seconds=60.0))
-    deadline, price = found.charts
-    assert found.computed == found.planned == 2 * (len(FACTORS) - 1)
+    deadline, price, times = found.charts
+    assert found.computed == found.planned == 3 * (len(FACTORS) - 1)
     for factor, value in zip(FACTORS, deadline.series[0].y, strict=True):
         again = load_text(SMALL.replace("10 min", f"{600 * factor:g} s")).spec
         assert again is not None
@@ -106,6 +106,12 @@ def test_curves_are_what_solving_again_gives() -> None:
     base = result.objective.value
     assert base is not None
     assert price.series[0].y == pytest.approx([base * factor for factor in FACTORS])
+    assert [line.name for line in times.series] == ["task times of a"]
+    for factor, value in zip(FACTORS, times.series[0].y, strict=True):
+        work = f"A = {5400 * factor} s, B = {1250 * factor} s, C = {95 * factor} s"
+        longer = load_text(SMALL.replace("A = 5400 s, B = 1250 s, C = 95 s", work)).spec
+        assert longer is not None
+        assert value == pytest.approx(solve(longer).objective.value)
 
 
 def test_a_relaxed_plan_is_compared_with_relaxed_ones() -> None:
@@ -113,7 +119,7 @@ def test_a_relaxed_plan_is_compared_with_relaxed_ones() -> None:
     spec = load_text(SMALL).spec
     assert spec is not None
     relaxed = solve(spec, relax=True)
-    deadline, _ = parts(report(spec, How(seconds=60.0), COMMAND, plan=relaxed)[0], "What if")
+    deadline, *_ = parts(report(spec, How(seconds=60.0), COMMAND, plan=relaxed)[0], "What if")
     assert isinstance(deadline, LineChart)
     again = load_text(SMALL.replace("10 min", "420 s")).spec
     assert again is not None
@@ -125,7 +131,7 @@ def test_time_that_runs_out_is_told(capacity: Report) -> None:
     spec = load_file(REFERENCE).spec
     assert spec is not None
     (said,) = [part for part in parts(report(spec, How(seconds=1e-9), COMMAND)[0], "What if") if isinstance(part, str)]
-    assert re.fullmatch(r"[01] of 35 points were computed in 1e-09 s; raise `--analysis-time` for more\.", said)
+    assert re.fullmatch(r"[01] of 55 points were computed in 1e-09 s; raise `--analysis-time` for more\.", said)
 
 
 def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
@@ -307,7 +313,7 @@ def test_a_report_tells_how_far_it_is() -> None:
     for what in ("sensitivity", "what-if curves"):
         assert last[what].done == last[what].total
         assert {(one.value, one.bound) for one in told if one.what == what} == {(None, None)}
-    assert last["what-if curves"].total == 2 * (len(FACTORS) - 1)
+    assert last["what-if curves"].total == 3 * (len(FACTORS) - 1)
 
 
 def test_a_report_tells_the_runs_of_its_simulation() -> None:

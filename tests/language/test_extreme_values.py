@@ -186,7 +186,7 @@ def test_a_data_file_holds_numbers_or_is_refused(content: str, tmp_path: Path) -
     path = tmp_path / "data.json"
     path.write_text(content)
     try:
-        given = parameters((), path)
+        given = parameters({"defines": (), "data": path, "scales": ()})
     except MrdslError as refused:
         told = refused.diagnostics
     else:
