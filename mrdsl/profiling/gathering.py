@@ -24,7 +24,10 @@ Each = TypeVar("Each", MapReduceJob, SparkApplication)
 
 @dataclass(frozen=True)
 class Gathered:
-    """All that the logs gave; ``jobs`` and ``applications`` are those that make a profile, with their classes."""
+    """All that the logs gave; ``jobs`` and ``applications`` are those that make a profile, with their classes.
+
+    ``usable`` are the applications and those whose stages differ from most runs of their class.
+    """
 
     classes: tuple[JobClass, ...]
     stage_classes: tuple[StageClass, ...]
@@ -32,6 +35,7 @@ class Gathered:
     cluster: Cluster
     jobs: tuple[Profiled, ...] = field(repr=False)
     applications: tuple[Grouped, ...] = field(repr=False)
+    usable: tuple[Grouped, ...] = field(default=(), repr=False)
 
     @property
     def runs(self) -> int:
@@ -62,6 +66,7 @@ def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_
         cluster_of(_once(run for run, _ in jobs), _once(run for run, _ in applications)),
         tuple(used),
         tuple(profiled),
+        tuple(whole),
     )
 
 

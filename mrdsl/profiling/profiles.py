@@ -88,7 +88,7 @@ class Profiles:
         """Return the predictions of the first ``share`` of the time for the rest, with the logs of the rest."""
         from mrdsl.profiling.split import split
 
-        return split(self.gathered.jobs, self.applications, share, seed, self.taught)
+        return split(self.gathered.jobs, self.gathered.usable, share, seed, self.taught)
 
     def replay(self) -> tuple[Replayed, ...]:
         """Return each Spark run in the engine with its own task times, delays and executors, but damaged ones."""

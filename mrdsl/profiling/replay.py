@@ -68,7 +68,7 @@ def replayed(application: SparkApplication, slots: int | None = None) -> Replaye
         return None
     ran = ran_stages(run)
     before, after = times.before / 1000, times.after / 1000
-    work = [_in_order(run, stage.number) for stage in ran]
+    work = [in_order(run, stage.number) for stage in ran]
     executors = [] if slots is not None else _executors(run, times.begin)
     if not executors:
         executors = [(slots or _most(run), 0.0, inf)]
@@ -99,7 +99,7 @@ def _stages(ran: Sequence[Ran], work: Sequence[Sequence[float]], before: float |
     )
 
 
-def _in_order(run: SparkApplication, number: int) -> list[float]:
+def in_order(run: SparkApplication, number: int) -> list[float]:
     """Return the times [s] of the tasks of a stage in the order of their starts."""
     spans = sorted(
         (launch, finish)

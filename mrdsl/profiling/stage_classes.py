@@ -114,7 +114,7 @@ def stage_classes_of(
 
 def _alike(group: Sequence[SparkApplication]) -> tuple[list[SparkApplication], list[SparkApplication]]:
     """Return the runs with the most frequent graph of stages, and the others."""
-    shapes: list[Shape] = [tuple(stage.after for stage in ran_stages(each)) for each in group]
+    shapes = [shape_of(each) for each in group]
     ((shape, _),) = Counter(shapes).most_common(1)
     chosen = [own == shape for own in shapes]
     return (
@@ -206,6 +206,11 @@ def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
         stages.append(Ran(number, runs[0].name, planned(runs, number in complete), durations, after))
     delays = delays_of(application, [stage.number for stage in stages], [stage.after for stage in stages])
     return tuple(replace(stage, delay=delay) for stage, delay in zip(stages, delays, strict=True))
+
+
+def shape_of(application: SparkApplication) -> Shape:
+    """Return the graph of its stages that ran."""
+    return tuple(stage.after for stage in ran_stages(application))
 
 
 def _job_order(jobs: Sequence[SparkJob], ran: dict[int, list[StageRun]]) -> dict[int, set[int]]:
