@@ -43,15 +43,25 @@ if TYPE_CHECKING:
     from mrdsl.core.plugins import PluginError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.core.watching import Progress
+    from mrdsl.families.bounds.facts import BoundsFacts
     from mrdsl.families.bounds.plan import BoundsPlan
+    from mrdsl.families.capacity.facts import CapacityFacts
     from mrdsl.families.capacity.plan import CapacityPlan
+    from mrdsl.families.deadline.facts import DeadlineFacts
     from mrdsl.families.deadline.plan import DeadlinePlan
+    from mrdsl.families.energy.facts import EnergyFacts
     from mrdsl.families.energy.plan import EnergyPlan
+    from mrdsl.families.hybrid.facts import HybridFacts
     from mrdsl.families.hybrid.plan import HybridPlan
+    from mrdsl.families.joint.facts import JointFacts
     from mrdsl.families.joint.plan import JointPlan
+    from mrdsl.families.makespan.facts import MakespanFacts
     from mrdsl.families.makespan.plan import MakespanPlan
+    from mrdsl.families.schedule.facts import ScheduleFacts
     from mrdsl.families.schedule.plan import SchedulePlan
+    from mrdsl.families.timetable.facts import TimetableFacts
     from mrdsl.families.timetable.plan import TimetablePlan
+    from mrdsl.spec.schema import Distribution, Range
     from mrdsl.spec.spec import Constraint, Goal, Let, Method, Spec
 
 _PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule", "timetable")
@@ -60,34 +70,47 @@ _HOMES = {
     "PluginError": "mrdsl.core.plugins",
     "Progress": "mrdsl.core.watching",
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
+    **{f"{family.title()}Facts": f"mrdsl.families.{family}.facts" for family in _PLANNING},
     **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
+    **dict.fromkeys(("Distribution", "Range"), "mrdsl.spec.schema"),
     **dict.fromkeys(("Constraint", "Goal", "Let", "Method", "Spec"), "mrdsl.spec.spec"),
 }
 """Modules of the public names that are not in ``mrdsl.api``."""
 
 __all__ = [
+    "BoundsFacts",
     "BoundsPlan",
+    "CapacityFacts",
     "CapacityPlan",
     "Constraint",
+    "DeadlineFacts",
     "DeadlinePlan",
     "Diagnostic",
+    "Distribution",
+    "EnergyFacts",
     "EnergyPlan",
     "Goal",
+    "HybridFacts",
     "HybridPlan",
+    "JointFacts",
     "JointPlan",
     "Let",
     "Limits",
+    "MakespanFacts",
     "MakespanPlan",
     "Method",
     "MrdslError",
     "Plan",
     "PluginError",
     "Progress",
+    "Range",
     "Result",
+    "ScheduleFacts",
     "SchedulePlan",
     "SolutionStatus",
     "Spec",
     "Termination",
+    "TimetableFacts",
     "TimetablePlan",
     "__version__",
     "asolve",

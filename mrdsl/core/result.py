@@ -238,6 +238,21 @@ class Result(Readable, Generic[P]):
             )
         return cast("Result[Q]", self)
 
+    @checked
+    def plan_of(self, kind: type[Q]) -> Q:
+        """Return the plan with the type of a family for type checkers: ``solve(spec).plan_of(CapacityPlan)``.
+
+        Raises:
+            MrdslError: The result has no plan.
+            TypeError: It is a plan of another family.
+        """
+        plan = self.of(kind).plan
+        if plan is None:
+            errors = [found for found in self.diagnostics if found.severity == "error"]
+            nothing = error("no-plan", f"the result has no plan: {self.termination}", None, "call `mrdsl.why(result)`")
+            raise MrdslError(errors or [nothing], 1)
+        return plan
+
     @property
     def objective(self) -> Objective:
         """The goal, its value, its bound and the gap between them."""

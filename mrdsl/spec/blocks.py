@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity, references
 from mrdsl.spec.simulated import DISTRIBUTIONS, SCHEDULERS, Run, preemption_item
+from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantity, Whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,10 +26,12 @@ class MapPhase(Node):
 
     EXAMPLE: ClassVar[str] = "{ tasks = 64, avg = 30 s, max = 45 s }"
 
-    tasks: int = quantity("number", "number of map tasks of one job", at_least=1, whole=True, symbol="N_M")
-    avg: float = quantity("time", "average duration of a map task", above=0.0, symbol="M_avg")
-    max: float = quantity("time", "longest duration of a map task", above=0.0, symbol="M_max")
-    min: float | None = quantity("time", "shortest duration of a map task", default=None, at_least=0.0, symbol="M_min")
+    tasks: Whole = quantity("number", "number of map tasks of one job", at_least=1, whole=True, symbol="N_M")
+    avg: Quantity = quantity("time", "average duration of a map task", above=0.0, symbol="M_avg")
+    max: Quantity = quantity("time", "longest duration of a map task", above=0.0, symbol="M_max")
+    min: OptionalQuantity = quantity(
+        "time", "shortest duration of a map task", default=None, at_least=0.0, symbol="M_min"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -37,20 +40,20 @@ class ShufflePhase(Node):
     counts.
     """
 
-    first_avg: float | None = quantity(
+    first_avg: OptionalQuantity = quantity(
         "time",
         "average duration of a first-wave shuffle; default first_max",
         default=None,
         at_least=0.0,
         symbol="Sh1_avg",
     )
-    first_max: float = quantity("time", "longest duration of a first-wave shuffle", at_least=0.0, symbol="Sh1_max")
-    avg: float = quantity("time", "average duration of a typical shuffle", at_least=0.0, symbol="Sh_avg")
-    max: float = quantity("time", "longest duration of a typical shuffle", at_least=0.0, symbol="Sh_max")
-    first_min: float | None = quantity(
+    first_max: Quantity = quantity("time", "longest duration of a first-wave shuffle", at_least=0.0, symbol="Sh1_max")
+    avg: Quantity = quantity("time", "average duration of a typical shuffle", at_least=0.0, symbol="Sh_avg")
+    max: Quantity = quantity("time", "longest duration of a typical shuffle", at_least=0.0, symbol="Sh_max")
+    first_min: OptionalQuantity = quantity(
         "time", "shortest duration of a first-wave shuffle", default=None, at_least=0.0, symbol="Sh1_min"
     )
-    min: float | None = quantity(
+    min: OptionalQuantity = quantity(
         "time", "shortest duration of a typical shuffle", default=None, at_least=0.0, symbol="Sh_min"
     )
 
@@ -59,10 +62,10 @@ class ShufflePhase(Node):
 class ReducePhase(Node):
     """The reduce tasks of one job; without any, the shuffle vanishes too."""
 
-    tasks: int = quantity("number", "number of reduce tasks of one job", at_least=0, whole=True, symbol="N_R")
-    avg: float = quantity("time", "average duration of a reduce task", default=0.0, at_least=0.0, symbol="R_avg")
-    max: float = quantity("time", "longest duration of a reduce task", default=0.0, at_least=0.0, symbol="R_max")
-    min: float | None = quantity(
+    tasks: Whole = quantity("number", "number of reduce tasks of one job", at_least=0, whole=True, symbol="N_R")
+    avg: Quantity = quantity("time", "average duration of a reduce task", default=0.0, at_least=0.0, symbol="R_avg")
+    max: Quantity = quantity("time", "longest duration of a reduce task", default=0.0, at_least=0.0, symbol="R_max")
+    min: OptionalQuantity = quantity(
         "time", "shortest duration of a reduce task", default=None, at_least=0.0, symbol="R_min"
     )
 
@@ -71,9 +74,9 @@ class ReducePhase(Node):
 class Coefficients(Node):
     """Equation (4) as measured elsewhere: one job takes A/s_M + B/s_R + C on s_M map and s_R reduce slots."""
 
-    A: float = quantity("time", "map work of one job, in slot-seconds", above=0.0, symbol="A")
-    B: float = quantity("time", "reduce work of one job, in slot-seconds", at_least=0.0, symbol="B")
-    C: float = quantity("time", "the part that no slots shorten; may be negative", symbol="C")
+    A: Quantity = quantity("time", "map work of one job, in slot-seconds", above=0.0, symbol="A")
+    B: Quantity = quantity("time", "reduce work of one job, in slot-seconds", at_least=0.0, symbol="B")
+    C: Quantity = quantity("time", "the part that no slots shorten; may be negative", symbol="C")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -82,13 +85,13 @@ class Slots(Node):
 
     EXAMPLE: ClassVar[str] = "{ map = 2, reduce = 1 }"
 
-    map: int | None = quantity(
+    map: OptionalWhole = quantity(
         "slots", "map tasks that run side by side", default=None, at_least=1, whole=True, symbol="c_M"
     )
-    reduce: int | None = quantity(
+    reduce: OptionalWhole = quantity(
         "slots", "reduce tasks that run side by side", default=None, at_least=1, whole=True, symbol="c_R"
     )
-    task: int | None = quantity(
+    task: OptionalWhole = quantity(
         "slots", "tasks of stages that run side by side", default=None, at_least=1, whole=True, symbol="c"
     )
 
@@ -99,8 +102,8 @@ class MapReduceSlots(Node):
 
     EXAMPLE: ClassVar[str] = "{ map = 2, reduce = 1 }"
 
-    map: int = quantity("slots", "map tasks that run side by side", at_least=1, whole=True, symbol="c_M")
-    reduce: int = quantity("slots", "reduce tasks that run side by side", at_least=1, whole=True, symbol="c_R")
+    map: Whole = quantity("slots", "map tasks that run side by side", at_least=1, whole=True, symbol="c_M")
+    reduce: Whole = quantity("slots", "reduce tasks that run side by side", at_least=1, whole=True, symbol="c_R")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -109,7 +112,7 @@ class OnDemand(Node):
 
     EXAMPLE: ClassVar[str] = "{ price = 0.192 USD/h }"
 
-    price: float = quantity(
+    price: Quantity = quantity(
         "price", "price of one VM on demand; 0 for machines of one's own", at_least=0.0, symbol="delta"
     )
 
@@ -118,10 +121,10 @@ class OnDemand(Node):
 class Reserved(Node):
     """VMs under a long contract."""
 
-    price: float = quantity(
+    price: Quantity = quantity(
         "price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0, symbol="rho"
     )
-    available: int = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")
+    available: Whole = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")
     prepaid: str = choice(
         YES_OR_NO,
         "whether they are paid for in any case, used or not: using them then costs the fee alone",
@@ -134,10 +137,10 @@ class Reserved(Node):
 class Stage(Node):
     """Alike tasks of one job, which may all run side by side once the stages that it comes after have ended."""
 
-    tasks: int = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
-    avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
-    max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
-    delay: float = quantity(
+    tasks: Whole = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
+    avg: Quantity = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
+    max: Quantity = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
+    delay: Quantity = quantity(
         "time",
         "time between the end of the stages before and the first task, as for the driver; it takes no slot",
         default=0.0,
@@ -210,16 +213,16 @@ ONE = "one"
 class Spot(Node):
     """VMs that the provider may take back at any moment."""
 
-    price: float = quantity("price", "price of one spot VM", at_least=0.0)
-    interruptions: float = quantity("rate", "how often the provider takes one VM back", at_least=0.0)
+    price: Quantity = quantity("price", "price of one spot VM", at_least=0.0)
+    interruptions: Quantity = quantity("rate", "how often the provider takes one VM back", at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Resources(Node):
     """Resources of one task."""
 
-    cores: float | None = quantity("number", "cores of one task", default=None, above=0.0)
-    memory: float | None = quantity("data", "memory of one task", default=None, above=0.0)
+    cores: OptionalQuantity = quantity("number", "cores of one task", default=None, above=0.0)
+    memory: OptionalQuantity = quantity("data", "memory of one task", default=None, above=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -236,7 +239,7 @@ class OnType(Node):
     """A class on the VM type of that name; items that are left out are the same as on other types."""
 
     slots: Slots | None = block(Slots, "what one VM of the type hosts, in place of what holds for all types")
-    speed: float = quantity(
+    speed: Quantity = quantity(
         "number",
         "map and reduce tasks, A, B and C take 1/speed of their time; the shuffle does not",
         default=1.0,
@@ -323,9 +326,9 @@ class JobFile(Node):
 class MachineFailures(Node):
     """Failures of machines, which end the tasks that run on them and lose their map output."""
 
-    rate: float = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
-    repair_time: float = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0, was="back")
-    permanent: int = quantity(
+    rate: Quantity = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
+    repair_time: Quantity = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0, was="back")
+    permanent: Whole = quantity(
         "vms",
         "machines that fail for good after the warm-up, of every class if classes do not share idle slots",
         default=0,
@@ -350,7 +353,7 @@ class Simulation(Run):
         default="no",
         was="lending",
     )
-    preemption: float | None = preemption_item()
+    preemption: OptionalQuantity = preemption_item()
     machine_failures: MachineFailures | None = block(MachineFailures, "machines that fail", was="losses")
     shuffle_service: str = choice(
         YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"

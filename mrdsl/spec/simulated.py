@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrdsl.spec.schema import Node, Source, block, choice, path, quantity
+from mrdsl.spec.typing import OptionalQuantity, Quantity, Whole
 
 SCHEDULERS = ("fair", "capacity", "fifo")
 DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
@@ -17,23 +18,23 @@ class Recorded(Node):
 
     map: Source = path("times of map tasks")
     reduce: Source | None = path("times of reduce tasks, their shuffle included", default=None)
-    unit: float = quantity("time", "what 1 stands for in the files", default=1.0, above=0.0)
+    unit: Quantity = quantity("time", "what 1 stands for in the files", default=1.0, above=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Stragglers(Node):
     """Tasks that take a multiple of their time, at random: a second attempt need not."""
 
-    share: float = quantity("share", "which part of all attempts", at_least=0.0, at_most=1.0)
-    factor: float = quantity("number", "how many times as long they take", at_least=1.0)
+    share: Quantity = quantity("share", "which part of all attempts", at_least=0.0, at_most=1.0)
+    factor: Quantity = quantity("number", "how many times as long they take", at_least=1.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TaskFailures(Node):
     """Attempts that fail, at a moment that is uniform over their time."""
 
-    probability: float = quantity("share", "share of the attempts that fail", at_least=0.0, below=1.0, was="share")
-    retries: int = quantity(
+    probability: Quantity = quantity("share", "share of the attempts that fail", at_least=0.0, below=1.0, was="share")
+    retries: Whole = quantity(
         "number",
         "how often a task may fail and run again before its job is given up",
         default=3,
@@ -46,10 +47,10 @@ class TaskFailures(Node):
 class Speculation(Node):
     """Copies of slow tasks, as Spark makes them: the first one that ends counts."""
 
-    quantile: float = quantity(
+    quantile: Quantity = quantity(
         "share", "which part of a stage's tasks has ended before", default=0.75, above=0.0, at_most=1.0
     )
-    factor: float = quantity(
+    factor: Quantity = quantity(
         "number", "how many times the median of the ended ones' times a task has run", default=1.5, at_least=1.0
     )
 
@@ -147,14 +148,14 @@ class Spread(Node):
     """The spread of times that the plan takes as fixed, and the required share of runs within its limits."""
 
     distribution: str = choice(DISTRIBUTIONS, "how the time of a task spreads around what is stated", default="uniform")
-    longest: float = quantity(
+    longest: Quantity = quantity(
         "number",
         "how many times what is stated the longest task takes; 1 where times do not spread",
         default=1.0,
         at_least=1.0,
     )
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
-    service_level: float | None = quantity(
+    service_level: OptionalQuantity = quantity(
         "share",
         "share of the runs in which a deadline or limit must hold; default: on average",
         default=None,

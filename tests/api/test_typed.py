@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,11 @@ import mrdsl
 from mrdsl.core.resources import resource
 
 MODELS = Path(str(resource("models")))
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 RIGHT = """from dataclasses import replace
 
 import mrdsl
+from mrdsl.families.capacity.facts import JobClass, MapPhase, OnDemand, VmType
 from mrdsl.spec.expression import PlanQuantity
 
 spec: mrdsl.Spec = mrdsl.load("quickstart.mrspec", {"peak": 1.1}, seed=3)
@@ -37,6 +40,12 @@ text: str = spec.to_mrspec()
 let = mrdsl.Let("dear", PlanQuantity("cost"), "USD")
 goal = mrdsl.Goal("minimize", "dear", expression=let.expression, unit=let.unit)
 told: float | None = mrdsl.solve(replace(spec, lets=(let,), goal=goal)).quantities["dear"].value
+price: float = OnDemand(price="0.192 USD/h").price
+facts = mrdsl.CapacityFacts(
+    vms=[VmType(name="m5", on_demand=OnDemand(price=0.1), fee="0.01 USD/h", available=3)],
+    classes=[JobClass(name="a", jobs="1..2", deadline="9 min", penalty=3, map=MapPhase(tasks=1, avg=1, max=2))],
+    period=3600,
+)
 classes = mrdsl.from_table("capacity", "classes", mrdsl.solve(spec).to_dataframe())
 types: tuple[object, ...] = mrdsl.vm_types(mrdsl.solve(spec).to_dataframe(), "require { cores >= 4 }")
 print(mrdsl.dumps(spec), result.to_json(), mrdsl.Result.from_json("").plan, spec.to_json())
@@ -50,22 +59,40 @@ WRONG = {
     "mrdsl.from_table('capacity', 'classes', [1])": "arg-type",
     'result.quantities["dear"].value + 1.0': "operator",
     'mrdsl.Let("dear", "cost", "USD")': "arg-type",
+    "OnDemand(price=None)": "arg-type",
+    "MapPhase(tasks=1.5, avg=1.0, max=2.0)": "arg-type",
 }
+
+
+SNIPPET = re.compile(r"^```python\n(?!# file:)(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def _guide(folder: Path) -> list[str]:
+    """Write the Python code of the documentation, a module for each snippet, and return the names of the files."""
+    written = []
+    for page in sorted(DOCS.rglob("*.md")):
+        for number, snippet in enumerate(SNIPPET.findall(page.read_text(encoding="utf-8"))):
+            name = f"{page.parent.name}_{page.stem}_{number}.py".replace("-", "_")
+            (folder / name).write_text(snippet)
+            written.append(name)
+    return written
 
 
 def _mypy(text: str, folder: Path) -> str:
     (folder / "user.py").write_text(text)
-    line = [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "user.py"]
+    options = ["--strict", "--follow-imports", "silent", "--ignore-missing-imports"]
+    line = [sys.executable, "-m", "mypy", *options, "user.py", *_guide(folder)]
     found = {**os.environ, "MYPYPATH": str(Path(mrdsl.__file__).parents[1])}
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=found).stdout
 
 
-def test_a_type_checker_knows_the_plan(tmp_path: Path) -> None:
+def test_a_type_checker_knows_the_plan_and_the_guide(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     told = _mypy(RIGHT + "\n".join(WRONG) + "\n", tmp_path)
     lines = told.splitlines()
     assert any('Revealed type is "mrdsl.families.capacity.plan.CapacityPlan"' in line for line in lines)
-    errors = [line for line in lines if ": error:" in line]
+    assert not [line for line in lines if ": error:" in line and not line.startswith("user.py:")], "code of the guide"
+    errors = [line for line in lines if line.startswith("user.py:") and ": error:" in line]
     first = RIGHT.count("\n") + 1
     for number, (text, code) in enumerate(WRONG.items(), first):
         assert any(line.startswith(f"user.py:{number}: ") and f"[{code}]" in line for line in errors), (text, told)
@@ -77,6 +104,10 @@ def test_a_result_is_one_of_its_family() -> None:
     assert result.of(mrdsl.CapacityPlan) is result
     with pytest.raises(TypeError, match="plan of capacity"):
         result.of(mrdsl.JointPlan)
+    assert result.plan_of(mrdsl.CapacityPlan) is result.plan
+    nothing = mrdsl.Result(mrdsl.Termination.INFEASIBLE)
+    with pytest.raises(mrdsl.MrdslError, match="infeasible"):
+        nothing.plan_of(mrdsl.CapacityPlan)
 
 
 def test_everything_public_can_be_looked_up() -> None:

@@ -20,6 +20,21 @@ from mrdsl.spec.simulated import (
     samples_item,
     submissions_item,
 )
+from mrdsl.spec.typing import OptionalQuantity, Quantity, Whole
+
+__all__ = [
+    "BoundsFacts",
+    "Cluster",
+    "JobClass",
+    "MapPhase",
+    "Recorded",
+    "ReducePhase",
+    "Run",
+    "ShufflePhase",
+    "Slots",
+    "Source",
+    "Stage",
+]
 
 GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
 SIZINGS = ("least_slots", "fixed_reduce")
@@ -46,7 +61,7 @@ class Cluster(Node):
     masters: str = choice(
         YES_OR_NO, "whether every job holds one more slot while it runs, as YARN's masters do (simulated)", default="no"
     )
-    preemption: float | None = preemption_item()
+    preemption: OptionalQuantity = preemption_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -59,9 +74,9 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job; left out for map-only jobs")
     stages: Sequence[Stage] = stage_blocks()
-    startup: float = startup_item()
-    jobs: int = quantity("jobs", "jobs that run at the same time", default=1, at_least=1, whole=True, symbol="h")
-    share: float | None = quantity(
+    startup: Quantity = startup_item()
+    jobs: Whole = quantity("jobs", "jobs that run at the same time", default=1, at_least=1, whole=True, symbol="h")
+    share: OptionalQuantity = quantity(
         "share",
         "the class's part of the slots; default: by its number of jobs",
         default=None,
@@ -69,22 +84,24 @@ class JobClass(Node):
         at_most=1.0,
         symbol="alpha",
     )
-    minimum_share: float | None = quantity(
+    minimum_share: OptionalQuantity = quantity(
         "share",
         "the part that it gets first while it has tasks to run (simulated)",
         default=None,
         above=0.0,
         at_most=1.0,
     )
-    deadline: float | None = quantity(
+    deadline: OptionalQuantity = quantity(
         "time", "by when a job must be done, for `minimize slots`", default=None, above=0.0, symbol="D"
     )
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
-    profiled_on: float | None = quantity("data", "the input that the profile was measured on", default=None, above=0.0)
-    data: float | None = quantity(
+    profiled_on: OptionalQuantity = quantity(
+        "data", "the input that the profile was measured on", default=None, above=0.0
+    )
+    data: OptionalQuantity = quantity(
         "data", "the input of the jobs to come; default: as profiled", default=None, above=0.0
     )
-    think: float | None = quantity(
+    think: OptionalQuantity = quantity(
         "time",
         "mean time between a job's end and the user's next one (simulated); default: a tenth of the average estimate",
         default=None,
@@ -92,8 +109,8 @@ class JobClass(Node):
     )
     distribution: str = distribution_item()
     samples: Source | None = samples_item()
-    arrivals: float | None = arrivals_item()
-    burst: int = burst_item()
+    arrivals: OptionalQuantity = arrivals_item()
+    burst: Whole = burst_item()
     submissions: Source | None = submissions_item()
     recorded: Recorded | None = recorded_block()
 

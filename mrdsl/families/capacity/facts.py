@@ -27,7 +27,7 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
-from mrdsl.spec.schema import BUDGET_HINT, Node, Range, Source, block, blocks, choice, quantity, references, value_range
+from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -38,6 +38,27 @@ from mrdsl.spec.simulated import (
     submissions_item,
     think_item,
 )
+from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantity, RangeOf, Whole
+
+__all__ = [
+    "CapacityFacts",
+    "Coefficients",
+    "Container",
+    "JobClass",
+    "MapPhase",
+    "OnDemand",
+    "OnType",
+    "Recorded",
+    "ReducePhase",
+    "Reserved",
+    "ShufflePhase",
+    "Simulation",
+    "Slots",
+    "Source",
+    "Spot",
+    "Stage",
+    "VmType",
+]
 
 WAYS = ("on_demand", "reserved", "spot")
 """Contracts of a VM."""
@@ -55,19 +76,19 @@ class VmType(Node):
     reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
     terms: Sequence[Reserved] = blocks(Reserved, "reserved", "one of several long contracts", plural="reserved_terms")
     spot: Spot | None = block(Spot, "VMs that the provider may take back")
-    fee: float = quantity(
+    fee: Quantity = quantity(
         "price", "what the platform adds for each VM, however it is bought", default=0.0, at_least=0.0
     )
-    available: int | None = quantity(
+    available: OptionalWhole = quantity(
         "vms",
         "how many there are of the type, however bought; default: any number",
         default=None,
         at_least=0,
         whole=True,
     )
-    cores: float | None = quantity("number", "cores that tasks may use", default=None, above=0.0)
-    memory: float | None = quantity("data", "memory that tasks may use", default=None, above=0.0)
-    masters: int = quantity(
+    cores: OptionalQuantity = quantity("number", "cores that tasks may use", default=None, above=0.0)
+    memory: OptionalQuantity = quantity("data", "memory that tasks may use", default=None, above=0.0)
+    masters: Whole = quantity(
         "vms", "VMs of the type that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )
 
@@ -86,7 +107,7 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one job; not for map-only classes")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one job; left out for map-only classes")
     stages: Sequence[Stage] = stage_blocks()
-    startup: float = startup_item()
+    startup: Quantity = startup_item()
     coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
     slots: Slots | None = block(
         Slots, "what one VM hosts, of any type: either so many map or so many reduce tasks, or tasks of stages"
@@ -98,21 +119,21 @@ class JobClass(Node):
         of="vm",
         words=(ONE,),
     )
-    spot: float | None = quantity(
+    spot: OptionalQuantity = quantity(
         "share",
         "the part of its VM time that may be on spot VMs; default: all of it",
         default=None,
         at_least=0.0,
         at_most=1.0,
     )
-    jobs: Range = value_range(
+    jobs: RangeOf = value_range(
         "jobs",
         "at least the low end is admitted, the high end is expected; whole jobs",
         at_least=0.0,
         symbol="H_low .. H_up",
     )
-    deadline: float = quantity("time", "by when each job of the class is done", above=0.0, symbol="D")
-    penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
+    deadline: Quantity = quantity("time", "by when each job of the class is done", above=0.0, symbol="D")
+    penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
     guarantee: str | None = choice(
         GUARANTEES,
         "which estimate meets the deadline, default average; p95: 95 % of the jobs do, in simulation",
@@ -121,9 +142,9 @@ class JobClass(Node):
     )
     distribution: str = distribution_item()
     samples: Source | None = samples_item()
-    think: float = think_item()
-    arrivals: float | None = arrivals_item()
-    burst: int = burst_item()
+    think: Quantity = think_item()
+    arrivals: OptionalQuantity = arrivals_item()
+    burst: Whole = burst_item()
     submissions: Source | None = submissions_item()
     recorded: Recorded | None = recorded_block()
 
@@ -139,7 +160,7 @@ class CapacityFacts(Node):
     )
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
-    period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
+    period: Quantity = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
     whole: str | None = choice(
         WHOLE,
         "`slots`, the default: each job has whole slots; `machines`: and no VM is shared; `no`: slots are fractions",

@@ -17,6 +17,15 @@ from mrdsl.exchange.workflows import Workflow
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.schema import Node, Source, blocks, quantity, references
 from mrdsl.spec.simulated import Spread, spread_block
+from mrdsl.spec.typing import Quantity
+
+__all__ = [
+    "Dag",
+    "DeadlineFacts",
+    "Source",
+    "Spread",
+    "Task",
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -25,8 +34,8 @@ class Task(Node):
 
     EXAMPLE: ClassVar[str] = "{ duration = 10 min }"
 
-    duration: float = quantity("time", "how long the task runs; 0 is allowed", at_least=0.0, symbol="T")
-    weight: float = quantity(
+    duration: Quantity = quantity("time", "how long the task runs; 0 is allowed", at_least=0.0, symbol="T")
+    weight: Quantity = quantity(
         "number", "how much the task's slack counts beside that of the others", default=1.0, above=0.0, symbol="w"
     )
     after: tuple[str, ...] = references("tasks, or groups of tasks, that must have finished before this one starts")
@@ -38,7 +47,7 @@ class Dag(Node):
 
     EXAMPLE: ClassVar[str] = "{ allowable_delay = 1 h, task first { duration = 10 min } }"
 
-    allowable_delay: float = quantity(
+    allowable_delay: Quantity = quantity(
         "time", "how long after its submission the whole job may finish", above=0.0, symbol="D'"
     )
     tasks: Sequence[Task] = blocks(Task, "task", "a task of the job, or a group of alike tasks")

@@ -9,6 +9,22 @@ from typing import ClassVar
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, path, quantity
 from mrdsl.spec.simulated import Spread, spread_block
+from mrdsl.spec.typing import OptionalQuantity, Quantity, Whole
+
+__all__ = [
+    "EnergyFacts",
+    "Job",
+    "MapReduceSlots",
+    "MapTasks",
+    "Network",
+    "OnDemand",
+    "OnVm",
+    "ReduceTasks",
+    "Source",
+    "Spread",
+    "TaskProfile",
+    "Vm",
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -19,7 +35,7 @@ class Vm(Node):
 
     slots: MapReduceSlots = block(MapReduceSlots, "tasks that one VM of this type runs side by side", required=True)
     on_demand: OnDemand = block(OnDemand, "what one VM of this type costs", required=True)
-    available: int = quantity("vms", "how many VMs of this type can be had", at_least=0, whole=True)
+    available: Whole = quantity("vms", "how many VMs of this type can be had", at_least=0, whole=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -28,8 +44,8 @@ class Network(Node):
 
     EXAMPLE: ClassVar[str] = "{ speed = 1 Gbit/s, io_power = 20 W }"
 
-    speed: float = quantity("data_rate", "speed of one VM's port", above=0.0, symbol="NS")
-    io_power: float = quantity(
+    speed: Quantity = quantity("data_rate", "speed of one VM's port", above=0.0, symbol="NS")
+    io_power: Quantity = quantity(
         "power", "power of one VM above idle, while it places or shuffles data", at_least=0.0, symbol="IOP"
     )
 
@@ -40,8 +56,8 @@ class MapTasks(Node):
 
     EXAMPLE: ClassVar[str] = "{ tasks = 64 }"
 
-    tasks: int = quantity("tasks", "number of map tasks", at_least=1, whole=True, symbol="M")
-    block: float = quantity(
+    tasks: Whole = quantity("tasks", "number of map tasks", at_least=1, whole=True, symbol="M")
+    block: Quantity = quantity(
         "data",
         "input that one map task reads; 0 where the data is already in place",
         default=0.0,
@@ -54,15 +70,17 @@ class MapTasks(Node):
 class ReduceTasks(Node):
     """The reduce tasks of one job, all alike; with 0 there is no shuffle either."""
 
-    tasks: int = quantity("tasks", "number of reduce tasks", default=0, at_least=0, whole=True, symbol="R")
+    tasks: Whole = quantity("tasks", "number of reduce tasks", default=0, at_least=0, whole=True, symbol="R")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TaskProfile(Node):
     """Time and energy of one task on one slot of a VM."""
 
-    time: float = quantity("time", "duration of one task", above=0.0, symbol="T_ij")
-    energy: float = quantity("energy", "energy of one task above the slot's idle energy", at_least=0.0, symbol="E_ij")
+    time: Quantity = quantity("time", "duration of one task", above=0.0, symbol="T_ij")
+    energy: Quantity = quantity(
+        "energy", "energy of one task above the slot's idle energy", at_least=0.0, symbol="E_ij"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -83,13 +101,13 @@ class Job(Node):
 
     map: MapTasks = block(MapTasks, "the map tasks", required=True)
     reduce: ReduceTasks | None = block(ReduceTasks, "the reduce tasks; none where left out")
-    intermediate: float = quantity(
+    intermediate: Quantity = quantity(
         "share", "bytes out of the map phase per byte in", default=1.0, at_least=0.0, symbol="MtoR"
     )
-    deadline: float | None = quantity(
+    deadline: OptionalQuantity = quantity(
         "time", "when the job must have ended; none where left out", default=None, above=0.0, symbol="D"
     )
-    budget: float | None = quantity(
+    budget: OptionalQuantity = quantity(
         "money", "what the job's VMs may cost; no limit where left out", default=None, above=0.0, symbol="MC"
     )
     task_times: Source | None = path(

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mrdsl.core import budgets
-from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, distribution, path, quantity, reference
+from mrdsl.spec.schema import Node, Source, block, blocks, distribution, path, quantity, reference
+from mrdsl.spec.typing import OptionalRandom, Quantity, Random, Whole
+
+__all__ = [
+    "Bursts",
+    "Control",
+    "HybridFacts",
+    "Queue",
+    "Source",
+    "Vm",
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -16,17 +26,17 @@ class Vm(Node):
 
     EXAMPLE: ClassVar[str] = "{ available = 10 }"
 
-    available: int = quantity("vms", "VMs of this type in the private cloud", at_least=0, whole=True, symbol="m_i")
-    preemption_cost: float = quantity("money", "what one preemption on this type costs", default=0.0, at_least=0.0)
+    available: Whole = quantity("vms", "VMs of this type in the private cloud", at_least=0, whole=True, symbol="m_i")
+    preemption_cost: Quantity = quantity("money", "what one preemption on this type costs", default=0.0, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Bursts(Node):
     """On-off arrivals: both kinds of stretches have geometric lengths; the run starts between two bursts."""
 
-    on: int = quantity("slots", "average length of a burst", at_least=1, whole=True)
-    off: int = quantity("slots", "average time between two bursts", at_least=1, whole=True)
-    arrivals: float | Distribution = distribution("tasks", "tasks that arrive in one slot of a burst", at_least=0.0)
+    on: Whole = quantity("slots", "average length of a burst", at_least=1, whole=True)
+    off: Whole = quantity("slots", "average time between two bursts", at_least=1, whole=True)
+    arrivals: Random = distribution("tasks", "tasks that arrive in one slot of a burst", at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -36,15 +46,17 @@ class Queue(Node):
     EXAMPLE: ClassVar[str] = "{ vm = NAME, size = 2, delay = 4, arrivals = 3, arrivals_max = 5, outsourcing = 1 USD }"
 
     vm: str = reference("VM type on which the queue's tasks run")
-    size: int = quantity("slots", "slots of time that a task runs", at_least=1, whole=True, symbol="l")
-    delay: int = quantity(
+    size: Whole = quantity("slots", "slots of time that a task runs", at_least=1, whole=True, symbol="l")
+    delay: Whole = quantity(
         "slots", "slots of time within which a task must be served", at_least=1, whole=True, symbol="d"
     )
-    arrivals: float | Distribution | None = distribution(
+    arrivals: OptionalRandom = distribution(
         "tasks", "tasks that arrive in one slot, unless a table records them", default=None, at_least=0.0, symbol="S(t)"
     )
-    arrivals_max: int = quantity("tasks", "most tasks that arrive in one slot", at_least=1, whole=True, symbol="S_max")
-    outsourcing: float = quantity("money", "what one task costs outside", at_least=0.0)
+    arrivals_max: Whole = quantity(
+        "tasks", "most tasks that arrive in one slot", at_least=1, whole=True, symbol="S_max"
+    )
+    outsourcing: Quantity = quantity("money", "what one task costs outside", at_least=0.0)
     bursts: Bursts | None = block(Bursts, "times in which more tasks arrive than usually")
 
 
@@ -52,16 +64,16 @@ class Queue(Node):
 class Control(Node):
     """The weights of the drift-plus-penalty controller; None where they are to be worked out (`bounds.control_of`)."""
 
-    V: float = quantity(
+    V: Quantity = quantity(
         "number", "weight of cost against backlog", default=None, at_least=0.0, symbol="V", automatic=True
     )
-    preemption_weight: float = quantity(
+    preemption_weight: Quantity = quantity(
         "number", "weight of preemptions against other costs", default=1.0, at_least=0.0, symbol="beta"
     )
-    acceptance: float = quantity(
+    acceptance: Quantity = quantity(
         "share", "share of each queue's tasks that is admitted", default=0.95, at_least=0.0, at_most=1.0, symbol="alpha"
     )
-    outsource_limit: int = quantity(
+    outsource_limit: Whole = quantity(
         "tasks",
         "most tasks of one queue that leave in one slot",
         default=None,
@@ -76,7 +88,7 @@ class Control(Node):
 class HybridFacts(Node):
     """A private cloud, its queues, and how long it is watched."""
 
-    horizon: int = quantity(
+    horizon: Whole = quantity(
         "slots", "how many slots of time are simulated", at_least=1, at_most=budgets.SIMULATED_SLOTS, whole=True
     )
     vms: Sequence[Vm] = blocks(Vm, "vm", "types of VMs in the private cloud", required=True)

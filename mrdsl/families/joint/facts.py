@@ -25,7 +25,7 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
-from mrdsl.spec.schema import BUDGET_HINT, Node, Range, Source, block, blocks, choice, path, quantity, value_range
+from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, path, quantity, value_range
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -36,6 +36,24 @@ from mrdsl.spec.simulated import (
     submissions_item,
     think_item,
 )
+from mrdsl.spec.typing import OptionalQuantity, OptionalRange, Quantity, Whole
+
+__all__ = [
+    "Cluster",
+    "Coefficients",
+    "Demand",
+    "JobClass",
+    "JointFacts",
+    "MapPhase",
+    "Recorded",
+    "ReducePhase",
+    "Service",
+    "ShufflePhase",
+    "Simulation",
+    "Slots",
+    "Source",
+    "Stage",
+]
 
 DAYS = ("flat", "bimodal")
 SLOTS, NO = "slots", "no"
@@ -47,9 +65,9 @@ class Cluster(Node):
 
     EXAMPLE: ClassVar[str] = "{ size = 50, vm_cost = 0.192 USD/h }"
 
-    size: int = quantity("vms", "how many VMs there are", at_least=1, whole=True, symbol="V-bar")
-    vm_cost: float = quantity("price", "what a running VM costs", above=0.0, symbol="rho")
-    period: float = quantity("time", "how long one allocation stands", default=HOUR, above=0.0, symbol="T")
+    size: Whole = quantity("vms", "how many VMs there are", at_least=1, whole=True, symbol="V-bar")
+    vm_cost: Quantity = quantity("price", "what a running VM costs", above=0.0, symbol="rho")
+    period: Quantity = quantity("time", "how long one allocation stands", default=HOUR, above=0.0, symbol="T")
     sharing: str = choice(
         ("shared", "partitioned"),
         "whether classes and services take any VM, or each kind only its own part, split by daily peaks",
@@ -81,27 +99,27 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job")
     stages: Sequence[Stage] = stage_blocks()
-    startup: float = startup_item()
+    startup: Quantity = startup_item()
     coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
     slots: Slots = block(
         Slots, "what one VM hosts: so many map tasks, or so many reduce tasks, or tasks of stages", required=True
     )
-    jobs: Range | None = value_range(
+    jobs: OptionalRange = value_range(
         "jobs",
         "jobs of one period, run in period / deadline rounds: at least .. expected",
         default=None,
         at_least=0.0,
         symbol="H",
     )
-    deadline: float = quantity("time", "by when a job must be done", above=0.0, symbol="D-bar")
-    penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
+    deadline: Quantity = quantity("time", "by when a job must be done", above=0.0, symbol="D-bar")
+    penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
-    shift: float = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
+    shift: Quantity = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
     distribution: str = distribution_item()
     samples: Source | None = samples_item()
-    think: float = think_item()
-    arrivals: float | None = arrivals_item()
-    burst: int = burst_item()
+    think: Quantity = think_item()
+    arrivals: OptionalQuantity = arrivals_item()
+    burst: Whole = burst_item()
     submissions: Source | None = submissions_item()
     recorded: Recorded | None = recorded_block()
 
@@ -110,23 +128,23 @@ class JobClass(Node):
 class Service(Node):
     """Requests of one web service: an M/G/1 processor-sharing queue on every VM, with a network delay."""
 
-    rate: Range | None = value_range(
+    rate: OptionalRange = value_range(
         "rate", "requests per second: at least .. expected", default=None, at_least=0.0, symbol="Lambda"
     )
-    service_rate: float = quantity("rate", "requests per second that one VM can work off", above=0.0, symbol="mu")
-    delay: float = quantity("time", "network delay of a request", default=0.0, at_least=0.0, symbol="L")
-    response: float = quantity("time", "bound on the mean response time", above=0.0, symbol="R-bar")
-    penalty: float = quantity("money", "for each expected request that is turned away", at_least=0.0, symbol="p_W")
-    shift: float = quantity("time", "how far the service's time zone is ahead of the demand table's", default=0.0)
+    service_rate: Quantity = quantity("rate", "requests per second that one VM can work off", above=0.0, symbol="mu")
+    delay: Quantity = quantity("time", "network delay of a request", default=0.0, at_least=0.0, symbol="L")
+    response: Quantity = quantity("time", "bound on the mean response time", above=0.0, symbol="R-bar")
+    penalty: Quantity = quantity("money", "for each expected request that is turned away", at_least=0.0, symbol="p_W")
+    shift: Quantity = quantity("time", "how far the service's time zone is ahead of the demand table's", default=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Demand(Node):
     """Expected demand over several periods: a table with a column per class or service, or a typical day."""
 
-    periods: int = quantity("number", "how many periods are planned", at_least=1, whole=True)
+    periods: Whole = quantity("number", "how many periods are planned", at_least=1, whole=True)
     from_: Source | None = path("a CSV file with one column per class or service, one row per period", default=None)
-    floor: float | None = quantity(
+    floor: OptionalQuantity = quantity(
         "share",
         "the part of the expected demand that must be served; default: as in each `jobs` and `rate`",
         default=None,
@@ -138,7 +156,7 @@ class Demand(Node):
         "without a table: every period as in `jobs` and `rate`, or those at the peak of a two-peaked day",
         default="flat",
     )
-    noise: float = quantity("share", "standard deviation of the noise on a typical day", default=0.0, at_least=0.0)
+    noise: Quantity = quantity("share", "standard deviation of the noise on a typical day", default=0.0, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -9,6 +9,19 @@ from typing import ClassVar
 from mrdsl.spec.blocks import MapReduceSlots, ShufflePhase
 from mrdsl.spec.schema import Node, block, blocks, quantity
 from mrdsl.spec.simulated import Spread, spread_block
+from mrdsl.spec.typing import OptionalQuantity, Whole
+
+__all__ = [
+    "Cluster",
+    "Job",
+    "JobClass",
+    "MakespanFacts",
+    "MapReduceSlots",
+    "MapTasks",
+    "ReduceTasks",
+    "ShufflePhase",
+    "Spread",
+]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -17,11 +30,15 @@ class MapTasks(Node):
 
     EXAMPLE: ClassVar[str] = "{ tasks = 64, time = 30 s }"
 
-    tasks: int = quantity("number", "number of map tasks", at_least=1, whole=True, symbol="N_M")
-    time: float | None = quantity("time", "duration of one map task", default=None, above=0.0)
-    avg: float | None = quantity("time", "average duration, from a profile", default=None, above=0.0, symbol="M_avg")
-    max: float | None = quantity("time", "longest duration, from a profile", default=None, above=0.0, symbol="M_max")
-    min: float | None = quantity(
+    tasks: Whole = quantity("number", "number of map tasks", at_least=1, whole=True, symbol="N_M")
+    time: OptionalQuantity = quantity("time", "duration of one map task", default=None, above=0.0)
+    avg: OptionalQuantity = quantity(
+        "time", "average duration, from a profile", default=None, above=0.0, symbol="M_avg"
+    )
+    max: OptionalQuantity = quantity(
+        "time", "longest duration, from a profile", default=None, above=0.0, symbol="M_max"
+    )
+    min: OptionalQuantity = quantity(
         "time", "shortest duration, from a profile", default=None, at_least=0.0, symbol="M_min"
     )
 
@@ -30,11 +47,15 @@ class MapTasks(Node):
 class ReduceTasks(Node):
     """The reduce tasks of one job, which start when all its map tasks have ended; a job can have none."""
 
-    tasks: int = quantity("number", "number of reduce tasks", at_least=0, whole=True, symbol="N_R")
-    time: float | None = quantity("time", "duration of one reduce task", default=None, above=0.0)
-    avg: float | None = quantity("time", "average duration, from a profile", default=None, at_least=0.0, symbol="R_avg")
-    max: float | None = quantity("time", "longest duration, from a profile", default=None, at_least=0.0, symbol="R_max")
-    min: float | None = quantity(
+    tasks: Whole = quantity("number", "number of reduce tasks", at_least=0, whole=True, symbol="N_R")
+    time: OptionalQuantity = quantity("time", "duration of one reduce task", default=None, above=0.0)
+    avg: OptionalQuantity = quantity(
+        "time", "average duration, from a profile", default=None, at_least=0.0, symbol="R_avg"
+    )
+    max: OptionalQuantity = quantity(
+        "time", "longest duration, from a profile", default=None, at_least=0.0, symbol="R_max"
+    )
+    min: OptionalQuantity = quantity(
         "time", "shortest duration, from a profile", default=None, at_least=0.0, symbol="R_min"
     )
 
@@ -54,7 +75,7 @@ class Job(Node):
 class JobClass(Job):
     """A profile, and how many jobs of the batch are like it; they are called NAME-1, NAME-2, and so on."""
 
-    jobs: int = quantity("jobs", "how many jobs of this class the batch holds", default=1, at_least=1, whole=True)
+    jobs: Whole = quantity("jobs", "how many jobs of this class the batch holds", default=1, at_least=1, whole=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -10,6 +10,25 @@ from mrdsl.core.units import HOUR
 from mrdsl.exchange.registry import JOBS, names
 from mrdsl.spec.blocks import JobFile, MapPhase, MapReduceSlots, OnDemand, ReducePhase, ShufflePhase
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice, distribution, path, quantity, text
+from mrdsl.spec.typing import OptionalQuantity, OptionalRandom, Quantity, Random
+
+__all__ = [
+    "Arrivals",
+    "Billing",
+    "Distribution",
+    "JobClass",
+    "JobFile",
+    "MapPhase",
+    "MapReduceSlots",
+    "OnDemand",
+    "Policy",
+    "ReducePhase",
+    "ScheduleFacts",
+    "ShufflePhase",
+    "Source",
+    "Spot",
+    "Vm",
+]
 
 UNIFORM_1_3 = Distribution("uniform", (1.0, 3.0))
 
@@ -18,13 +37,13 @@ UNIFORM_1_3 = Distribution("uniform", (1.0, 3.0))
 class Spot(Node):
     """The spot market: a price that moves, drawn from a distribution, recorded, or constant."""
 
-    price: float | Distribution | None = distribution(
+    price: OptionalRandom = distribution(
         "price",
         "market price of one VM: a number, or a distribution, drawn anew at every move",
         default=None,
         above=0.0,
     )
-    every: float = quantity("time", "how often a drawn price moves", default=300.0, at_least=1.0)
+    every: Quantity = quantity("time", "how often a drawn price moves", default=300.0, at_least=1.0)
     history: Source | None = path(
         "recorded prices, as `aws ec2 describe-spot-price-history` prints them (JSON)", default=None
     )
@@ -39,7 +58,7 @@ class Spot(Node):
 class Billing(Node):
     """Billing of a VM's time: by periods, every started one, unless the market ends it."""
 
-    period: float = quantity("time", "billing period: every started one is paid", default=HOUR, above=0.0)
+    period: Quantity = quantity("time", "billing period: every started one is paid", default=HOUR, above=0.0)
     broken_period: str = choice(
         ("free", "paid"),
         "whether the period in which the market takes a spot VM is paid; EC2 did not charge it",
@@ -57,7 +76,9 @@ class Vm(Node):
     on_demand: OnDemand = block(OnDemand, "the price on demand", required=True)
     spot: Spot | None = block(Spot, "the spot market")
     billing: Billing | None = block(Billing, "how its time is paid; default by the hour", short="period")
-    boot: float = quantity("time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0)
+    boot: Quantity = quantity(
+        "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
+    )
 
     @property
     def paid_by(self) -> Billing:
@@ -69,7 +90,7 @@ class Vm(Node):
 class Arrivals(JobFile):
     """Jobs out of a file, and their deadlines if it has none."""
 
-    deadline_factor: float | Distribution = distribution(
+    deadline_factor: Random = distribution(
         "number",
         "deadline in multiples of the shortest possible completion",
         default=UNIFORM_1_3,
@@ -84,12 +105,12 @@ class JobClass(Node):
 
     EXAMPLE: ClassVar[str] = "{ rate = 6 /h, map { tasks = 64, avg = 30 s, max = 45 s } }"
 
-    rate: float = quantity("rate", "jobs that arrive per unit of time, on average", above=0.0)
+    rate: Quantity = quantity("rate", "jobs that arrive per unit of time, on average", above=0.0)
     map: MapPhase = block(MapPhase, "the map phase", required=True)
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle phase")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase")
-    deadline: float | None = quantity("time", "deadline of every job, from its arrival", default=None, above=0.0)
-    deadline_factor: float | Distribution = distribution(
+    deadline: OptionalQuantity = quantity("time", "deadline of every job, from its arrival", default=None, above=0.0)
+    deadline_factor: Random = distribution(
         "number",
         "deadline in multiples of the shortest possible completion, where `deadline` is not given",
         default=UNIFORM_1_3,
@@ -122,20 +143,20 @@ class Policy(Node):
         "sizing, or one for every task, as lines 10 and 20 print",
         default="missing",
     )
-    reliability: float = quantity(
+    reliability: Quantity = quantity(
         "share", "chance with which a spot bid shall outlast the work it is made for", default=0.9, above=0.0, below=1.0
     )
-    epoch: float = quantity("time", "ep_edf: time between two decisions", default=60.0, above=0.0)
-    low_utilization: float = quantity(
+    epoch: Quantity = quantity("time", "ep_edf: time between two decisions", default=60.0, above=0.0)
+    low_utilization: Quantity = quantity(
         "share", "ev_edf: jobs wait while more of the slots than this work", default=0.7, above=0.0, at_most=1.0
     )
-    late_within: float | None = quantity(
+    late_within: OptionalQuantity = quantity(
         "time",
         "frugal: in what time either phase of a late job shall end; default one billing period",
         default=None,
         above=0.0,
     )
-    tardy_share: float = quantity(
+    tardy_share: Quantity = quantity(
         "share", "frugal, offline: share of the jobs that may be late", default=0.0, at_least=0.0, at_most=1.0
     )
 
@@ -149,5 +170,5 @@ class ScheduleFacts(Node):
     vms: Sequence[Vm] = blocks(Vm, "vm", "the VM type", required=True)
     arrivals: Arrivals | None = block(Arrivals, "jobs out of a file", sources=names(JOBS))
     classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs that arrive at random", plural="classes")
-    horizon: float | None = quantity("time", "how long jobs of classes arrive", default=None, above=0.0)
+    horizon: OptionalQuantity = quantity("time", "how long jobs of classes arrive", default=None, above=0.0)
     policy: Policy = block(Policy, "how the cluster decides", required=True)

@@ -31,6 +31,31 @@ from mrdsl.spec.simulated import (
     recorded_block,
     samples_item,
 )
+from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantity, Whole
+
+__all__ = [
+    "Arrivals",
+    "Billing",
+    "Container",
+    "JobClass",
+    "JobFile",
+    "MachineFailures",
+    "MapPhase",
+    "OnDemand",
+    "Recorded",
+    "ReducePhase",
+    "Runs",
+    "ShufflePhase",
+    "Simulation",
+    "Slots",
+    "Source",
+    "Speculation",
+    "Stage",
+    "Stragglers",
+    "TaskFailures",
+    "TimetableFacts",
+    "VmType",
+]
 
 RENTS = ("constant", "elastic", "per_job", "cheapest")
 """Ways to rent machines."""
@@ -40,8 +65,10 @@ RENTS = ("constant", "elastic", "per_job", "cheapest")
 class Billing(Node):
     """Billing of the time of a rental."""
 
-    period: float = quantity("time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001)
-    minimum: float = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
+    period: Quantity = quantity(
+        "time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001
+    )
+    minimum: Quantity = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -51,15 +78,17 @@ class VmType(Node):
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
 
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
-    fee: float = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
-    boot: float = quantity("time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0)
+    fee: Quantity = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
+    boot: Quantity = quantity(
+        "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
+    )
     billing: Billing | None = block(Billing, "how its time is paid; default: as at the top level", short="period")
-    available: int | None = quantity(
+    available: OptionalWhole = quantity(
         "vms", "how many there are at once; default: any number", default=None, at_least=0, whole=True
     )
-    cores: float | None = quantity("number", "cores that tasks may use", default=None, above=0.0)
-    memory: float | None = quantity("data", "memory that tasks may use", default=None, above=0.0)
-    masters: int = quantity(
+    cores: OptionalQuantity = quantity("number", "cores that tasks may use", default=None, above=0.0)
+    memory: OptionalQuantity = quantity("data", "memory that tasks may use", default=None, above=0.0)
+    masters: Whole = quantity(
         "vms", "VMs that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )
 
@@ -69,8 +98,8 @@ class Runs(Node):
     """Releases of the runs of a class: from a start time at a fixed interval, or at listed times."""
 
     from_: float | str | None = moment("the release of the first run", default=None)
-    every: float | None = quantity("time", "time between two releases", default=None, above=0.0)
-    times: int | None = quantity("number", "number of runs", default=None, at_least=1, whole=True)
+    every: OptionalQuantity = quantity("time", "time between two releases", default=None, above=0.0)
+    times: OptionalWhole = quantity("number", "number of runs", default=None, at_least=1, whole=True)
     at: tuple[float | str, ...] = moments("the release of each run, in order", default=())
     deadlines: tuple[float | None, ...] = ()
 
@@ -80,10 +109,10 @@ class Arrivals(JobFile):
     """Runs out of a file: of the classes of the spec, or jobs that each have tasks of their own."""
 
     slots: Slots | None = block(Slots, "how many tasks of the file's own jobs one VM hosts")
-    deadline: float | None = quantity(
+    deadline: OptionalQuantity = quantity(
         "time", "by when jobs of the file without a deadline end, from their release", default=None, above=0.0
     )
-    deadline_factor: float | None = quantity(
+    deadline_factor: OptionalQuantity = quantity(
         "number",
         "the same in multiples of the shortest possible completion, in place of `deadline`",
         default=None,
@@ -114,17 +143,17 @@ class JobClass(Node):
     slots: Slots | None = block(Slots, "how many tasks one VM hosts")
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
     runs: Runs | None = block(Runs, "when the runs are released, unless `arrivals` says it", short="at")
-    deadline: float | None = quantity("time", "by when each run ends, from its release", default=None, above=0.0)
+    deadline: OptionalQuantity = quantity("time", "by when each run ends, from its release", default=None, above=0.0)
     due: float | str | None = moment(
         "when each run is due, in place of `deadline`: the first such clock time after its release", default=None
     )
-    startup: float = quantity(
+    startup: Quantity = quantity(
         "time", "time from the start of a run until its first task; it takes no slot", default=0.0, at_least=0.0
     )
-    start_within: float | None = quantity(
+    start_within: OptionalQuantity = quantity(
         "time", "a run starts at most this long after its release; default: any time", default=None, at_least=0.0
     )
-    penalty: float | None = quantity(
+    penalty: OptionalQuantity = quantity(
         "money", "price of not running a run; default: every run is mandatory", default=None, at_least=0.0
     )
     guarantee: str = choice(
@@ -141,9 +170,9 @@ class JobClass(Node):
 class MachineFailures(Node):
     """Failures of machines, which end the tasks that run on them and lose their output."""
 
-    rate: float = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
-    repair_time: float = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0)
-    permanent: int = quantity(
+    rate: Quantity = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
+    repair_time: Quantity = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0)
+    permanent: Whole = quantity(
         "vms", "machines of a constant cluster that are never there", default=0, at_least=0, whole=True
     )
 
@@ -152,7 +181,7 @@ class MachineFailures(Node):
 class Simulation(Node):
     """Settings of simulated runs of the plan."""
 
-    max_running: int | None = max_running_item()
+    max_running: OptionalWhole = max_running_item()
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
     task_failures: TaskFailures | None = block(TaskFailures, "attempts that fail")
     speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
