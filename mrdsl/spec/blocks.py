@@ -219,10 +219,21 @@ class Spot(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Resources(Node):
-    """Resources of one task."""
+    """Resources of one task, or of the driver of a job."""
 
-    cores: OptionalQuantity = quantity("number", "cores of one task", default=None, above=0.0)
-    memory: OptionalQuantity = quantity("data", "memory of one task", default=None, above=0.0)
+    cores: OptionalQuantity = quantity("number", "cores of one", default=None, above=0.0)
+    memory: OptionalQuantity = quantity("data", "memory of one", default=None, above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Executor(Node):
+    """Resources of one executor, which runs several tasks of stages; a job has whole executors."""
+
+    cores: OptionalQuantity = quantity("number", "cores of one executor", default=None, above=0.0)
+    memory: OptionalQuantity = quantity(
+        "data", "memory of one executor: heap, overhead and off-heap together", default=None, above=0.0
+    )
+    tasks: Whole = quantity("slots", "tasks that one executor runs side by side", at_least=1, whole=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -232,6 +243,7 @@ class Container(Node):
     map: Resources | None = block(Resources, "one map task")
     reduce: Resources | None = block(Resources, "one reduce task")
     task: Resources | None = block(Resources, "one task of a stage")
+    executor: Executor | None = block(Executor, "one executor, in place of task")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

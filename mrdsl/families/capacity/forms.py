@@ -19,7 +19,9 @@ def is_plain(facts: CapacityFacts) -> bool:
     VMs are then of one type, on demand and under one contract, without a quota. A slot takes the same part of every
     resource of a VM.
     """
-    if not is_bought_plainly(facts):
+    from mrdsl.families.capacity.containers import has_executors_or_drivers
+
+    if not is_bought_plainly(facts) or has_executors_or_drivers(facts):
         return False
     if not has_containers(facts):
         return True
@@ -42,10 +44,12 @@ def is_bought_plainly(facts: CapacityFacts) -> bool:
 
 
 def has_slots_for_all(facts: CapacityFacts) -> bool:
-    """Return True if classes have ``slots`` alone: no containers, no blocks for single types, no choice of types."""
+    """Return True if classes have ``slots`` alone: no containers or drivers, nothing of single types."""
+    from mrdsl.families.capacity.containers import has_executors_or_drivers
+
     if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
         return False
-    return not has_containers(facts)
+    return not has_containers(facts) and not has_executors_or_drivers(facts)
 
 
 def has_containers(facts: CapacityFacts) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of
+from mrdsl.families.capacity.containers import has_executors_or_drivers, tasks_of_executors
 from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass
 from mrdsl.families.capacity.forms import has_containers, wholeness_of
 from mrdsl.families.capacity.market import RESERVED, Market, market_of
@@ -280,8 +281,9 @@ class Mix:
     part of a class's VM time on spot.
 
     ``sizes`` are those of slots if some are containers, whose cores and memory have to fit. ``gamma`` is then VM time,
-    by the number of slots of one kind per VM. ``together`` marks classes whose jobs all stay on one type. The rest is
-    as in :class:`mrdsl.families.capacity.instance.Instance`.
+    by the number of slots of one kind per VM. ``tasks`` are those of an executor of each class, 0 without, or None if
+    no class has executors or drivers. ``together`` marks classes whose jobs all stay on one type. The rest is as in
+    :class:`mrdsl.families.capacity.instance.Instance`.
     """
 
     names: Sequence[str]
@@ -302,6 +304,7 @@ class Mix:
     dags: Mapping[str, tuple[Stage, ...]]
     wholeness: str = NO
     sizes: SlotSizes | None = None
+    tasks: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -352,6 +355,7 @@ def _mix_of(spec: Spec) -> Mix:
     never = market.spot[:, None] & (spot_share[None, :] <= 0.0)
     slots = [np.where(never, np.inf, each) for each in slots]
     per_vm = pairs.map_per_vm[market.vm_of_lane], pairs.reduce_per_vm[market.vm_of_lane]
+    executors = has_executors_or_drivers(facts)
     return Mix(
         names=names,
         market=market,
@@ -370,7 +374,8 @@ def _mix_of(spec: Spec) -> Mix:
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),
-        sizes=slot_sizes(facts) if has_containers(facts) and has_vectors(facts) else None,
+        sizes=slot_sizes(facts) if (executors or has_containers(facts)) and has_vectors(facts) else None,
+        tasks=tasks_of_executors(classes) if executors else None,
     )
 
 

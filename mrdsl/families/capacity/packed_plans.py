@@ -6,6 +6,7 @@ A solution without the packing bounds the cost from below. If VMs are added, a m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,13 +18,14 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN
+from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
-from mrdsl.families.capacity.packing import Held, PackedLane, by_class, joined, packed
+from mrdsl.families.capacity.packing import Held, PackedLane, Packing, by_class, joined, packed
 from mrdsl.families.capacity.pairs import slot_sizes, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought
@@ -46,14 +48,14 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     lanes = [packed(each) for each in (by_class(held) if plan.wholeness == MACHINES else held)]
     fitting = _enough(spec, plan, lanes)
     if fitting is not None and fitting.total == plan.total:
-        return replace(result, plan=replace(fitting, packing=joined(lanes)))
+        return replace(result, plan=replace(fitting, packing=_joined(spec, lanes)))
     if solve is not None:
         best = _by_patterns(spec, limits, solve)
         if best is not None and best.bound is None and best.plan is not None:
             best = _graded(replace(best, bound=result.bound), limits.gap)
         if best is not None:
             return _beside(spec, result, best)
-    fitting = None if fitting is None else replace(fitting, packing=joined(lanes))
+    fitting = None if fitting is None else replace(fitting, packing=_joined(spec, lanes))
     if fitting is None or any(broken(spec, partial(quantity, spec, fitting))):
         ended, told = _not_proven(result.termination), (*result.diagnostics, _no_room(spec))
         return replace(result, termination=ended, solution=SolutionStatus.NONE, plan=None, value=None, diagnostics=told)
@@ -61,11 +63,15 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     return _beside(spec, result, _graded(replace(result, value=value, plan=fitting), limits.gap))
 
 
+def _joined(spec: Spec, lanes: Sequence[PackedLane]) -> Packing:
+    return joined(lanes).in_tasks(tasks_of_slots(spec.facts.classes))
+
+
 def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
     """Return the plan with whole slots by class, which its jobs share, with its packing and the VMs for it."""
     lanes = [packed(each) for each in held_by_lane(spec, plan)]
     fitting = _enough(spec, plan, lanes)
-    return plan if fitting is None else replace(fitting, packing=joined(lanes))
+    return plan if fitting is None else replace(fitting, packing=_joined(spec, lanes))
 
 
 def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
@@ -153,6 +159,7 @@ def held_by_lane(spec: Spec, plan: CapacityPlan) -> list[Held]:
         every = np.arange(len(plan.names))
         return [_held(0, False, every, per_vm, (plan.map_slots, plan.reduce_slots))]
     mix, on_types, sizes = plan.mix, slots_on_types(spec.facts), slot_sizes(spec.facts)
+    executors = mix.map_slots / tasks_of_slots(spec.facts.classes)[mix.of_class]
     found = []
     for vm in range(len(mix.types)):
         for spot in (False, True):
@@ -161,7 +168,7 @@ def held_by_lane(spec: Spec, plan: CapacityPlan) -> list[Held]:
             per_vm = np.maximum(on_types[0][vm, classes], 1.0), np.maximum(on_types[1][vm, classes], 1.0)
             if sizes.vectors:
                 per_vm = sizes.keys[0][vm, classes].astype(float), sizes.keys[1][vm, classes].astype(float)
-            held = _held(vm, spot, classes, per_vm, (mix.map_slots[mine], mix.reduce_slots[mine]))
+            held = _held(vm, spot, classes, per_vm, (executors[mine], mix.reduce_slots[mine]))
             found.append(replace(held, vectors=sizes) if sizes.vectors else held)
     return found
 

@@ -7,7 +7,7 @@ class on spot has separate slots there, those for lost work included. Masters ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from mrdsl.formulas.packing import Packed, Size, pack, units_of
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+KINDS = ("map", "reduce"), ("task", "driver")
+"""What slots are called of classes of map and reduce tasks, and of stages."""
 Part = tuple[Places, Places, tuple[Places, Places]]
 """VMs of each pattern; of each entry its pattern, and the row of its slots with their number."""
 
@@ -85,6 +87,13 @@ class Packing:
             rows.append((int(self.count.sum() - self.count[order].sum()), "", f"{len(self.count) - most:,} more ways"))
         return Table("Packing", ("VMs", "vm", "slots on each"), rows)
 
+    def in_tasks(self, tasks: Floats | None) -> Packing:
+        """Return the packing of executors with ``tasks`` each as one of slots for tasks; None without executors."""
+        if tasks is None:
+            return self
+        each = np.maximum(tasks, 1.0).astype(np.int64)[self.of_class]
+        return replace(self, slots=np.where(self.reduces, 1, each) * self.slots)
+
     def machines(self) -> dict[tuple[int, bool, int], tuple[tuple[int, int, int], ...]]:
         """For each class on VMs of a type, firm or spot: how many VMs hold how many map and reduce slots of it."""
         each: dict[tuple[int, int], list[int]] = {}
@@ -103,7 +112,7 @@ class Packing:
     ) -> Iterator[tuple[int, str, str, int]]:
         columns = (self.of_pattern, self.of_class, self.reduces, self.slots)
         for pattern, index, reduces, slots in zip(*(each[among].tolist() for each in columns), strict=True):
-            yield pattern, names[index], "task" if staged[index] else "reduce" if reduces else "map", slots
+            yield pattern, names[index], KINDS[bool(staged[index])][reduces], slots
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -11,13 +11,23 @@ from numpy.typing import NDArray
 
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import floor
+from mrdsl.families.capacity.containers import (
+    RESOURCES,
+    has_executors_or_drivers,
+    in_executors,
+    limits_in_executors,
+    staged,
+    taken,
+    tasks_of_slots,
+    with_drivers,
+)
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas import estimates
 from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.packing import Size
 from mrdsl.formulas.whole_slots import whole_slots
-from mrdsl.spec.blocks import ONE, OnType, any_rows, any_stages, shared_rows, stages_of
+from mrdsl.spec.blocks import ONE, OnType, any_rows, shared_rows
 from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
@@ -164,6 +174,10 @@ def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
         own_limits = slot_limits(nodes)
         for part in ("map_least", "map_most", "reduce_least", "reduce_most"):
             getattr(limits, part)[places] = getattr(own_limits, part)
+    if has_executors_or_drivers(facts):
+        tasks = tasks_of_slots(classes)
+        estimates = {name: in_executors(each, tasks) for name, each in estimates.items()}
+        work, limits = in_executors(work, tasks), limits_in_executors(limits, tasks, with_drivers(classes))
     allowed = _listed(facts) & holds(per_vm, limits)
     hosted = np.maximum(per_vm[0], 1.0), np.maximum(per_vm[1], 1.0)
     return Pairs(estimates, work, limits, hosted[0], hosted[1], completion_limit, allowed)
@@ -188,15 +202,12 @@ def described_on(node: JobClass, row: OnType) -> JobClass:
 def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
     """Return the map and the reduce slots that one VM of each type hosts; stage slots replace both.
 
-    ``on TYPE { slots }`` has priority, then ``slots``, then the number of containers that fit.
+    ``on TYPE { slots }`` has priority, then ``slots``, then the number of containers that fit. A slot of a class with
+    executors is one of them, and reduce slots of stages are drivers.
     """
     found = _said_on_types(facts)
-    of_stages = staged(facts.classes)
     for kind, slots in zip(("map", "reduce"), found, strict=True):
-        fitting = _fitting(facts, kind)
-        if of_stages.any():
-            fitting = np.where(of_stages, _fitting(facts, "task"), fitting)
-        np.copyto(slots, fitting, where=np.isnan(slots))
+        np.copyto(slots, _fitting(facts, kind), where=np.isnan(slots))
     return np.nan_to_num(found[0]), np.nan_to_num(found[1])
 
 
@@ -219,6 +230,8 @@ def _said_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
                 said = row.slots.task if of_stages[index] else getattr(row.slots, kind)
                 if said is not None:
                     slots[vm, index] = said
+    if of_stages.any():
+        reduces[:, with_drivers(classes)] = np.nan
     return maps, reduces
 
 
@@ -273,19 +286,12 @@ def _listed(facts: CapacityFacts) -> Flags:
 def _fitting(facts: CapacityFacts, kind: str) -> Floats:
     """Return the containers of a kind that fit one VM of each type, by the scarcer resource; NaN if not given."""
     slots = np.full((len(facts.vms), len(facts.classes)), np.inf)
-    for resource in ("cores", "memory"):
-        taken = column(facts.classes, f"container.{kind}.{resource}")
+    for resource in RESOURCES:
+        each = taken(facts.classes, kind, resource)
         there = column(facts.vms, resource)
         with np.errstate(invalid="ignore"):
-            slots = np.fmin(slots, floor(there[:, None] / taken))
+            slots = np.fmin(slots, floor(there[:, None] / each))
     return np.where(np.isinf(slots), np.nan, slots)
-
-
-def staged(classes: Sequence[JobClass]) -> Flags:
-    """Return the classes that consist of stages."""
-    if not any_stages(classes):
-        return np.zeros(len(classes), dtype=bool)
-    return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
 
 
 def _spread(work: Coefficients, shape: tuple[int, int]) -> Coefficients:
@@ -304,7 +310,6 @@ def _place(work: Coefficients, values: Coefficients, places: tuple[NDArray[np.in
         getattr(work, part)[places] = getattr(values, part)
 
 
-RESOURCES = ("cores", "memory")
 NONE = -1
 """Number for a missing value, and for no group."""
 
@@ -342,17 +347,11 @@ def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
     parts = np.repeat(1.0 / hosts[:, None], len(RESOURCES), axis=1)
     vectors: dict[tuple[Fraction, Fraction], int] = {}
     there = [column(facts.vms, each) for each in RESOURCES]
-    by_container, of_stages = fits_by_container(facts), staged(facts.classes)
+    by_container = fits_by_container(facts)
     for number, kind in enumerate(("map", "reduce")):
-        taken = [
-            np.where(
-                of_stages,
-                column(facts.classes, f"container.task.{each}"),
-                column(facts.classes, f"container.{kind}.{each}"),
-            )
-            for each in RESOURCES
-        ]
-        containers, of_class = np.unique(np.nan_to_num(np.stack(taken, axis=1), nan=NONE), axis=0, return_inverse=True)
+        parts_taken = [taken(facts.classes, kind, each) for each in RESOURCES]
+        both = np.nan_to_num(np.stack(parts_taken, axis=1), nan=NONE)
+        containers, of_class = np.unique(both, axis=0, return_inverse=True)
         shapes, of_vm = np.unique(np.nan_to_num(np.stack(there, axis=1), nan=NONE), axis=0, return_inverse=True)
         group = np.where(by_container[number], of_vm.ravel()[:, None] * len(containers) + of_class.ravel(), NONE)
         groups, first, of_group = np.unique(group, return_index=True, return_inverse=True)

@@ -36,6 +36,7 @@ from mrdsl.spec.blocks import Stage
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph
 
+NO_EXECUTORS = np.zeros(0, dtype=np.int64)
 SHOWN = 20
 """Most classes that the terminal shows."""
 
@@ -54,6 +55,8 @@ class CapacityPlan(Plan):
       those of the slowest jobs of a class.
     - ``wholeness`` is its integrality in addition to jobs and VMs, see :mod:`mrdsl.families.capacity.forms`.
     - ``packing`` has the slots on each VM if slots are whole.
+    - ``executor_tasks`` has the tasks of an executor of each class, 0 without; empty if no class has executors or
+      drivers. A driver of stages is a reduce slot.
     - ``calibration`` describes how service levels of runs are met, if there are any.
     """
 
@@ -81,6 +84,7 @@ class CapacityPlan(Plan):
     wholeness: str = NO
     packing: Packing | None = None
     calibration: Calibration | None = None
+    executor_tasks: NDArray[np.int64] = field(default_factory=lambda: NO_EXECUTORS)
 
     @property
     def penalties(self) -> float:
@@ -215,13 +219,14 @@ class CapacityPlan(Plan):
     def tables(self) -> tuple[Table, ...]:
         """Return the VMs, up to 20 classes, the cost, and the observations of simulated classes."""
         shown = self._classes(slice(SHOWN))
-        kinds = kinds_of(self.stages)
+        kinds, executors = kinds_of(self.stages), bool(self.executor_tasks.any())
         rows: list[tuple[Any, ...]] = [
             (
                 name,
                 c.admitted,
                 c.rejected,
                 *(getattr(c.whole_slots, kind, 0) for kind in kinds),
+                *((getattr(c, "executors", None),) if executors else ()),
                 c.vms,
                 c.completion.lower,
                 c.completion.average,
@@ -232,10 +237,10 @@ class CapacityPlan(Plan):
             for name, c in zip(self.names[:SHOWN], shown, strict=True)
         ]
         if len(self.names) > SHOWN:
-            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * (8 + len(kinds)))))
+            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * (8 + len(kinds) + executors))))
         number = int if self.whole else float
         vms = Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))])
-        rented = (vms,) if self.mix is None else self.mix.tables(self.names, SHOWN, self.whole)
+        rented = (vms,) if self.mix is None else self.mix.tables(self.names, SHOWN, self.whole, self.stages)
         return (
             *rented,
             Table(
@@ -245,6 +250,7 @@ class CapacityPlan(Plan):
                     "admitted",
                     "rejected",
                     *(f"{kind} slots" for kind in kinds),
+                    *(("executors",) if executors else ()),
                     "VMs",
                     "lower [s]",
                     "average [s]",
@@ -265,7 +271,9 @@ class CapacityPlan(Plan):
         )
 
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
-        return list(map(class_plan, self._rows(part), self.stages[part].astype(bool).tolist()))
+        staged = self.stages[part].astype(bool).tolist()
+        tasks = self.executor_tasks[part].tolist() or [0] * len(staged)
+        return list(map(class_plan, self._rows(part), staged, tasks))
 
     def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
         counts = [self.admitted[part], self.rejected[part]]

@@ -10,7 +10,7 @@ from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
-from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.plan import NO_EXECUTORS, CapacityPlan
 from mrdsl.families.capacity.plan_parts import ESTIMATES, Bought, Mixture, summed
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
@@ -56,6 +56,7 @@ def mix_plan_of(
         dags=mix.dags,
         mix=mixture,
         wholeness=mix.wholeness,
+        executor_tasks=NO_EXECUTORS if mix.tasks is None else mix.tasks.astype(np.int64),
     )
 
 
@@ -132,7 +133,7 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats
         of_vm=of_vm,
         spot=market.spot[lanes],
         jobs=count,
-        map_slots=slots[0],
+        map_slots=slots[0] if mix.tasks is None else slots[0] * np.maximum(mix.tasks, 1.0)[of_class],
         reduce_slots=slots[1],
         vms=count * mix.gamma[lanes, of_class] + spare_vms(mix, spare)[lanes, of_class]
         if mix.sizes is None

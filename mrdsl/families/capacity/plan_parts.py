@@ -76,14 +76,24 @@ class StagedClassPlan:
     upper_is_bound: bool | None
 
 
-def class_plan(row: tuple[Any, ...], staged: bool) -> ClassPlan | StagedClassPlan:
-    """Create the plan of one class from a row of its columns; ``staged``: a class of stages."""
+@dataclass(frozen=True)
+class ExecutorClassPlan(StagedClassPlan):
+    """The plan of a class of stages whose slots are those of ``executors``."""
+
+    executors: int
+
+
+def class_plan(row: tuple[Any, ...], staged: bool, tasks: int) -> ClassPlan | StagedClassPlan:
+    """Create the plan of one class from a row of its columns; ``staged``: of stages, on executors of ``tasks`` each."""
     said = class_document(row)
     said["completion"], whole = Completion(**said["completion"]), said.pop("whole_slots")
     if not staged:
         return ClassPlan(whole_slots=Slots(**whole), **said)
     slots, _ = said.pop("map_slots"), said.pop("reduce_slots")
-    return StagedClassPlan(task_slots=slots, whole_slots=TaskSlots(whole["map"]), **said)
+    there = TaskSlots(whole["map"])
+    if tasks:
+        return ExecutorClassPlan(task_slots=slots, whole_slots=there, executors=-(-there.task // tasks), **said)
+    return StagedClassPlan(task_slots=slots, whole_slots=there, **said)
 
 
 def class_document(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -218,8 +228,8 @@ class Mixture:
                 },
             )
 
-    def tables(self, names: Sequence[str], most: int, whole: bool) -> tuple[Table, Table]:
-        """Return the VMs by type, and the lanes of up to ``most`` shares."""
+    def tables(self, names: Sequence[str], most: int, whole: bool, staged: Places) -> tuple[Table, Table]:
+        """Return the VMs by type, and the lanes of up to ``most`` shares; stages have no reduce slots."""
         number = int if whole else float
         document = self.document(whole)
         rented = [
@@ -234,7 +244,7 @@ class Mixture:
                 SPOT if self.spot[place] else "firm",
                 number(self.jobs[place]),
                 int(ceiling(float(self.map_slots[place]))),
-                int(ceiling(float(self.reduce_slots[place]))),
+                0 if staged[self.of_class[place]] else int(ceiling(float(self.reduce_slots[place]))),
                 float(self.vms[place]),
                 None if np.isnan(self.completion[1][place]) else float(self.completion[1][place]),
             )

@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.constraints import promises_of
+from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
@@ -153,8 +156,8 @@ def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
 def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held]:
     """Yield every class on VMs of every type that it runs on, firm and spot ones apart; spot ones are taken back."""
     facts: CapacityFacts = spec.facts
-    per_vm = slots_on_types(facts)
-    slots = ceiling(mix.map_slots), ceiling(mix.reduce_slots)
+    per_vm, tasks = slots_on_types(facts), tasks_of_slots(facts.classes)
+    slots = ceiling(mix.map_slots), np.where(plan.stages[mix.of_class] > 0, 0.0, ceiling(mix.reduce_slots))
     machines = {} if plan.packing is None else plan.packing.machines()
     part = mix.jobs / summed(mix.of_class, mix.jobs, len(facts.classes))[mix.of_class]
     for place, (index, number) in enumerate(zip(mix.of_class.tolist(), mix.of_vm.tolist(), strict=True)):
@@ -168,12 +171,17 @@ def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held
             ),
             int(mix.jobs[place]),
             (int(slots[0][place]), int(slots[1][place])),
-            (int(per_vm[0][number, index]), int(per_vm[1][number, index])),
+            (int(per_vm[0][number, index] * tasks[index]), int(per_vm[1][number, index])),
             node.name,
             speed,
             vm.spot.interruptions if spot and vm.spot is not None else 0.0,
-            machines.get((number, spot, index), ()),
+            _without_drivers(node, machines.get((number, spot, index), ())),
         )
+
+
+def _without_drivers(node: JobClass, machines: tuple[tuple[int, int, int], ...]) -> tuple[tuple[int, int, int], ...]:
+    """Return the VMs that hold slots of a class: of stages, those that hold tasks."""
+    return tuple((vms, tasks, 0) for vms, tasks, _ in machines if tasks) if node.stages else machines
 
 
 def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:

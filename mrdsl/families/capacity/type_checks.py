@@ -171,29 +171,25 @@ def _hosting(vms: Sequence[VmType], lacking: Mapping[str, Sequence[VmType]], nod
             "keep one of them; `on TYPE { slots { ... } }` sets the slots of single types",
         )
         return
-    kinds = _kinds(node)
+    yield from _of_executors(node)
     if node.slots is None and node.container is None:
         said = {row.name for row in node.on if row.slots is not None}
         if not all(vm.name in said for vm in vms if may_use(node, vm)):
             yield _no_slots(node)
-        return
-    if node.container is None:
-        return
-    for kind in kinds:
-        taken = getattr(node.container, kind)
+    for kind, taken in _sizes(node):
         if taken is None or (taken.cores is None and taken.memory is None):
             yield error(
                 "missing-item",
-                f"the container of class {node.name} has no size of a {kind} task takes",
-                node.container.span or node.span,
-                f"add {kind} {{ cores = 1, memory = 2 GiB }}",
+                f"class {node.name} has no cores or memory of {_one(kind)}",
+                (taken or node.container or node).span or node.span,
+                f"add {kind} {{ cores = 1, memory = 2 GiB{', tasks = 1' if kind == 'executor' else ''} }}",
             )
             continue
         for resource in lacking:
             if getattr(taken, resource) is None:
                 continue
             for vm in lacking[resource]:
-                if may_use(node, vm) and not _said_on(node, vm):
+                if may_use(node, vm) and (kind == "driver" or not _said_on(node, vm)):
                     example = "cores = 4" if resource == "cores" else "memory = 16 GiB"
                     yield error(
                         "missing-item",
@@ -201,6 +197,52 @@ def _hosting(vms: Sequence[VmType], lacking: Mapping[str, Sequence[VmType]], nod
                         vm.span,
                         f"add {example}",
                     )
+
+
+def _of_executors(node: JobClass) -> Iterator[Diagnostic]:
+    """Yield errors in what a class says of executors and drivers, which only jobs of stages have."""
+    executor = None if node.container is None else node.container.executor
+    for word, there in (("executor", executor), ("driver", node.driver)):
+        if there is None:
+            continue
+        if not node.stages:
+            yield error(
+                "unknown-block",
+                f"class {node.name} has `{word}` and no stages, and only jobs of stages have one",
+                there.span or node.span,
+                f"remove `{word}`, or describe the class by `stage` blocks",
+            )
+        for row in node.on:
+            if row.coefficients is not None or (word == "executor" and row.slots is not None):
+                what = "coefficients" if row.coefficients is not None else "slots"
+                yield error(
+                    "slots-and-container",
+                    f"class {node.name} has `{word}`, and `on {row.name}` has {what}, which do not go together",
+                    row.span or node.span,
+                    f"remove `{what}` there, or `{word}` of the class",
+                )
+    if executor is not None and node.container is not None and node.container.task is not None:
+        yield error(
+            "slots-and-container",
+            f"class {node.name} has an executor and a task in its container, which both define the tasks on a VM",
+            executor.span or node.span,
+            "keep one of them",
+        )
+
+
+def _sizes(node: JobClass) -> Iterator[tuple[str, Any]]:
+    """Yield the kinds of containers of a class with their cores and memory, None if there are none."""
+    container = node.container
+    for kind in _kinds(node) if container is not None else ():
+        executor = None if container is None else container.executor
+        yield ("executor", executor) if kind == "task" and executor is not None else (kind, getattr(container, kind))
+    if node.driver is not None and node.stages:
+        yield "driver", node.driver
+
+
+def _one(kind: str) -> str:
+    words = {"task": "a task", "executor": "an executor", "driver": "the driver"}
+    return words.get(kind, f"a {kind} task")
 
 
 def _kinds(node: JobClass) -> tuple[str, ...]:
@@ -259,8 +301,7 @@ def _without_lane(mix: Any) -> list[int]:
 def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
     """Return an error with the kind of task that fits on no type, and the scarce resource."""
     usable = [vm for vm in facts.vms if may_use(node, vm)]
-    for kind in _kinds(node):
-        taken = getattr(node.container, kind) if node.container is not None else None
+    for kind, taken in _sizes(node):
         for resource in ("memory", "cores"):
             wanted = getattr(taken, resource, None)
             known = [(getattr(vm, resource), vm.name) for vm in usable if getattr(vm, resource) is not None]
@@ -269,9 +310,9 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
                 amount = [_amount(each, resource) for each in (wanted, most)]
                 return impossible(
                     "no-vm-type",
-                    f"no VM type holds a {kind} task of class {node.name}: it takes {amount[0]}, and the most that one "
+                    f"no VM type holds {_one(kind)} of class {node.name}: it takes {amount[0]}, and the most that one "
                     f"has is {amount[1]} ({name})",
-                    node.container.span if node.container is not None else node.span,
+                    ((node.driver if kind == "driver" else node.container) or node).span or node.span,
                     f"lower {resource} in its container, or add a vm with more",
                 )
     lacking = [short for vm in usable for short in _lacking(node, vm)[:1]]
@@ -288,13 +329,12 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
 def _lacking(node: JobClass, vm: VmType) -> list[str]:
     """Return the resources of which a type has too little for the tasks of a class."""
     found = []
-    for kind in _kinds(node):
-        taken = getattr(node.container, kind) if node.container is not None else None
+    for kind, taken in _sizes(node):
         for resource in ("memory", "cores"):
             wanted, there = getattr(taken, resource, None), getattr(vm, resource)
             if wanted is not None and there is not None and there < wanted:
                 amounts = _amount(there, resource), _amount(wanted, resource)
-                found.append(f"{vm.name} has {amounts[0]}, and a {kind} task takes {amounts[1]}")
+                found.append(f"{vm.name} has {amounts[0]}, and {_one(kind)} takes {amounts[1]}")
     return found
 
 

@@ -109,7 +109,18 @@ def _is_of(spec: Spec, plan: CapacityPlan, packing: Packing) -> bool:
 
 
 def _whole_per_job(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
-    """Check that the jobs of a share have whole slots of each kind; not all of them need have as many."""
+    """Check that the jobs of a share have whole slots of each kind, in whole executors; not all need have as many."""
+    rows = shares.rows
+    executors = shares.slots[0] / rows.step
+    for place in np.flatnonzero(
+        np.abs(executors - np.rint(executors)) > ROUNDING * np.maximum(1.0, executors)
+    ).tolist():
+        name = spec.facts.classes[int(rows.of_class[place])].name
+        message = f"jobs of class {name} have {shares.slots[0][place]:g} slots, and an executor {rows.step[place]:g}"
+        yield _broken(spec, message)
+    for place in np.flatnonzero(rows.drivers & (np.abs(shares.slots[1] - shares.jobs) > ROUNDING)).tolist():
+        name = spec.facts.classes[int(rows.of_class[place])].name
+        yield _broken(spec, f"{shares.jobs[place]:g} jobs of class {name} have {shares.slots[1][place]:g} drivers")
     for kind, slots in zip(("map", "reduce"), shares.slots, strict=True):
         for place in np.flatnonzero(~(np.abs(slots - np.rint(slots)) <= ROUNDING * np.maximum(1.0, slots))).tolist():
             name = spec.facts.classes[int(shares.rows.of_class[place])].name
@@ -149,6 +160,8 @@ def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diag
     hosted = np.where(packing.reduces, each.per_vm[1], each.per_vm[0])
     if bool((packing.slots < 1).any() or (packing.count < 1).any()):
         yield _broken(spec, "a number of slots, or of VMs that hold them, is none")
+    if bool((~packing.reduces & (packing.slots % each.step != 0.0)).any()):
+        yield _broken(spec, "an executor lies on several VMs")
     if bool((hosted < 1.0).any()):
         yield _broken(spec, "slots lie on a VM that cannot host them")
     if plan.wholeness == MACHINES:

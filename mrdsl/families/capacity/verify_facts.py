@@ -14,7 +14,7 @@ Prices and numbers of VMs, read from the input data for verification.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
-from mrdsl.core.rounding import floor
+from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
@@ -75,8 +75,29 @@ class Rows:
 
     @cached_property
     def tasks(self) -> tuple[Floats, Floats]:
-        """Concurrent map and reduce tasks of one job."""
-        return tasks_at_once(self.jobs)
+        """Concurrent map and reduce tasks of one job; a driver counts as a reduce task."""
+        maps, reduces = tasks_at_once(self.jobs)
+        return maps, np.where(self.drivers, 1.0, reduces)
+
+    @cached_property
+    def staged(self) -> Flags:
+        """The rows of classes that consist of stages."""
+        found = np.zeros(len(self.of_class), dtype=bool)
+        if any_stages(self.facts.classes):
+            found = np.array([bool(stages) for stages in stages_of(self.facts.classes)])[self.of_class]
+        return found
+
+    @cached_property
+    def drivers(self) -> Flags:
+        """The rows of classes of stages whose jobs have a driver."""
+        said = [column(self.facts.classes, f"driver.{each}")[self.of_class] for each in RESOURCES]
+        return np.asarray(self.staged & ~np.isnan(said).all(axis=0))
+
+    @cached_property
+    def step(self) -> Floats:
+        """The tasks of one executor, of which slots are a multiple; 1 without."""
+        tasks = column(self.facts.classes, "container.executor.tasks")[self.of_class]
+        return np.where(self.staged & (tasks > 0.0), tasks, 1.0)
 
     @cached_property
     def per_vm(self) -> tuple[Floats, Floats]:
@@ -106,31 +127,32 @@ class Rows:
 
     @cached_property
     def _hosted(self) -> tuple[_Hosted, _Hosted]:
-        staged = np.zeros(len(self.of_class), dtype=bool)
-        if any_stages(self.facts.classes):
-            staged = np.array([bool(stages) for stages in stages_of(self.facts.classes)])[self.of_class]
         maps, reduces = (self._hosted_of(kind) for kind in ("map", "reduce"))
-        if staged.any():
+        if self.staged.any():
             tasks = self._hosted_of("task")
-            maps, reduces = (
-                _Hosted(np.where(staged, tasks.n, each.n), np.where(staged, tasks.parts, each.parts))
-                for each in (maps, reduces)
-            )
+            whole = self._fitting(f"container.executor.{each}" for each in RESOURCES)
+            tasks = tasks.where(whole.n > 0.0, _Hosted(whole.n * self.step, whole.parts / self.step))
+            maps, reduces = (each.where(self.staged, tasks) for each in (maps, reduces))
+            reduces = reduces.where(self.drivers, self._fitting(f"driver.{each}" for each in RESOURCES))
         return maps, reduces
 
+    def _fitting(self, paths: Iterable[str]) -> _Hosted:
+        """Count how often the given resources fit a VM, by the scarcer one; 0 if none is given."""
+        taken = np.array([column(self.facts.classes, path)[self.of_class] for path in paths])
+        there = np.array([column(self.facts.vms, each)[self.of_vm] for each in RESOURCES])
+        parts = np.nan_to_num(taken / there)
+        with np.errstate(divide="ignore"):
+            return _Hosted(floor(np.where(parts.max(axis=0) > 0.0, 1.0 / parts.max(axis=0), 0.0)), parts)
+
     def _hosted_of(self, kind: str) -> _Hosted:
-        classes, vms = self.facts.classes, self.facts.vms
+        classes = self.facts.classes
         said = column(classes, f"slots.{kind}")[self.of_class]
         for place, row in self.own.items():
             number = getattr(row.slots, kind) if row.slots is not None else None
             said[place] = said[place] if number is None else number
-        taken = np.array([column(classes, f"container.{kind}.{each}")[self.of_class] for each in RESOURCES])
-        there = np.array([column(vms, each)[self.of_vm] for each in RESOURCES])
-        parts = np.nan_to_num(taken / there)
-        with np.errstate(divide="ignore"):
-            fitting = floor(np.where(parts.max(axis=0) > 0.0, 1.0 / parts.max(axis=0), 0.0))
         known = ~np.isnan(said)
-        return _Hosted(np.where(known, said, fitting), np.where(known, 1.0 / np.where(known, said, 1.0), parts))
+        slots = _Hosted(said, np.broadcast_to(1.0 / np.where(known, said, 1.0), (len(RESOURCES), len(said))))
+        return self._fitting(f"container.{kind}.{each}" for each in RESOURCES).where(known, slots)
 
 
 @dataclass(frozen=True)
@@ -139,6 +161,10 @@ class _Hosted:
 
     n: Floats
     parts: Floats
+
+    def where(self, rows: Flags, other: _Hosted) -> _Hosted:
+        """Return those of another kind in some rows."""
+        return _Hosted(np.where(rows, other.n, self.n), np.where(rows, other.parts, self.parts))
 
 
 Pair = tuple[float, float]
@@ -214,8 +240,12 @@ def fewest_vm_pairs(rows: Rows, place: int, limit: float, whole: bool) -> Iterat
         (float(a[place]), float(tasks[place]), max(float(hosted[place]), 1.0))
         for a, tasks, hosted in zip((work.maps, work.reduces), rows.tasks, rows.per_vm, strict=True)
     )
-    both, most, hosted = zip(maps, reduces, strict=True)
-    return fewest_vms(both, limit - float(work.rest[place]), most, hosted, whole)
+    (both_maps, both_reduces), most, hosted = zip(maps, reduces, strict=True)
+    step = float(rows.step[place])
+    both, most, hosted = (both_maps / step, both_reduces), (most[0] / step, most[1]), (hosted[0] / step, hosted[1])
+    most = (float(ceiling(most[0])), most[1]) if whole else most
+    for executors, others in fewest_vms(both, limit - float(work.rest[place]), most, hosted, whole):
+        yield executors * step, others
 
 
 def _variance(avg: Floats, longest: Floats) -> Floats:

@@ -118,11 +118,13 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
     sold = np.array([vm.spot is not None for vm in facts.vms])[rows.of_vm]
     yield from told(~rows.allowed | (shares.spot & ~sold), "cannot run there")
     yield from told(~(shares.jobs > 0.0), "are none")
-    for kind, slots, tasks, lost in zip(("map", "reduce"), shares.each, rows.tasks, shares.lost, strict=True):
+    steps = rows.step, np.ones_like(rows.step)
+    columns = zip(("map", "reduce"), shares.each, rows.tasks, shares.lost, steps, strict=True)
+    for kind, slots, tasks, lost, step in columns:
         least = np.minimum(tasks, 1.0)
         yield from told(~(slots >= least * (1 - FEASIBILITY)), f"have less than one {kind} slot each", "slots")
         most = tasks / (1.0 - np.minimum(APART * lost, MOST))
-        most = most if plan.wholeness == NO else ceiling(most)
+        most = most if plan.wholeness == NO else step * ceiling(most / step)
         many = slots * shares.jobs > (most * (1 + FEASIBILITY)) * shares.jobs + FEASIBILITY
         yield from told(many, f"have more {kind} slots than tasks", "slots")
     late = _late(spec, shares, plan.wholeness != NO) & ~by_runs[rows.of_class]

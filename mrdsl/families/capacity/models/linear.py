@@ -98,7 +98,9 @@ def decode_lanes(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityP
         more = np.rint(more)
     parts = zip(entries.slots(more, jobs.shape), other_slots(model, *jobs.shape), strict=True)
     maps, reduces = (each + other for each, other in parts)
-    return replace(rented_plan(mix, bought, jobs, relax, (maps, reduces)), packing=packing_in(model))
+    held = packing_in(model)
+    packing = None if held is None else held.in_tasks(mix.tasks)
+    return replace(rented_plan(mix, bought, jobs, relax, (maps, reduces)), packing=packing)
 
 
 def _values(variable: pyo.Var) -> Floats:

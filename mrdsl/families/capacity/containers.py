@@ -1,0 +1,92 @@
+"""Parts of a VM that tasks, executors and drivers take, by class.
+
+An executor runs several tasks of stages. In models and methods, a slot of such a class is one executor: the map work of
+a job and its most slots are divided by the tasks of an executor, and a plan multiplies its slots by them. The last
+executor of a job may have more slots than there are tasks left.
+
+The driver of a job of stages is in the place of its one reduce slot, which has no work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.lazy import kept
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.formulas.estimates import SlotLimits
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.spec.blocks import any_stages, stages_of
+from mrdsl.spec.columns import Columns, column, parts_of
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+RESOURCES = ("cores", "memory")
+
+
+def staged(classes: Sequence[JobClass]) -> Flags:
+    """Return the classes that consist of stages."""
+    if not any_stages(classes):
+        return np.zeros(len(classes), dtype=bool)
+    return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
+
+
+def taken(classes: Sequence[JobClass], kind: str, resource: str) -> Floats:
+    """Return the cores or memory [B] of the map or reduce slots of each class; NaN if not given."""
+    of_kind = column(classes, f"container.{kind}.{resource}")
+    there = staged(classes)
+    if not there.any():
+        return of_kind
+    executors = column(classes, f"container.executor.{resource}")
+    found = np.where(there, np.fmin(executors, column(classes, f"container.task.{resource}")), of_kind)
+    if kind == "reduce":
+        found = np.where(with_drivers(classes), column(classes, f"driver.{resource}"), found)
+    return found
+
+
+def has_executors_or_drivers(facts: CapacityFacts) -> bool:
+    """Return True if a job of some class has executors or a driver."""
+    return kept(facts, "has_executors_or_drivers", lambda: any(map(_has_some, parts_of(facts.classes))))
+
+
+def _has_some(part: Any) -> bool:
+    if isinstance(part, Columns):
+        return any(path.startswith(("driver.", "container.executor.")) for path in part.values)
+    return any(each.driver is not None or (each.container and each.container.executor) for each in part)
+
+
+def tasks_of_executors(classes: Sequence[JobClass]) -> Floats:
+    """Return the tasks of one executor of each class; 0 without executors."""
+    tasks = column(classes, "container.executor.tasks")
+    return np.where(staged(classes) & ~np.isnan(tasks), tasks, 0.0)
+
+
+def tasks_of_slots(classes: Sequence[JobClass]) -> Floats:
+    """Return the tasks of one slot of each class: those of an executor, otherwise 1."""
+    return np.maximum(tasks_of_executors(classes), 1.0)
+
+
+def with_drivers(classes: Sequence[JobClass]) -> Flags:
+    """Return the classes whose jobs have a driver."""
+    found = [~np.isnan(column(classes, f"driver.{resource}")) for resource in RESOURCES]
+    return np.asarray(staged(classes) & (found[0] | found[1]))
+
+
+def in_executors(work: Coefficients, tasks: Floats) -> Coefficients:
+    """Return A, B and C for slots that are executors."""
+    return replace(work, map_work=work.map_work / tasks)
+
+
+def limits_in_executors(limits: SlotLimits, tasks: Floats, drivers: Flags) -> SlotLimits:
+    """Return the range of executors of one job, the last of them in part, and its one driver."""
+    most = limits.map_most / tasks
+    return SlotLimits(
+        np.minimum(limits.map_least, most),
+        most,
+        np.where(drivers, 1.0, limits.reduce_least),
+        np.where(drivers, 1.0, limits.reduce_most),
+    )
