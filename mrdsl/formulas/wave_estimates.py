@@ -65,12 +65,16 @@ def longest(profile: Profile) -> WaveTimes:
 def completion(profile: Profile, times: WaveTimes, map_slots: Floats, reduce_slots: Floats) -> Floats:
     """Return the time of one job on its own slots, in whole waves: (3.14), and (3.11), (3.12) with other times.
 
-    Slots may be fractions, waves may not.
+    Slots may be fractions, waves may not. Without slots for its tasks a job never ends.
     """
     map_waves = _waves(profile.map_tasks, map_slots)
     reduce_waves = _waves(np.where(profile.map_only, 1.0, profile.reduce_tasks), reduce_slots)
-    reducing = reduce_phase(reduce_waves, times.first_shuffle, times.shuffle, times.reduce)
-    return profile.startup + map_waves * times.map + np.where(profile.map_only, 0.0, reducing)
+    with np.errstate(invalid="ignore"):  # endless waves of tasks that take no time
+        mapping = map_waves * times.map
+        reducing = reduce_phase(reduce_waves, times.first_shuffle, times.shuffle, times.reduce)
+    mapping = np.where(np.isinf(map_waves), np.inf, mapping)
+    reducing = np.where(np.isinf(reduce_waves), np.inf, reducing)
+    return profile.startup + mapping + np.where(profile.map_only, 0.0, reducing)
 
 
 def coefficients(profile: Profile, times: WaveTimes) -> Coefficients:

@@ -62,3 +62,15 @@ def test_the_least_time_defaults_to_the_mirror_of_the_longest_but_not_below_zero
     avg, most, given = np.array([30.0, 5.0, 5.0]), np.array([42.0, 16.0, 16.0]), np.array([np.nan, np.nan, 2.0])
     found = wave_estimates.least(avg, most, given)
     assert found.tolist() == [18.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("slots", [(0, 5), (12, 0), (0, 0)])
+def test_tasks_that_take_no_time_never_end_without_a_slot(slots):
+    profile = Profile(*arrays(60, 0, 0, 3, 4, 0, 0, 20, 0, 0))
+    found = wave_estimates.completion(profile, wave_estimates.longest(profile), *arrays(*slots))
+    assert found.tolist() == [np.inf]
+
+
+def test_a_job_without_reduces_needs_no_slot_for_them():
+    profile = Profile(*arrays(60, 10, 12, 3, 4, 5, 6, 0, 7, 8))
+    assert wave_estimates.completion(profile, wave_estimates.longest(profile), *arrays(12, 0)).tolist() == [60.0]
