@@ -117,6 +117,7 @@ class _Moves:
         self.offers = [
             sorted((o.price, o.available) for o in market.offers if o.lane == lane) for lane in range(len(market.lanes))
         ]
+        self.steps = _steps(self.offers)
 
     def _spare_anew(self, index: int) -> bool:
         """Give a class the spare slots that its jobs on spot VMs require; return False if none are enough."""
@@ -196,33 +197,29 @@ class _Moves:
         """Return the cost of the plan, and far more for VMs that there are not."""
         mix = self.task.mix
         whole = np.asarray(ceiling(self.needed))
-        vms = sum(float(self._lane_cost(lane, whole[lane])) for lane in range(len(whole)))
-        return vms + self._over(whole) + float(mix.penalty @ (mix.expected - self.jobs.sum(axis=0)))
+        return float(self._lane_costs(whole).sum()) + self._over(whole) + float(mix.penalty @ (mix.expected - self.jobs.sum(axis=0)))
 
     def _over(self, whole: Floats) -> float:
         by_vm = np.bincount(self.task.market.vm_of_lane, weights=whole, minlength=len(self.task.available))
         return self.lacking * float(np.maximum(by_vm - self.task.available, 0.0).sum())
 
-    def _lane_cost(self, lane: int, vms: Floats | float) -> Floats:
-        cost, before = np.zeros_like(np.asarray(vms, dtype=np.float64)), 0.0
-        for price, available in self.offers[lane]:
-            cost = cost + price * np.clip(vms - before, 0.0, available)
-            before += available
+    def _lane_costs(self, vms: Floats) -> Floats:
+        """Return the cost of VMs of each lane, which are along the first axis, by offers in order of price."""
+        cost = np.zeros_like(vms)
+        for price, before, available in self.steps:
+            shape = (-1, *(1,) * (vms.ndim - 1))
+            cost += price.reshape(shape) * np.clip(vms - before.reshape(shape), 0.0, available.reshape(shape))
         return cost
 
     def _changes(self, sign: float) -> Floats:
         """Return the change of the cost of every lane for one job fewer, or one more, of every class."""
         whole = np.asarray(ceiling(self.needed))
-        market, available = self.task.market, self.task.available
-        by_vm = np.bincount(market.vm_of_lane, weights=whole, minlength=len(available))
-        found = np.empty_like(self.gamma)
-        for lane in range(len(whole)):
-            after = np.asarray(ceiling(np.maximum(self.needed[lane] + sign * self.gamma[lane], 0.0)))
-            vm = market.lanes[lane].vm
-            over = np.maximum(by_vm[vm] + after - whole[lane] - available[vm], 0.0)
-            over -= max(by_vm[vm] - available[vm], 0.0)
-            found[lane] = self._lane_cost(lane, after) - self._lane_cost(lane, whole[lane]) + self.lacking * over
-        return found
+        vm_of_lane, available = self.task.market.vm_of_lane, self.task.available
+        by_vm = np.bincount(vm_of_lane, weights=whole, minlength=len(available))
+        after = np.asarray(ceiling(np.maximum(self.needed[:, None] + sign * self.gamma, 0.0)))
+        beyond = (by_vm - available)[vm_of_lane][:, None]
+        over = np.maximum(beyond + after - whole[:, None], 0.0) - np.maximum(beyond, 0.0)
+        return self._lane_costs(after) - self._lane_costs(whole)[:, None] + self.lacking * over
 
     def _move(self) -> bool:
         """Make the best move; return False if none pays."""
@@ -320,6 +317,18 @@ class _Moves:
             return False
         types = np.unique(mix.market.vm_of_lane[self.jobs[:, index] > 0.0])
         return not (mix.together[index] and len(types) > 1)
+
+
+def _steps(offers: list[list[tuple[float, float]]]) -> list[tuple[Floats, Floats, Floats]]:
+    """Return the first, second, ... offers of all lanes: prices, VMs of the offers before, and VMs available."""
+    found = []
+    before = np.zeros(len(offers))
+    for step in range(max(map(len, offers), default=0)):
+        here = [each[step] if step < len(each) else (0.0, 0.0) for each in offers]
+        price, available = (np.array(column, dtype=np.float64) for column in zip(*here, strict=True))
+        found.append((price, before, available))
+        before = before + available
+    return found
 
 
 def _cost_of(offers: list[tuple[float, float]], vms: float) -> float:
