@@ -5,46 +5,17 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 
 import networkx as nx
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "mrdsl"
-
-
-def _modules() -> dict[str, Path]:
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def _imports(tree: ast.AST, known: dict[str, Path]) -> Iterator[str]:
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                inner_name = f"{node.module}.{alias.name}"
-                yield inner_name if inner_name in known else node.module
+from tests.sources import PACKAGE, ROOT, modules
 
 
 def test_no_circle_of_modules() -> None:
-    known = _modules()
+    known = modules()
     graph: nx.DiGraph[str] = nx.DiGraph()
-    for name, path in known.items():
-        for wanted in _imports(ast.parse(path.read_text(encoding="utf-8")), known):
+    for name, source in known.items():
+        for wanted in source.wants(known):
             if wanted in known and wanted != name:
                 graph.add_edge(name, wanted)
     knots = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
@@ -53,12 +24,7 @@ def test_no_circle_of_modules() -> None:
 
 def test_one_module_imports_others_by_name() -> None:
     dynamic = {"import_module", "__import__", "exec", "eval"}
-    users = {
-        name
-        for name, path in _modules().items()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in dynamic
-    }
+    users = {name for name, source in modules().items() if any(each.name in dynamic for each in source.texts)}
     assert users == {"mrdsl.core.lazy"}
 
 
@@ -66,10 +32,7 @@ def test_a_solver_is_reached_through_its_backend_only() -> None:
     """So that no solver runs without limits, or takes this process with it when it crashes."""
     solvers = {"highspy", "pyscipopt", "ortools", "gurobipy", "cplex", "xpress", "copt", "mosek"}
     users = {
-        name
-        for name, path in _modules().items()
-        for wanted in _imports(ast.parse(path.read_text(encoding="utf-8")), {})
-        if wanted.split(".")[0] in solvers
+        name for name, source in modules().items() for wanted in source.wants({}) if wanted.split(".")[0] in solvers
     }
     home = "mrdsl.solving.backends."
     assert {name for name in users if not name.startswith(home)} == {
@@ -106,7 +69,4 @@ def test_the_walk_names_functions_that_exist() -> None:
 
 
 def test_every_module_says_what_belongs_there() -> None:
-    silent = [
-        name for name, path in _modules().items() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
-    assert silent == []
+    assert [name for name, source in modules().items() if not source.documented] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -12,8 +11,8 @@ from mrdsl.language.loading import load_text
 from mrdsl.reporting.diagnostics import as_text
 from tests.command_lines import command_lines, run_here, save_named_specs
 from tests.prepared_pages import prepare
+from tests.sources import ROOT, modules
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "grammar" / "diagnostics"
 CODE = re.compile(r"^[a-z]+(-[a-z]+)*$")
 MAKERS = {
@@ -33,25 +32,14 @@ EXPLANATIONS = sorted(FOLDER.glob("*.md"))
 
 
 def codes_in_source() -> set[str]:
-    found: set[str] = set()
-    for path in (ROOT / "mrdsl").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and _name(node.func) in MAKERS:
-                found |= _first_code(node)
-    return found
-
-
-def _first_code(call: ast.Call) -> set[str]:
-    for argument in call.args:
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            return {argument.value} if CODE.match(argument.value) else set()
-        if isinstance(argument, ast.IfExp):
-            return {b.value for b in (argument.body, argument.orelse) if isinstance(b, ast.Constant)}
-    return set()
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return {
+        text
+        for source in modules().values()
+        for each in source.texts
+        if each.name in MAKERS
+        for text in each.first
+        if len(each.first) > 1 or CODE.match(text)
+    }
 
 
 def section(text: str, title: str) -> str:

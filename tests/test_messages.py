@@ -15,38 +15,19 @@ from mrdsl.cli.solvers import _text
 from mrdsl.contracts.family import kind_words
 from mrdsl.families import SHIPPED
 from mrdsl.planning.solver_inventory import entries
+from tests.sources import REPR, ROOT, VALUE, modules
 
-ROOT = Path(__file__).resolve().parents[1]
 TELLING = {"error", "warning", "note", "impossible", "mistake", "fail", "warn", "_broken", "_told"}
-TELLING |= {"Diagnostic", "Mistake", "FormatError", "WorkflowError", "UnreadableError"}
-REPR, VALUE = "\x01", "\x02"
+TELLING |= {"Diagnostic", "Mistake", "FormatError", "WorkflowError", "UnreadableError", "message=", "hint="}
 
 
 def messages() -> Iterator[tuple[str, str]]:
     """Every text in a call that tells a mistake, or that is kept as ``message`` or ``hint`` for one."""
-    for path in sorted((ROOT / "mrdsl").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not _tells(node):
-                continue
-            place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
-            inside = {id(part) for text in ast.walk(node) if isinstance(text, ast.JoinedStr) for part in text.values}
-            for part in ast.walk(node):
-                if isinstance(part, ast.JoinedStr):
-                    yield place, "".join(_shown(value) for value in part.values)
-                elif isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in inside:
-                    yield place, part.value
-
-
-def _tells(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in TELLING
-    return isinstance(node, ast.Assign) and any(getattr(t, "id", "") in ("message", "hint") for t in node.targets)
-
-
-def _shown(part: ast.expr) -> str:
-    if isinstance(part, ast.Constant):
-        return str(part.value)
-    return REPR if isinstance(part, ast.FormattedValue) and part.conversion == ord("r") else VALUE
+    for source in modules().values():
+        for each in source.texts:
+            if each.name in TELLING:
+                place = f"{source.path.relative_to(ROOT)}:{each.line}"
+                yield from ((place, text) for text in each.texts)
 
 
 def test_what_was_written_stands_in_backticks() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import _imports, _modules
+from tests.sources import Source, modules
 
 SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange")
 """What anybody may read: the facts as they are written, in specs and files, and the formulas for verification alone."""
@@ -18,11 +16,11 @@ VALUES = ("facts", "plan", "plan_parts", "packing")
 """Modules whose dataclasses are what is checked; what else stands there is not followed."""
 
 
-def _read_by(entry: str, known: dict[str, Path]) -> Iterator[tuple[str, str]]:
+def _read_by(entry: str, known: dict[str, Source]) -> Iterator[tuple[str, str]]:
     waiting, seen = [entry], {entry}
     while waiting:
         name = waiting.pop()
-        for wanted in _imports(ast.parse(known[name].read_text(encoding="utf-8")), known):
+        for wanted in known[name].wants(known):
             if not wanted.startswith("mrdsl.") or wanted in seen:
                 continue
             seen.add(wanted)
@@ -38,7 +36,7 @@ REWRITTEN = ("bounds", "capacity", "deadline", "energy", "joint", "makespan", "h
 
 @pytest.mark.parametrize("family", REWRITTEN)
 def test_verification_imports_no_builder(family: str) -> None:
-    known, home = _modules(), f"mrdsl.families.{family}"
+    known, home = modules(), f"mrdsl.families.{family}"
     for name, wanted in _read_by(f"{home}.verify", known):
         checking = wanted.startswith(f"{home}.verify")
         values = wanted in {f"{home}.{each}" for each in VALUES}
