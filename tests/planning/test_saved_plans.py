@@ -50,7 +50,7 @@ VARIED = (
 def test_what_is_read_back_is_what_was_written(path: str) -> None:
     spec = mrdsl.load(MODELS / path)
     assert mrdsl.Spec.from_json(spec.to_json()) == spec
-    result = mrdsl.solve(spec)
+    result = mrdsl.solve(spec, limits=mrdsl.Limits(gap=0.05))
     back = mrdsl.Result.from_json(result.to_json())
     assert back == result
     assert back.to_json() == result.to_json()

@@ -197,7 +197,11 @@ class _Moves:
         """Return the cost of the plan, and far more for VMs that there are not."""
         mix = self.task.mix
         whole = np.asarray(ceiling(self.needed))
-        return float(self._lane_costs(whole).sum()) + self._over(whole) + float(mix.penalty @ (mix.expected - self.jobs.sum(axis=0)))
+        return (
+            float(self._lane_costs(whole).sum())
+            + self._over(whole)
+            + float(mix.penalty @ (mix.expected - self.jobs.sum(axis=0)))
+        )
 
     def _over(self, whole: Floats) -> float:
         by_vm = np.bincount(self.task.market.vm_of_lane, weights=whole, minlength=len(self.task.available))
