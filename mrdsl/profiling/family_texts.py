@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 
+from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling import spec_text as parts
 from mrdsl.profiling.classes import JobClass, Summary
+from mrdsl.profiling.containers import Containers, machine_of, usual_containers
+from mrdsl.profiling.containers import lines as container_lines
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.spec_text import GUESSED, Price
 from mrdsl.profiling.stage_classes import StageClass
@@ -53,11 +56,11 @@ def _price(price: Price | None) -> str:
     return parts.price_param(price or GUESSED, price is None)
 
 
-def _slots(gathered: Gathered) -> Iterator[str]:
+def _slots(gathered: Gathered, executors: Collection[str] = ()) -> Iterator[str]:
     if gathered.classes:
         yield parts.slots_param("map", gathered.cluster.map, 2)
         yield parts.slots_param("reduce", gathered.cluster.reduce, 1)
-    if gathered.stage_classes:
+    if any(each.name not in executors for each in gathered.stage_classes):
         yield parts.slots_param("task", gathered.cluster.task, 4)
 
 
@@ -67,12 +70,16 @@ def _promised(
     jobs: Callable[[Summary], str],
     samples: str | None = None,
     more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
+    executors: Mapping[str, tuple[Containers, int]] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them, and ``more`` of each."""
+    """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them, and ``more`` of each.
+
+    ``executors`` are those of classes that have them in place of slots.
+    """
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
     yield _price(price)
-    yield from _slots(gathered)
+    yield from _slots(gathered, executors)
     currency = (price or GUESSED).currency
     yield f"param penalty = 10 {currency}  # a guess: what it costs to turn a job away"
     for each, word in zip(classes, words, strict=True):
@@ -88,7 +95,8 @@ def _promised(
             yield "  slots { map = map_slots, reduce = reduce_slots }"
         else:
             yield from parts.stages(each, None if samples is None else f"{samples}/{word}")  # type: ignore[arg-type]
-            yield "  slots { task = task_slots }"
+            known = executors.get(each.name)
+            yield from ("  slots { task = task_slots }",) if known is None else container_lines(*known)
         yield from parts.startup(each)
         yield from more(each)
         yield f"  jobs = {jobs(each)}"
@@ -101,9 +109,22 @@ def _promised(
 
 def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     yield from _never_together(gathered)
-    yield "vm machine { on_demand { price = price } }"
+    machine, executors = machine_of(run for run, _ in gathered.applications), _executors(gathered)
+    size = "" if machine is None else ", cores = vm_cores, memory = vm_memory"
+    yield f"vm machine {{ on_demand {{ price = price }}{size} }}"
     yield ""
-    yield from _promised(gathered, price, parts.jobs_at_once, samples)
+    if machine is not None:
+        yield from machine.lines()
+    yield from _promised(gathered, price, parts.jobs_at_once, samples, executors=executors)
+
+
+def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int]]:
+    """Return the executors of each class that has some, and how many of its runs have others."""
+    runs: dict[str, list[SparkApplication]] = {}
+    for run, name in gathered.applications:
+        runs.setdefault(name, []).append(run)
+    found = {name: usual_containers(each) for name, each in runs.items()}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _never_together(gathered: Gathered) -> Iterator[str]:

@@ -219,10 +219,10 @@ class Spot(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Resources(Node):
-    """Resources of one task, or of the driver of a job."""
+    """Resources of one task."""
 
-    cores: OptionalQuantity = quantity("number", "cores of one", default=None, above=0.0)
-    memory: OptionalQuantity = quantity("data", "memory of one", default=None, above=0.0)
+    cores: OptionalQuantity = quantity("number", "cores of one task", default=None, above=0.0)
+    memory: OptionalQuantity = quantity("data", "memory of one task", default=None, above=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -233,7 +233,24 @@ class Executor(Node):
     memory: OptionalQuantity = quantity(
         "data", "memory of one executor: heap, overhead and off-heap together", default=None, above=0.0
     )
+    overhead: OptionalQuantity = quantity(
+        "data", "the part of its memory that is overhead, for exports; default: Spark's own", default=None, at_least=0.0
+    )
+    off_heap: OptionalQuantity = quantity(
+        "data", "the part of its memory that is off-heap, for exports", default=None, at_least=0.0
+    )
     tasks: Whole = quantity("slots", "tasks that one executor runs side by side", at_least=1, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Driver(Node):
+    """Resources of the driver of a job, or of its application master."""
+
+    cores: OptionalQuantity = quantity("number", "cores of the driver", default=None, above=0.0)
+    memory: OptionalQuantity = quantity("data", "memory of the driver: heap and overhead", default=None, above=0.0)
+    overhead: OptionalQuantity = quantity(
+        "data", "the part of its memory that is overhead, for exports; default: Spark's own", default=None, at_least=0.0
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

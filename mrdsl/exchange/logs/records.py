@@ -232,7 +232,8 @@ class SparkApplication:
 
     ``cores`` are the most cores of all ``executors`` together, None if unknown; ``lives`` are all
     executors; ``host_cores`` those on one machine, ``hosts`` all machines with its executors. ``missing_files`` are
-    the files that a rolled log lacks, ``dropped_jobs`` those that failed or did not end and were removed.
+    the files that a rolled log lacks, ``executor_memory`` are memory, memoryOverhead and the like of its default
+    resource profile in MiB, ``dropped_jobs`` those that failed or did not end and were removed.
     """
 
     source: str
@@ -254,6 +255,7 @@ class SparkApplication:
     missing_files: int = 0
     dropped_jobs: tuple[SparkJob, ...] = ()
     lives: tuple[Executor, ...] = ()
+    executor_memory: Mapping[str, float] = field(default_factory=dict)
 
 
 LATEST = 253_402_300_799_999

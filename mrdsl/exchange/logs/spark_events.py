@@ -32,7 +32,6 @@ SKIPPED = tuple(
         b"SparkListenerExecutorMetricsUpdate",
         b"SparkListenerStageExecutorMetrics",
         b"SparkListenerUnpersistRDD",
-        b"SparkListenerResourceProfile",
         b"org.apache.spark.sql.",
         b"org.apache.spark.streaming.",
     )
@@ -168,6 +167,7 @@ class _Application:
         self.hosts: dict[str, int] = {}
         self.most = (0, 0)
         self.properties: dict[str, str] = {}
+        self.executor_memory: dict[str, float] = {}
 
     def take(self, event: Event) -> bool:
         """Return True if the event could be used."""
@@ -207,6 +207,8 @@ class _Application:
             self.version = event.version
         elif kind == "SparkListenerEnvironmentUpdate":
             self.properties.update(event.properties_of_spark())
+        elif kind == "SparkListenerResourceProfileAdded" and event.profile == 0:
+            self.executor_memory = {name: each.amount for name, each in event.resources.items() if name != "cores"}
         elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
             self._executor(event.executor, event.executor_info, moment(event.timestamp))
         elif kind == "SparkListenerExecutorRemoved" and self.executors.pop(event.executor, None) is not None:
@@ -289,6 +291,7 @@ class _Application:
             self.properties,
             self.missing,
             lives=tuple(self.lives.values()),
+            executor_memory=self.executor_memory,
         )
 
     def _stage(self, key: tuple[int, int]) -> StageRun:
@@ -418,6 +421,12 @@ class ExecutorInfo(Struct, gc=False):
     host: str = struct_field(name="Host", default="")
 
 
+class Resource(Struct, gc=False):
+    """One of ``Executor Resource Requests``: memory in MiB."""
+
+    amount: float = struct_field(name="Amount", default=0.0)
+
+
 class JobResult(Struct, gc=False):
     """``Job Result``."""
 
@@ -448,6 +457,8 @@ class Event(Struct, gc=False):
     executor: str = struct_field(name="Executor ID", default="")
     executor_info: ExecutorInfo | None = struct_field(name="Executor Info", default=None)
     version: str = struct_field(name="Spark Version", default="")
+    profile: int = struct_field(name="Resource Profile Id", default=-1)
+    resources: dict[str, Resource] = struct_field(name="Executor Resource Requests", default_factory=dict)
     spark_properties: Any = struct_field(name="Spark Properties", default=None)
 
     def properties_of_spark(self) -> dict[str, str]:

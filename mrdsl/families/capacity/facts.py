@@ -12,12 +12,12 @@ from mrdsl.spec.blocks import (
     ONE,
     Coefficients,
     Container,
+    Driver,
     MapPhase,
     OnDemand,
     OnType,
     ReducePhase,
     Reserved,
-    Resources,
     ShufflePhase,
     Simulation,
     Slots,
@@ -114,7 +114,7 @@ class JobClass(Node):
         Slots, "what one VM hosts, of any type: either so many map or so many reduce tasks, or tasks of stages"
     )
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
-    driver: Resources | None = block(Resources, "what the driver of each job takes of a VM, besides its tasks")
+    driver: Driver | None = block(Driver, "what the driver of each job takes of a VM, besides its tasks")
     on: Sequence[OnType] = on_type_blocks()
     types: tuple[str, ...] = references(
         "`one` keeps all jobs of the class on one VM type; a list of types limits it to those",

@@ -221,6 +221,14 @@ def _of_executors(node: JobClass) -> Iterator[Diagnostic]:
                     row.span or node.span,
                     f"remove `{what}` there, or `{word}` of the class",
                 )
+        parts = (there.overhead or 0.0) + (getattr(there, "off_heap", None) or 0.0)
+        if parts and parts >= (there.memory or 0.0):
+            yield error(
+                "out-of-range",
+                f"overhead and off-heap memory of the {word} of class {node.name} leave none of its memory to the heap",
+                there.span_of("overhead" if there.overhead else "off_heap"),
+                "raise its `memory`, which is heap, overhead and off-heap together",
+            )
     if executor is not None and node.container is not None and node.container.task is not None:
         yield error(
             "slots-and-container",

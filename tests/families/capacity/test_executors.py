@@ -167,6 +167,7 @@ def test_what_is_no_whole_executor_is_found() -> None:
         ("driver { cores = 1", "driver { cores = 17", "no-vm-type"),
         ("executor { cores = 4", "executor { cores = 17", "no-vm-type"),
         ("tasks = 4 }", "tasks = 0 }", "out-of-range"),
+        ("tasks = 4 }", "tasks = 4, overhead = 9 GiB, off_heap = 9 GiB }", "out-of-range"),
         ("guarantee", "on m5 { slots { task = 3 } }\n  guarantee", "slots-and-container"),
     ],
 )
