@@ -23,8 +23,9 @@ from mrdsl.core.writer import write_text
 from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.facts import Arrivals, Billing, JobClass, Runs, TimetableFacts
 from mrdsl.families.timetable.methods.per_job import sizes
-from mrdsl.families.timetable.night import Night, night_of
+from mrdsl.families.timetable.night import Night
 from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.types import night_of
 from mrdsl.reporting.study_files import written
 from mrdsl.simulation.engine.draws import TaskTimes, sampler
 from mrdsl.simulation.engine.scenario import JobClass as SimulatedClass

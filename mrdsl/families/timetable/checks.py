@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, clock_text, parse_clock
+from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, TICK, clock_text, parse_clock
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible
 from mrdsl.core.units import show
 from mrdsl.families.timetable.arrivals import check_arrivals, filled
-from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts, VmType
+from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts
 from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of
+from mrdsl.families.timetable.type_checks import check_hosting, check_types, has_slots_on_all
+from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import check_stages
 from mrdsl.simulation.recordings import check_recordings
@@ -38,7 +40,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         return
     facts = filled(facts)
     found = [
-        *_vms(spec),
+        *check_types(facts),
         *_described(facts),
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
@@ -47,23 +49,23 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     ]
     yield from found
     if not has_errors(found):
-        yield from _hosted(facts)
+        yield from check_hosting(facts)
         yield from _sizes(facts)
         yield from _windows(facts)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield runs that take longer than their window with a slot for each task."""
-    from mrdsl.families.timetable.night import TICK, night_of
+    """Yield runs that take longer than their window with a slot for each task, on any type that they may use."""
+    from mrdsl.families.timetable.types import market_of
 
     facts = filled(spec.facts)
     if not facts.vms or not facts.classes:
         return
-    night = night_of(spec.facts)
-    least = [job.path() for job in night.jobs]
+    market = market_of(spec.facts)
+    least = [min(market.nights[vm].jobs[job].path() for vm in market.types_of(job)) for job in range(len(market.jobs))]
     calendar = calendar_of(facts)
     told: set[int] = set()
-    for run in night.runs:
+    for run in market.runs:
         end = run.ready + least[run.job]
         if end <= run.due or run.job in told:
             continue
@@ -71,10 +73,11 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         node = facts.classes[run.job]
         takes, window = (show((time - run.release) / TICK, "time") for time in (end, run.due))
         item = "deadline" if node.due is None else "due"
+        where = " on its fastest VM type" if len(market.types_of(run.job)) > 1 else ""
         yield impossible(
             "impossible-deadline",
             f"run {run.number + 1} of class {node.name} is due {window} after its release and takes "
-            f"{takes} with a slot for every task: it ends at {_shown(calendar, end / TICK)} at the earliest",
+            f"{takes} with a slot for every task{where}: it ends at {_shown(calendar, end / TICK)} at the earliest",
             node.span_of(item),
             f"write deadline = {takes} or more" if item == "deadline" else "write a later `due`",
         )
@@ -88,14 +91,6 @@ def _runs(node: JobClass) -> Runs:
 
 def _shown(calendar: Calendar, seconds: float) -> str:
     return clock_text(seconds, calendar.first_day) if calendar.clock else show(seconds, "time")
-
-
-def _vms(spec: Spec) -> Iterator[Diagnostic]:
-    facts: TimetableFacts = spec.facts
-    for extra in facts.vms[1:]:
-        yield error(
-            "one-vm-type", f"a timetable rents one VM type, {extra.name} is one more", extra.span, "keep one vm block"
-        )
 
 
 def _described(facts: TimetableFacts) -> Iterator[Diagnostic]:
@@ -115,8 +110,8 @@ def _described(facts: TimetableFacts) -> Iterator[Diagnostic]:
                     stage.span_of("delay"),
                     f"leave it out, and add {show(stage.delay, 'time')} to `startup` of the class",
                 )
-        if (node.slots is None) == (node.container is None):
-            lacks = node.slots is None
+        lacks = node.slots is None and node.container is None and not has_slots_on_all(facts, node)
+        if lacks or (node.slots is not None and node.container is not None):
             yield error(
                 "missing-block" if lacks else "duplicate",
                 f"class {node.name} needs one of `slots` and `container`, and has {'neither' if lacks else 'both'}",
@@ -207,67 +202,29 @@ def _mixed(facts: TimetableFacts) -> Iterator[Diagnostic]:
             )
 
 
-def _hosted(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Yield classes that do not fit on the VM type, or take other parts of it than the first class."""
-    from mrdsl.families.timetable.night import slots_on
-
-    vm: VmType = facts.vms[0]
-    first = slots_on(vm, facts.classes[0])
-    for node in facts.classes:
-        slots = _each_kind(vm, node)
-        if not slots or min(slots) < 1:
-            yield error(
-                "missing-item" if not slots or node.slots is not None else "out-of-range",
-                f"vm {vm.name} hosts no task of class {node.name}",
-                node.span_of("container") if node.container is not None else node.span_of("slots"),
-                "write cores and memory of the vm and of a task, or `slots`",
-            )
-            return
-        if set(slots) != {first}:
-            yield error(
-                "out-of-range",
-                f"vm {vm.name} hosts {' or '.join(f'{each}' for each in slots)} tasks of class {node.name}, and "
-                f"{first} of class {facts.classes[0].name}: a timetable needs the same number for all tasks",
-                node.span_of("container") if node.container is not None else node.span_of("slots"),
-                f"write the smallest for all, such as slots {{ task = {min(first, *slots)} }}",
-            )
-            return
-
-
 def _sizes(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Yield stages whose tasks are shorter, or more, than the range of verification."""
-    from mrdsl.families.timetable.night import TICK, job_of
+    """Yield stages whose tasks are shorter, or more, than the range of verification, on any type."""
+    from mrdsl.families.timetable.night import job_of
 
-    for node in facts.classes:
-        for index, stage in enumerate(job_of(node).stages):
-            called = f"{'phase' if node.map is not None else 'stage'} {stage.name} of class {node.name}"
-            block = node.stages[index] if node.stages else node.map if stage.name == "map" else node.reduce
-            if stage.ticks < SHORTEST * TICK:
-                yield error(
-                    "out-of-range",
-                    f"a task of {called} takes {show(stage.ticks / TICK, 'time')}, less than 1 ms",
-                    block.span if block is not None else node.span,
-                    "write the time of a task from 0.001 s on, or one longer task in place of many",
-                )
-            if stage.tasks > MOST_TASKS:
-                yield error(
-                    "out-of-range",
-                    f"{called} has {stage.tasks:,} tasks, more than the {MOST_TASKS:,} that are planned",
-                    block.span if block is not None else node.span,
-                    "write fewer and longer tasks",
-                )
-
-
-def _each_kind(vm: VmType, node: JobClass) -> list[int]:
-    from dataclasses import replace
-
-    from mrdsl.families.timetable.night import slots_on
-
-    if node.stages or node.reduce is None:
-        return [slots_on(vm, node)]
-    one = replace(node, reduce=None)
-    both = slots_on(vm, node)
-    return [slots_on(vm, one), both]
+    for written in facts.classes:
+        for node in dict.fromkeys(node_on(written, vm) for vm in facts.vms if may_use(written, vm)):
+            for index, stage in enumerate(job_of(node).stages):
+                called = f"{'phase' if node.map is not None else 'stage'} {stage.name} of class {node.name}"
+                block = node.stages[index] if node.stages else node.map if stage.name == "map" else node.reduce
+                if stage.ticks < SHORTEST * TICK:
+                    yield error(
+                        "out-of-range",
+                        f"a task of {called} takes {show(stage.ticks / TICK, 'time')}, less than 1 ms",
+                        block.span if block is not None else node.span,
+                        "write the time of a task from 0.001 s on, or one longer task in place of many",
+                    )
+                if stage.tasks > MOST_TASKS:
+                    yield error(
+                        "out-of-range",
+                        f"{called} has {stage.tasks:,} tasks, more than the {MOST_TASKS:,} that are planned",
+                        block.span if block is not None else node.span,
+                        "write fewer and longer tasks",
+                    )
 
 
 def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:

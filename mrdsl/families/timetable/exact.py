@@ -7,15 +7,16 @@ are such multiples, and so are the times of a cheapest corner.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import gcd, inf
 
 import numpy as np
 
 from mrdsl.families.timetable.night import TICK, Machine, Night, Run
-from mrdsl.families.timetable.rented import Lease, Rented, rented
+from mrdsl.families.timetable.rented import Lease, Rented, rented_on
 from mrdsl.families.timetable.slots import Placed
+from mrdsl.families.timetable.types import Market
 
 COLUMNS = 12_000
 """Variables of a program at most."""
@@ -25,11 +26,15 @@ NODES = 20_000
 
 @dataclass(frozen=True)
 class Kind:
-    """Rentals of one kind: from ``begin``, with a machine booted, to ``end`` in steps, and what one costs [steps]."""
+    """Rentals of one kind: from ``begin``, with a machine booted, to ``end`` in steps, and what one costs.
+
+    ``vm`` is the index of the VM type.
+    """
 
     begin: int
     end: int
     cost: float
+    vm: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,29 +71,30 @@ def step_of(night: Night) -> int:
     times = [machine.boot]
     for run in night.runs:
         times += [run.ready, run.due, run.release, run.start_by or 0]
-    for job in night.jobs:
+    jobs = [night.jobs[job] for job in sorted({run.job for run in night.runs})]
+    for job in jobs:
         times += [stage.ticks for stage in job.stages]
     step = gcd(*times)
     if step % machine.period:
         step = gcd(step, machine.period)
-    shortest = min(stage.ticks for job in night.jobs for stage in job.stages)
+    shortest = min(stage.ticks for job in jobs for stage in job.stages)
     if machine.minimum > machine.boot + shortest:
         step = gcd(step, machine.minimum)
     return step
 
 
-def solve_exactly(night: Night, rent: str, seconds: float | None) -> Exact | None:
+def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | None:
     """Return the optimum of a small night, None if it is too large or has masters.
 
     Args:
-        night: The night.
+        market: The night on each VM type.
         rent: `constant` or `elastic`.
         seconds: Time limit [s].
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    program = _program(night, rent)
+    program = _program(market, rent)
     if program is None:
         return None
     rows = program.rows
@@ -103,13 +109,13 @@ def solve_exactly(night: Night, rent: str, seconds: float | None) -> Exact | Non
         bounds=Bounds(0.0, np.array(program.most)),
         options=options,
     )
-    scale = _unit(night, program.step)
+    scale = program.unit
     if found.status == 2:
         return Exact(None, inf, True)
     bound = 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound) * scale * (1.0 - 1e-9)
     if found.x is None:
         return Exact(None, bound, False)
-    plan = program.decoded(night, rent, np.rint(found.x).astype(np.int64).tolist())
+    plan = program.decoded(market, rent, np.rint(found.x).astype(np.int64).tolist())
     if found.status == 0:
         bound = max(bound, plan.value * (1.0 - 1e-9))
     return Exact(plan, bound, found.status == 0)
@@ -120,105 +126,151 @@ class _Program:
     """The variables: rentals of each kind, tasks by start and kind, stages that have ended, and runs left out."""
 
     step: int
-    kinds: list[Kind] = field(default_factory=list)
+    unit: float
+    kinds: dict[int, Kind] = field(default_factory=dict)
     cost: list[float] = field(default_factory=list)
     most: list[float] = field(default_factory=list)
     rows: _Rows = field(default_factory=_Rows)
-    tasks: dict[tuple[int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
+    tasks: dict[tuple[int, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def variable(self, cost: float, most: float) -> int:
         self.cost.append(cost)
         self.most.append(most)
         return len(self.cost) - 1
 
-    def decoded(self, night: Night, rent: str, values: list[int]) -> Rented:
+    def decoded(self, market: Market, rent: str, values: list[int]) -> Rented:
         """Return the plan of a solution: rentals are shortened to what their tasks take."""
-        boot = night.machine.boot
         spans: dict[int, tuple[int, int]] = {}
         taken: list[tuple[int, int, int, int, int]] = []
-        for (number, stage), places in self.tasks.items():
-            ticks = night.jobs[night.runs[number].job].stages[stage].ticks
+        waves: list[list[tuple[int, int, int]]] = [[] for _ in market.runs]
+        ends = [0] * len(market.runs)
+        of_type: list[list[int]] = [[] for _ in market.nights]
+        for (number, stage, vm), places in self.tasks.items():
+            ticks = market.nights[vm].jobs[market.runs[number].job].stages[stage].ticks
             for column, kind, step in places:
                 if values[column]:
                     start = step * self.step
                     first, last = spans.get(kind, (start, start + ticks))
                     spans[kind] = min(first, start), max(last, start + ticks)
                     taken.append((number, stage, kind, start, values[column]))
+                    waves[number].append((stage, start, values[column]))
+                    ends[number] = max(ends[number], start + ticks)
+                    of_type[vm].append(number)
         place = {kind: index for index, kind in enumerate(sorted(spans))}
-        placed: list[Placed | None] = []
-        for index, run in enumerate(night.runs):
-            waves = [(stage, start, count) for each, stage, _, start, count in taken if each == index]
-            stages = night.jobs[run.job].stages
-            ends = [start + stages[stage].ticks for stage, start, _ in waves]
-            placed.append(Placed(waves, min(start for _, start, _ in waves), max(ends)) if waves else None)
-        first_release = min((run.release for run, each in zip(night.runs, placed, strict=True) if each), default=0)
-        last = max((each.end for each in placed if each), default=0)
+        placed = [
+            Placed(mine, min(start for _, start, _ in mine), end) if mine else None
+            for mine, end in zip(waves, ends, strict=True)
+        ]
         leases = []
         for kind in sorted(spans):
-            begin, end = (first_release, last) if rent == "constant" else spans[kind]
-            leases.append(Lease(begin - boot, end, values[kind]))
+            vm = self.kinds[kind].vm
+            begin, end = spans[kind]
+            if rent == "constant":
+                begin = min(market.runs[run].release for run in of_type[vm])
+                end = max(ends[run] for run in of_type[vm])
+            leases.append(Lease(begin - market.nights[vm].machine.boot, end, values[kind], vm=vm))
         pieces = [(each, stage, place[kind], start, count) for each, stage, kind, start, count in taken]
-        return rented(night, rent, leases, pieces, placed)
+        return rented_on(market, rent, leases, pieces, placed)
 
 
-def _unit(night: Night, step: int) -> float:
-    """Return the price of one machine for a step, 1 if it costs nothing: the unit of the program's objective."""
-    return night.machine.price * step / TICK or 1.0
-
-
-def _program(night: Night, rent: str) -> _Program | None:
+def _program(market: Market, rent: str) -> _Program | None:
     """Return the program of a night; None if it is too large."""
-    step, machine = step_of(night), night.machine
-    first, last = min(run.release for run in night.runs) // step, max(run.due for run in night.runs) // step
-    if machine.masters or (last - first) > 400:
+    step = gcd(*(step_of(night) for _, night in map(market.part, range(len(market.nights))) if night.runs))
+    first = min(run.release for run in market.runs) // step
+    last = max(run.due for run in market.runs) // step
+    if any(machine.masters for machine in market.machines) or (last - first) > 400:
         return None
-    program = _Program(step)
-    is_constant = rent == "constant"
-    kinds = list(_constant_kinds(night, step, last) if is_constant else _elastic_kinds(machine, step, first, last))
+    program = _Program(step, max(machine.price for machine in market.machines) * step / TICK or 1.0)
+    out = {
+        index: program.variable((market.penalties[run.job] or 0.0) / program.unit, 1.0)
+        for index, run in enumerate(market.runs)
+        if market.penalties[run.job] is not None
+    }
+    left_out: list[dict[int, int]] = [{} for _ in market.runs]
+    for index, run in enumerate(market.runs):
+        types = market.types_of(run.job)
+        if len(types) == 1:
+            left_out[index] = {types[0]: out[index]} if index in out else {}
+            continue
+        left_out[index] = {vm: program.variable(0.0, 1.0) for vm in types}
+        elsewhere = [(column, 1.0) for column in left_out[index].values()]
+        rejected = [(out[index], -1.0)] if index in out else []
+        program.rows.add([*elsewhere, *rejected], len(types) - 1.0, len(types) - 1.0)
+    _add_one_type(program, market, left_out)
+    for vm in range(len(market.nights)):
+        if not _add_type(program, market, vm, rent, left_out, (first, last)):
+            return None
+    return program
+
+
+def _add_one_type(program: _Program, market: Market, left_out: list[dict[int, int]]) -> None:
+    """Add rows that keep all runs of some jobs on one type."""
+    for job in market.one:
+        chosen = {vm: program.variable(0.0, 1.0) for vm in market.types_of(job)}
+        program.rows.add([(column, 1.0) for column in chosen.values()], 1.0, 1.0)
+        for index, run in enumerate(market.runs):
+            for vm, column in left_out[index].items() if run.job == job else ():
+                program.rows.add([(column, 1.0), (chosen[vm], 1.0)], 1.0, inf)
+
+
+def _add_type(
+    program: _Program, market: Market, vm: int, rent: str, left_out: list[dict[int, int]], window: tuple[int, int]
+) -> bool:
+    """Add the rentals and the tasks on a VM type; return False if the program is too large."""
+    step, (first, last) = program.step, window
+    numbers, night = market.part(vm)
+    if not night.runs:
+        return True
+    machine, is_constant = night.machine, rent == "constant"
+    kinds = list(_constant_kinds(market, vm, step, last) if is_constant else _elastic_kinds(machine, step, first, last))
     starts = sum((run.due - run.ready) // step * len(night.jobs[run.job].stages) for run in night.runs)
     if len(kinds) * starts > 40 * COLUMNS:
-        return None
+        return False
     tasks = sum(stage.tasks for run in night.runs for stage in night.jobs[run.job].stages)
+    most = float(tasks if machine.available is None else machine.available)
+    places: list[int] = []
     for kind in kinds:
-        cost = kind.cost * machine.price * step / TICK / _unit(night, step)
-        program.variable(cost, float(tasks if machine.available is None else machine.available))
-        program.kinds.append(kind)
-    out = {
-        index: program.variable((night.penalties[run.job] or 0.0) / _unit(night, step), 1.0)
-        for index, run in enumerate(night.runs)
-        if night.penalties[run.job] is not None
-    }
+        cost = kind.cost * machine.price * step / TICK
+        places.append(program.variable(cost / program.unit, most))
+        program.kinds[places[-1]] = Kind(kind.begin, kind.end, cost, vm)
     capacity: dict[tuple[int, int], list[tuple[int, float]]] = {}
-    for index, run in enumerate(night.runs):
-        _add_run(program, night, rent, index, run, out.get(index), capacity)
+    for index in numbers:
+        _add_run(program, night, vm, rent, index, market.runs[index], left_out[index].get(vm), places, capacity)
         if len(program.cost) > COLUMNS:
-            return None
+            return False
     for (place, _), terms in capacity.items():
         program.rows.add([*terms, (place, -float(machine.slots))], -inf, 0.0)
     if is_constant:
         chosen = [program.variable(0.0, 1.0) for _ in kinds]
         program.rows.add([(each, 1.0) for each in chosen], -inf, 1.0)
-        for index, each in enumerate(chosen):
-            program.rows.add([(index, 1.0), (each, -program.most[index])], -inf, 0.0)
+        for place, each in zip(places, chosen, strict=True):
+            program.rows.add([(place, 1.0), (each, -most)], -inf, 0.0)
     elif machine.available is not None:
         boot = machine.boot // step
         for at in range(first - boot, last):
-            there = [(index, 1.0) for index, kind in enumerate(kinds) if kind.begin - boot <= at < kind.end]
+            there = [
+                (place, 1.0) for place, kind in zip(places, kinds, strict=True) if kind.begin - boot <= at < kind.end
+            ]
             program.rows.add(there, -inf, float(machine.available))
-    return program
+    return True
 
 
 def _add_run(
     program: _Program,
     night: Night,
+    vm: int,
     rent: str,
     index: int,
     run: Run,
     out: int | None,
+    kinds: Sequence[int],
     capacity: dict[tuple[int, int], list[tuple[int, float]]],
 ) -> None:
-    """Add the tasks of a run: all of them or none, each on one rental, and after the stages before."""
+    """Add the tasks of a run on a VM type: all or none, each on one of its rentals, and after the stages before."""
     step, job = program.step, night.jobs[run.job]
+    if out is not None and run.ready + job.path() > run.due:
+        program.rows.add([(out, 1.0)], 1.0, 1.0)
+        return
     heads, tails = job.ends(max(each.tasks for each in job.stages)), job.tails(max(each.tasks for each in job.stages))
     by_start: list[dict[int, list[tuple[int, float]]]] = []
     for number, stage in enumerate(job.stages):
@@ -226,8 +278,9 @@ def _add_run(
         first = (run.ready + heads[number]) // step - length
         latest = (run.due - tails[number]) // step - length
         starts: dict[int, list[tuple[int, float]]] = {}
-        places = program.tasks[(index, number)] = []
-        for kind, each in enumerate(program.kinds):
+        places = program.tasks[index, number, vm] = []
+        for kind in kinds:
+            each = program.kinds[kind]
             if rent == "constant" and each.begin * step > run.release:
                 continue
             for at in range(max(first, each.begin), min(latest, each.end - length) + 1):
@@ -284,10 +337,12 @@ def _elastic_kinds(machine: Machine, step: int, first: int, last: int) -> Iterat
             paid = cost
 
 
-def _constant_kinds(night: Night, step: int, last: int) -> Iterator[Kind]:
+def _constant_kinds(market: Market, vm: int, step: int, last: int) -> Iterator[Kind]:
     """Yield clusters from each release to each end that cannot be later for the same cost."""
+    _, night = market.part(vm)
     machine = night.machine
-    mandatory = [run.release for run in night.runs if night.penalties[run.job] is None]
+    must = {job for job, each in enumerate(night.penalties) if each is None and market.types_of(job) == [vm]}
+    mandatory = [run.release for run in night.runs if run.job in must]
     for release in sorted({run.release for run in night.runs}):
         if mandatory and release > min(mandatory):
             break

@@ -12,8 +12,8 @@ from mrdsl.exchange.starts import CRON_FILE, RESERVATIONS_FILE, Event, Reservati
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, TargetError
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
-from mrdsl.families.timetable.night import night_of
 from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.types import market_of
 from mrdsl.spec.spec import Spec
 
 IDLE = 60
@@ -41,6 +41,7 @@ def yarn_reservations(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
     Raises TargetError without clock times, and if the memory or the cores of a task are unknown.
     """
     _require_clock(plan, "a reservation")
+    _require_one_type(plan)
     facts = filled(spec.facts)
     sizes = {node.name: _size(node, facts.vms[0], plan.slots) for node in facts.classes}
     found = []
@@ -67,9 +68,14 @@ def _require_clock(plan: TimetablePlan, what: str) -> None:
         )
 
 
+def _require_one_type(plan: TimetablePlan) -> None:
+    if len(plan.uses) > 1:
+        raise TargetError("it has one VM type, and the spec has several", "export it as cron, or keep one vm block")
+
+
 def _slots_of_runs(spec: Spec, plan: TimetablePlan) -> Iterator[tuple[int, list[tuple[float, float, int]]]]:
     """Yield the index of each admitted run, and how many slots it uses from when to when, gaps with 0 between."""
-    night, tasks = night_of(spec.facts), plan.tasks
+    night, tasks = market_of(spec.facts).nights[0], plan.tasks
     if tasks is None:
         raise TargetError("the plan has no tasks", "solve the spec again")
     changes: dict[int, dict[int, int]] = {}
@@ -110,6 +116,7 @@ def deployments(spec: Spec, plan: TimetablePlan) -> tuple[Deployment, ...]:
 
     Raises TargetError if machines come and go one by one.
     """
+    _require_one_type(plan)
     vm: VmType = spec.facts.vms[0]
     if plan.rent == "elastic":
         raise TargetError(

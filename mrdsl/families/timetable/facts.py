@@ -9,18 +9,21 @@ from typing import ClassVar
 
 from mrdsl.exchange.registry import JOBS, RUN_TABLES, names
 from mrdsl.spec.blocks import (
+    ONE,
     YES_OR_NO,
     Container,
     JobFile,
     MapPhase,
     OnDemand,
+    OnType,
     ReducePhase,
     ShufflePhase,
     Slots,
     Stage,
+    on_type_blocks,
     stage_blocks,
 )
-from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity
+from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity, references
 from mrdsl.spec.simulated import (
     Recorded,
     Speculation,
@@ -42,6 +45,7 @@ __all__ = [
     "MachineFailures",
     "MapPhase",
     "OnDemand",
+    "OnType",
     "Recorded",
     "ReducePhase",
     "Runs",
@@ -73,7 +77,7 @@ class Billing(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VmType(Node):
-    """The VM type that is rented."""
+    """A VM type that may be rented."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
 
@@ -140,8 +144,14 @@ class JobClass(Node):
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one run; not for map-only classes")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one run; left out for map-only classes")
     stages: Sequence[Stage] = stage_blocks()
-    slots: Slots | None = block(Slots, "how many tasks one VM hosts")
+    slots: Slots | None = block(Slots, "how many tasks one VM hosts, of any type")
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
+    on: Sequence[OnType] = on_type_blocks()
+    types: tuple[str, ...] = references(
+        "`one` keeps all runs of the class on one VM type; a list of types limits it to those",
+        of="vm",
+        words=(ONE,),
+    )
     runs: Runs | None = block(Runs, "when the runs are released, unless `arrivals` says it", short="at")
     deadline: OptionalQuantity = quantity("time", "by when each run ends, from its release", default=None, above=0.0)
     due: float | str | None = moment(
@@ -193,7 +203,7 @@ class Simulation(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TimetableFacts(Node):
-    """Classes of runs with start times, the VM type that they run on, and how it is rented."""
+    """Classes of runs with start times, the VM types that they run on, and how these are rented."""
 
     ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "arrivals"),)
 
@@ -204,7 +214,7 @@ class TimetableFacts(Node):
         default=RENTS[0],
     )
     billing: Billing | None = block(Billing, "how rentals of all VM types are paid", short="period")
-    vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type", required=True)
+    vms: Sequence[VmType] = blocks(VmType, "vm", "the VM types that may be rented", required=True)
     arrivals: Arrivals | None = block(
         Arrivals, "runs out of a file, in place of `runs`", sources=names((*RUN_TABLES, *JOBS))
     )

@@ -12,8 +12,6 @@ from typing import Any
 
 from mrdsl.core.clock import TICK as TICK
 from mrdsl.core.clock import ticks_of
-from mrdsl.core.lazy import kept
-from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of
@@ -120,33 +118,25 @@ class Night:
         return min(run.release for run in self.runs)
 
 
-def night_of(facts: TimetableFacts) -> Night:
-    """Return the night of a spec, cached with it."""
-    return kept(facts, "night", lambda: _night(filled(facts)))
-
-
-def _night(facts: TimetableFacts) -> Night:
-    vm = facts.vms[0]
+def runs_of(facts: TimetableFacts) -> tuple[Run, ...]:
+    """Return the runs of all classes, in their order."""
     calendar = calendar_of(facts)
-    jobs, runs, startups = [], [], []
+    runs = []
     for index, node in enumerate(facts.classes):
-        jobs.append(job_of(node))
-        startups.append(ticks_of(node.startup))
+        startup = ticks_of(node.startup)
         for number, release in enumerate(releases_of(node, calendar)):
             at, due = ticks_of(release), ticks_of(due_of(node, number, release, calendar))
             latest = None if node.start_within is None else at + ticks_of(node.start_within)
-            start_by = None if node.startup else latest
-            runs.append(Run(index, number, at, at + startups[-1], due, start_by, latest))
-    penalties = tuple(node.penalty for node in facts.classes)
-    return Night(tuple(jobs), tuple(runs), machine_of(facts, vm), tuple(startups), penalties)
+            runs.append(Run(index, number, at, at + startup, due, None if startup else latest, latest))
+    return tuple(runs)
 
 
-def machine_of(facts: TimetableFacts, vm: VmType) -> Machine:
-    """Return the machine of a VM type."""
+def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -> Machine:
+    """Return the machine of a VM type, with its slots for these classes, as they run there."""
     paid = vm.billing or facts.billing or Billing()
     return Machine(
         name=vm.name,
-        slots=min(slots_on(vm, node) for node in facts.classes),
+        slots=min((slots_on(vm, node) for node in classes), default=1),
         price=vm.on_demand.price + vm.fee,
         boot=ticks_of(vm.boot),
         period=ticks_of(paid.period),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from math import inf
@@ -71,6 +71,16 @@ class Bill:
     p95: float
 
 
+@dataclass(frozen=True)
+class VmUse:
+    """A VM type in a plan: the slots of one VM, the most VMs at once, and the slot time in which tasks run [s]."""
+
+    vm: str
+    slots: int
+    machines: int
+    busy: float
+
+
 @dataclass(frozen=True, eq=False)
 class Tasks:
     """Starts of tasks, one element for tasks of one stage of one run that start together on machines of one rental.
@@ -93,14 +103,15 @@ class TimetablePlan(Plan):
 
     Attributes:
         rent: Kind of rental: `constant`, `elastic` or `per_job`.
-        machines: Greatest number of machines at once.
-        vm: Name of the VM type.
+        machines: Greatest number of machines at once, of all types.
+        vm: Name of the first VM type.
         rentals: Rentals with billed time [s].
         runs: Release, start, end and deadline of each run [s].
         cost: Cost of all rentals, in the currency of the spec.
         penalties: Penalties of the rejected runs, in the same currency.
-        slots: Slots of one VM.
+        slots: Slots of one VM of the first type.
         busy: Slot time in which tasks run [s].
+        types: VM types of the spec; none in plans of earlier releases, which have one type.
         clock: Times of the spec are clock times.
         day: Ordinal of the first day, if times have dates.
         tasks: Start of each task.
@@ -121,6 +132,7 @@ class TimetablePlan(Plan):
     clock: bool = False
     day: int | None = None
     penalties: float = 0.0
+    types: tuple[VmUse, ...] = ()
     tasks: Tasks | None = field(default=None, repr=False)
     observed: Mapping[str, Observed] = field(default_factory=dict)
     of_runs: tuple[RunSeen | None, ...] = field(default=(), repr=False)
@@ -134,7 +146,7 @@ class TimetablePlan(Plan):
         return {
             "rent": self.rent,
             "machines": self.machines,
-            "vms": {self.vm: {"on_demand": self.machines, "reserved": 0}},
+            "vms": {each.vm: {"on_demand": each.machines, "reserved": 0} for each in self.uses},
             "classes": dict(self._classes()),
             "cost": {"vms": self.cost, "penalties": self.penalties, "total": self.cost + self.penalties, **bill},
             "rentals": [
@@ -165,8 +177,14 @@ class TimetablePlan(Plan):
     @property
     def utilization(self) -> float:
         """The share of the rented slot time in which tasks run."""
-        rented = sum((each.end - each.begin) * each.count for each in self.rentals) * self.slots
+        slots = {each.vm: each.slots for each in self.uses}
+        rented = sum((each.end - each.begin) * each.count * slots.get(each.vm, 0) for each in self.rentals)
         return self.busy / rented if rented else 0.0
+
+    @property
+    def uses(self) -> tuple[VmUse, ...]:
+        """The VM types of the spec, and how many VMs of each are rented."""
+        return self.types or (VmUse(self.vm, self.slots, self.machines, self.busy),)
 
     def time(self, seconds: float) -> Any:
         """Return a time as the spec writes it."""
@@ -178,16 +196,7 @@ class TimetablePlan(Plan):
         rented = Table(
             "Machines",
             ("vm", "most at once", "rentals", "rented [h]", "paid [h]", "slots at work [%]"),
-            [
-                (
-                    self.vm,
-                    self.machines,
-                    sum(each.count for each in self.rentals),
-                    sum((each.end - each.begin) * each.count for each in self.rentals) / HOUR,
-                    sum(each.billed * each.count for each in self.rentals) / HOUR,
-                    100.0 * self.utilization,
-                )
-            ],
+            [self._of_type(each) for each in self.uses],
         )
         rows = [
             (name, each["admitted"], each["rejected"], each["completion"]["average"], each["deadline"])
@@ -217,6 +226,14 @@ class TimetablePlan(Plan):
             [tuple(self._row(each)) for each in self.runs[:SHOWN]] + _more(len(self.runs), 5),
         )
         return rented, classes, cost, rentals, runs, *self._simulated(unit)
+
+    def _of_type(self, use: VmUse) -> tuple[Any, ...]:
+        """Return the row of a VM type in the table of machines."""
+        mine = [each for each in self.rentals if each.vm == use.vm]
+        rented = sum((each.end - each.begin) * each.count for each in mine)
+        paid = sum(each.billed * each.count for each in mine)
+        share = 100.0 * use.busy / (rented * use.slots) if rented else 0.0
+        return use.vm, use.machines, sum(each.count for each in mine), rented / HOUR, paid / HOUR, share
 
     def _simulated(self, unit: str) -> Iterator[Table]:
         """Yield tables of a simulation: classes, and the runs that are late most often."""
@@ -281,7 +298,9 @@ def operated(_: Spec, plan: TimetablePlan) -> Operated:
 
 
 def _settings(plan: TimetablePlan) -> Iterator[Setting]:
-    yield Setting(RENT, plan.vm, plan.machines, "VMs at once")
+    for use in plan.uses:
+        if use.machines or len(plan.uses) == 1:
+            yield Setting(RENT, use.vm, use.machines, "VMs at once")
     times: Mapping[str, float] = {
         "the first machine's request": min((each.begin for each in plan.rentals), default=0.0),
         "the last machine's release": max((each.end for each in plan.rentals), default=0.0),
@@ -291,6 +310,16 @@ def _settings(plan: TimetablePlan) -> Iterator[Setting]:
     for run in plan.runs:
         if run.start is not None:
             yield Setting(SET, f"the start of {run.job} {run.run}", run.start, "s")
+
+
+def types_of_runs(plan: TimetablePlan, names: Sequence[str]) -> dict[int, int]:
+    """Return the index among these VM types of the one that each admitted run is on, by the index of the run."""
+    if len(names) == 1 or plan.tasks is None:
+        return {index: 0 for index, run in enumerate(plan.runs) if run.admitted}
+    places = {name: index for index, name in enumerate(names)}
+    of_rentals = [places[rental.vm] for rental in plan.rentals]
+    pairs = zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)
+    return {run: of_rentals[machine] for run, machine in sorted(pairs)}
 
 
 def plans() -> tuple[type[Plan], ...]:

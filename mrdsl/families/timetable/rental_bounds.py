@@ -19,6 +19,7 @@ from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.timetable.exact import step_of
 from mrdsl.families.timetable.night import TICK, Job, Night
 from mrdsl.families.timetable.rented import Rented
+from mrdsl.families.timetable.types import Market
 
 RUNS = 400
 """Runs at most; beyond, the fluid bound is as good and faster."""
@@ -41,29 +42,124 @@ class _Work:
     slots: int
 
 
-def rental_bound(night: Night, known: Rented | None) -> float:
+def rental_bound(market: Market, known: Rented | None) -> float:
     """Return a lower bound on the cost of an elastic timetable without masters, with penalties of runs left out.
 
     Args:
-        night: The night.
+        market: The night on each VM type.
         known: An elastic timetable; its costs, divided among the runs on each rental, are the first prices.
     """
-    if len(night.runs) > RUNS or not night.machine.price:
+    if len(market.runs) > RUNS or not all(machine.price for machine in market.machines):
         return 0.0
-    return _Pricing(night).bound(known)
+    return _Covering(market).bound(known)
+
+
+class _Covering:
+    """The covering program of runs by rentals of all types; prices are in currency, of whole runs."""
+
+    def __init__(self, market: Market) -> None:
+        self.market = market
+        parts = [market.part(vm) for vm in range(len(market.nights))]
+        share = sum(1 for _, night in parts if night.runs)
+        self.types = [
+            (np.array(numbers, dtype=np.int64), _Pricing(night, CELLS // share))
+            for numbers, night in parts
+            if night.runs
+        ]
+        penalties = [market.penalties[run.job] for run in market.runs]
+        self.most = np.array([inf if each is None else each for each in penalties])
+
+    def bound(self, known: Rented | None) -> float:
+        """Return the best bound of the first prices and of those of the covering program."""
+        prices = self._first(known)
+        has_masters = any(machine.masters for machine in self.market.machines)
+        best, target = 0.0, inf if known is None or has_masters else known.value
+        columns = [
+            self._spread(numbers, pricing.alone(index), pricing)
+            for numbers, pricing in self.types
+            for index in range(len(numbers))
+        ]
+        for _ in range(ROUNDS):
+            prices = np.minimum(prices, self.most)
+            values, factors = [], np.full(len(prices), 1e-12)
+            for numbers, pricing in self.types:
+                value, factor = pricing.factor(prices[numbers] / pricing.spent)
+                values.append(value)
+                factors[numbers] = np.maximum(factors[numbers], factor)
+            lowered = prices / (factors * (1.0 + SAME_SUM))
+            best = max(best, float(np.minimum(lowered, self.most).sum()) * (1.0 - SAME_SUM))
+            if best >= target * (1.0 - 1e-7):
+                break
+            for (numbers, pricing), value in zip(self.types, values, strict=True):
+                found = pricing.columns(value, lowered[numbers] / pricing.spent)
+                columns += [self._spread(numbers, column, pricing) for column in found]
+            solved = self._covering(columns)
+            if solved is None:
+                break
+            prices, optimum = solved
+            if optimum <= best * (1.0 + 1e-4):
+                break
+        return best
+
+    def _spread(self, numbers: NDArray[np.int64], column: Floats, pricing: _Pricing) -> Floats:
+        """Return a rental as the part of each run that it does, and its cost."""
+        found = np.zeros(len(self.most) + 1)
+        found[numbers] = column[:-1] / pricing.time
+        found[-1] = column[-1] * pricing.unit
+        return found
+
+    def _first(self, known: Rented | None) -> Floats:
+        """Return the cost of each rental divided among its runs by slot time, and penalties of runs left out."""
+        if known is None:
+            return np.ones(len(self.most))
+        spent, market = np.zeros(len(self.most)), self.market
+        shares: list[dict[int, float]] = [{} for _ in known.leases]
+        for run, stage, place, _, count in known.pieces:
+            job = market.nights[known.leases[place].vm].jobs[market.runs[run].job]
+            shares[place][run] = shares[place].get(run, 0.0) + count * job.stages[stage].ticks
+        for lease, share in zip(known.leases, shares, strict=True):
+            if lease.master:
+                continue
+            total, machine = sum(share.values()), market.machines[lease.vm]
+            paid = lease.count * machine.billed(lease.end - lease.begin) * machine.price / TICK
+            for run, part in share.items():
+                spent[run] += paid * part / total
+        for index, each in enumerate(known.placed):
+            if each is None:
+                spent[index] = self.most[index]
+        return spent
+
+    def _covering(self, columns: Sequence[Floats]) -> tuple[Floats, float] | None:
+        """Return the prices of the covering program of these rentals, and its optimum."""
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_array
+
+        matrix = np.array(columns)
+        scale = float(matrix[:, -1].max()) or 1.0
+        highest = [each / scale if np.isfinite(each) else None for each in self.most.tolist()]
+        prices = linprog(
+            -np.ones(len(self.most)),
+            A_ub=csr_array(matrix[:, :-1]),
+            b_ub=matrix[:, -1] / scale,
+            bounds=[(0.0, each) for each in highest],
+            method="highs",
+        )
+        return None if prices.status else (np.asarray(prices.x) * scale, -float(prices.fun) * scale)
 
 
 class _Pricing:
-    def __init__(self, night: Night) -> None:
+    """Rentals of one VM type, and what work each can do at most at given prices of machine time."""
+
+    def __init__(self, night: Night, cells: int) -> None:
         self.night, machine = night, night.machine
-        paths = [job.path() for job in night.jobs]
+        paths = [night.jobs[job].path() for job in {run.job for run in night.runs}]
         first, last = min(run.ready for run in night.runs), max(run.due for run in night.runs)
         window = max(run.due - run.ready for run in night.runs)
         piece = max(4 * machine.boot, 2 * max(paths), min(window, 8 * max(paths)))
         exact = step_of(night)
         step = exact
         widths = [run.due - run.ready + piece for run in night.runs]
-        while (piece // step + 1) * max((last - first) // step, sum(widths) // step) > CELLS:
+        while (piece // step + 1) * max((last - first) // step, sum(widths) // step) > cells:
             step *= 2
         self.step, loss = step, 0 if step == exact else 2
         self.longest = longest = piece // step + 1
@@ -80,52 +176,9 @@ class _Pricing:
         self.lengths, self.paid = lengths.astype(np.float64), np.maximum(np.array(paid), 1e-9)
         self.boot = machine.boot / step - loss
         self.unit = machine.price * step / TICK
-        penalties = [night.penalties[run.job] for run in night.runs]
-        self.most = np.array([inf if each is None else each / self.unit for each in penalties])
         self.time = np.array([work.time for work in self.works])
+        self.spent = self.time * self.unit
         self.blocks: dict[tuple[int, float], Floats] = {}
-
-    def bound(self, known: Rented | None) -> float:
-        """Return the best bound of the first prices and of those of the covering program."""
-        prices = self._first(known)
-        best, target = 0.0, inf if known is None or self.night.machine.masters else known.value
-        columns = [self._alone(index) for index in range(len(self.works))]
-        for _ in range(ROUNDS):
-            prices, value = self._lowered(prices)
-            bound = float(np.minimum(prices * self.time, self.most).sum()) * self.unit * (1.0 - SAME_SUM)
-            best = max(best, bound)
-            if best >= target * (1.0 - 1e-7):
-                break
-            columns += self._columns(value, prices)
-            found = self._covering(columns)
-            if found is None:
-                break
-            prices, optimum = found
-            if optimum * self.unit <= best * (1.0 + 1e-4):
-                break
-        return best
-
-    def _first(self, known: Rented | None) -> Floats:
-        """Return the cost of each rental divided among its runs by slot time, as a price of machine time."""
-        spent = np.zeros(len(self.works))
-        if known is None:
-            return np.ones(len(self.works))
-        night = self.night
-        shares: list[dict[int, float]] = [{} for _ in known.leases]
-        for run, stage, place, _, count in known.pieces:
-            ticks = count * night.jobs[night.runs[run].job].stages[stage].ticks
-            shares[place][run] = shares[place].get(run, 0.0) + ticks
-        for lease, share in zip(known.leases, shares, strict=True):
-            if lease.master:
-                continue
-            total = sum(share.values())
-            paid = lease.count * night.machine.billed(lease.end - lease.begin) / self.step
-            for run, part in share.items():
-                spent[run] += paid * part / total
-        for index, each in enumerate(known.placed):
-            if each is None:
-                spent[index] = self.most[index]
-        return np.asarray(np.minimum(spent, self.most) / self.time)
 
     def _block(self, work: _Work) -> Floats:
         """Return the machine time of a run on rentals.
@@ -158,14 +211,13 @@ class _Pricing:
         assert best is not None
         return best
 
-    def _lowered(self, prices: Floats) -> tuple[Floats, Floats]:
-        """Return prices at which no rental does work worth more than its cost, and the value of rentals before."""
-        prices = np.minimum(prices, self.most / self.time)
+    def factor(self, prices: Floats) -> tuple[Floats, float]:
+        """Return the value of rentals, and by how much prices exceed those at which no rental earns its cost."""
         value = self._value(prices)
         factor = max(float((value / self.paid).max()), 1e-12)
         while self._long(value / factor) > 0.0:
             factor *= 1.01
-        return prices / (factor * (1.0 + SAME_SUM)), value
+        return value, factor
 
     def _long(self, value: Floats) -> float:
         """Return the most that a rental of several pieces, each at most ``longest`` steps, can do beyond its cost."""
@@ -178,7 +230,7 @@ class _Pricing:
             return 0.0
         return float((whole[: len(later)] + later).max()) - self.boot
 
-    def _columns(self, value: Floats, prices: Floats) -> Iterator[NDArray[np.float64]]:
+    def columns(self, value: Floats, prices: Floats) -> Iterator[NDArray[np.float64]]:
         """Yield the machine time of each run on the rental that earns most for its cost, of each part of the night."""
         earned = value / self.paid
         part = max(1, self.longest // 3)
@@ -202,29 +254,13 @@ class _Pricing:
         found[-1] = self.paid[length - 1]
         return found
 
-    def _alone(self, index: int) -> NDArray[np.float64]:
+    def alone(self, index: int) -> NDArray[np.float64]:
         """Return a rental for one run that does some of its work."""
         work = self.works[index]
         length = min(self.longest, max(1, -int(-work.time // 1)), work.end - work.begin)
         found = np.zeros(len(self.works) + 1)
         found[index], found[-1] = min(work.time, length), self.paid[length - 1]
         return found
-
-    def _covering(self, columns: Sequence[NDArray[np.float64]]) -> tuple[Floats, float] | None:
-        """Return the prices of the covering program of these rentals, and its optimum."""
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array
-
-        matrix = np.array(columns)
-        highest = [each if np.isfinite(each) else None for each in (self.most / self.time).tolist()]
-        prices = linprog(
-            -self.time,
-            A_ub=csr_array(matrix[:, :-1]),
-            b_ub=matrix[:, -1],
-            bounds=[(0.0, each) for each in highest],
-            method="highs",
-        )
-        return None if prices.status else (np.asarray(prices.x), -float(prices.fun))
 
 
 def _machine_time(job: Job, slots: int) -> tuple[float, int]:

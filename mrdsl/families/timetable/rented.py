@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.night import TICK, Night
-from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan
+from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan, VmUse
 from mrdsl.families.timetable.releases import calendar_of
 from mrdsl.families.timetable.slots import Placed
+from mrdsl.families.timetable.types import Market, alone
 
 Piece = tuple[int, int, int, int, int]
 """Tasks that start together: the run, the stage, the rental, the start, how many."""
@@ -19,12 +20,13 @@ Piece = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class Lease:
-    """Alike machines from their request to their release [ticks]."""
+    """Alike machines from their request to their release [ticks]; ``vm`` is the index of their type."""
 
     begin: int
     end: int
     count: int
     master: bool = False
+    vm: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,33 @@ def rented(
     night: Night, rent: str, leases: Sequence[Lease], pieces: Sequence[Piece], placed: Sequence[Placed | None]
 ) -> Rented:
     """Return a timetable on these machines, with its cost."""
-    machine = night.machine
-    cost = sum(each.count * machine.billed(each.end - each.begin) for each in leases) * machine.price / TICK
-    left_out = [night.penalties[run.job] or 0.0 for run, each in zip(night.runs, placed, strict=True) if each is None]
+    return rented_on(alone(night), rent, leases, pieces, placed)
+
+
+def rented_on(
+    market: Market, rent: str, leases: Sequence[Lease], pieces: Sequence[Piece], placed: Sequence[Placed | None]
+) -> Rented:
+    """Return a timetable on machines of several types, with its cost."""
+    machines = market.machines
+    paid = [0] * len(machines)
+    for each in leases:
+        paid[each.vm] += each.count * machines[each.vm].billed(each.end - each.begin)
+    cost = sum(machine.price * ticks / TICK for machine, ticks in zip(machines, paid, strict=True))
+    left_out = [market.penalties[run.job] or 0.0 for run, each in zip(market.runs, placed, strict=True) if each is None]
     return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out))
+
+
+def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], Rented]]) -> Rented:
+    """Return one timetable of those of several types: the type, the indices of its runs, and their timetable."""
+    leases: list[Lease] = []
+    pieces: list[Piece] = []
+    placed: list[Placed | None] = [None] * len(market.runs)
+    for vm, runs, part in parts:
+        pieces += [(runs[run], stage, at + len(leases), start, count) for run, stage, at, start, count in part.pieces]
+        leases += [replace(each, vm=vm) for each in part.leases]
+        for run, each in zip(runs, part.placed, strict=True):
+            placed[run] = each
+    return rented_on(market, rent, leases, pieces, placed)
 
 
 def constant_of(night: Night, count: int, placed: Sequence[Placed | None]) -> Rented:
@@ -188,45 +213,39 @@ def _take(there: list[_Pool], pool: _Pool, free: int, tasks: int, wave: tuple[in
     return taken
 
 
-def together(night: Night, rent: str, parts: Iterable[Rented | None]) -> Rented:
-    """Return one timetable of several, one for each run in turn; None is a run that is left out."""
-    leases: list[Lease] = []
-    pieces: list[Piece] = []
-    placed: list[Placed | None] = []
-    for index, part in enumerate(parts):
-        if part is None:
-            placed.append(None)
-            continue
-        pieces += [(index, stage, lease + len(leases), start, count) for _, stage, lease, start, count in part.pieces]
-        leases += part.leases
-        placed += part.placed
-    return rented(night, rent, leases, pieces, placed)
-
-
-def plan_of(facts: TimetableFacts, night: Night, found: Rented) -> TimetablePlan:
+def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePlan:
     """Return the plan of a timetable on rented machines."""
-    machine, calendar = night.machine, calendar_of(facts)
-    ran = zip(night.runs, found.placed, strict=True)
+    calendar, machines = calendar_of(facts), market.machines
+    several = len(machines) > 1
+    vm_of_run = {run: found.leases[lease].vm if several else 0 for run, _, lease, _, _ in found.pieces}
+    busy = [0] * len(machines)
+    for run, vm in vm_of_run.items():
+        night = market.nights[vm]
+        busy[vm] += night.jobs[night.runs[run].job].work
     return TimetablePlan(
         rent=found.rent,
         machines=most_at_once(found.leases),
-        vm=machine.name,
+        vm=machines[0].name,
+        slots=machines[0].slots,
+        busy=sum(busy) / TICK,
+        types=tuple(
+            VmUse(each.name, each.slots, most_at_once([one for one in found.leases if one.vm == vm]), busy[vm] / TICK)
+            for vm, each in enumerate(machines)
+        ),
         rentals=tuple(
             Rental(
-                machine.name,
+                machines[each.vm].name,
                 each.begin / TICK,
                 each.end / TICK,
-                machine.billed(each.end - each.begin) / TICK,
+                machines[each.vm].billed(each.end - each.begin) / TICK,
                 each.count,
                 each.master,
             )
             for each in found.leases
         ),
-        runs=tuple(run_times(night, found.placed)),
+        runs=tuple(run_times(market, found)),
         cost=found.cost,
         penalties=found.penalties,
-        slots=machine.slots,
-        busy=sum(night.jobs[run.job].work for run, each in ran if each is not None) / TICK,
         clock=calendar.clock,
         day=calendar.first_day,
         tasks=tasks_of(found.pieces),
@@ -244,16 +263,16 @@ def most_at_once(leases: Sequence[Lease], masters: bool = True) -> int:
     return most
 
 
-def run_times(night: Night, placed: Sequence[Placed | None]) -> list[RunTimes]:
+def run_times(market: Market, found: Rented) -> list[RunTimes]:
     """Return the start and the end of each run; a run with a startup starts as late as its first task allows."""
-    times = []
-    for run, each in zip(night.runs, placed, strict=True):
-        start = None if each is None else each.first - night.startups[run.job]
+    times, startups = [], market.nights[0].startups
+    for run, each in zip(market.runs, found.placed, strict=True):
+        start = None if each is None else each.first - startups[run.job]
         if start is not None and run.latest is not None:
             start = min(start, run.latest)
         times.append(
             RunTimes(
-                job=night.jobs[run.job].name,
+                job=market.jobs[run.job].name,
                 run=run.number + 1,
                 release=run.release / TICK,
                 start=None if start is None else start / TICK,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
-from mrdsl.families.timetable.night import TICK, night_of
-from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.night import TICK
+from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
+from mrdsl.families.timetable.types import market_of
 from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
@@ -30,27 +33,29 @@ def report(spec: Spec, result: Result) -> Shown:
     end = max((each.end for each in plan.rentals), default=0.0)
     admitted = sum(run.admitted for run in plan.runs)
     runs = f"all {admitted}" if admitted == len(plan.runs) else f"{admitted} of {len(plan.runs)}"
+    used = [each for each in plan.uses if each.machines or len(plan.uses) == 1]
+    vms = " and ".join(f"{each.machines} VMs of {each.vm}" for each in used) or "no VMs"
     decision = (
-        f"Rent {plan.machines} VMs of {plan.vm} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
+        f"Rent {vms} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
         f"{runs} runs end in time, for {plan.cost + plan.penalties:.4g} {spec.currency}. "
         f"Tasks use {100.0 * plan.utilization:.3g} % of the rented slot time."
     )
-    boot = spec.facts.vms[0].boot
-    charts = (slots_chart(spec, plan), runs_chart(plan), machines_chart(plan, boot), slack_chart(plan))
+    boots = {vm.name: vm.boot for vm in spec.facts.vms}
+    charts = (slots_chart(spec, plan), runs_chart(plan), machines_chart(plan, boots), slack_chart(plan))
     return Shown(decision, charts, ASSUMPTIONS)
 
 
 def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
     """Return slots that are rented and slots at work over time."""
-    night = night_of(spec.facts)
-    tasks = plan.tasks
-    series = [
-        _steps("rented", [(each.begin, each.end, plan.slots * each.count) for each in plan.rentals if not each.master])
-    ]
+    market = market_of(spec.facts)
+    tasks, slots = plan.tasks, {each.vm: each.slots for each in plan.uses}
+    workers = [each for each in plan.rentals if not each.master]
+    series = [_steps("rented", [(each.begin, each.end, slots[each.vm] * each.count) for each in workers])]
     if tasks is not None:
-        ticks = [[stage.ticks / TICK for stage in job.stages] for job in night.jobs]
+        types = types_of_runs(plan, [machine.name for machine in market.machines])
+        ticks = [[[stage.ticks / TICK for stage in job.stages] for job in night.jobs] for night in market.nights]
         busy = [
-            (start, start + ticks[night.runs[run].job][stage], count)
+            (start, start + ticks[types[run]][market.runs[run].job][stage], count)
             for run, stage, start, count in zip(
                 tasks.run.tolist(), tasks.stage.tolist(), tasks.start.tolist(), tasks.count.tolist(), strict=True
             )
@@ -67,14 +72,14 @@ def runs_chart(plan: TimetablePlan) -> GanttChart:
     return GanttChart(_titled("Runs over time", len(ran)), bars)
 
 
-def machines_chart(plan: TimetablePlan, boot: float) -> GanttChart:
-    """Return alike machines over time: from their request for ``boot`` seconds, then until their release."""
+def machines_chart(plan: TimetablePlan, boots: Mapping[str, float]) -> GanttChart:
+    """Return alike machines over time: from their request for the boot time of their type [s], until their release."""
     lanes: dict[str, list[float]] = {}
     bars = []
     for each in sorted(plan.rentals, key=lambda rental: (rental.begin, rental.end))[:MOST_BARS]:
         kind = f"{each.vm} (master)" if each.master else each.vm
         lane = f"{kind} {_free_lane(lanes.setdefault(kind, []), each.begin, each.end) + 1}"
-        ready = min(each.begin + boot, each.end)
+        ready = min(each.begin + boots[each.vm], each.end)
         if ready > each.begin:
             bars.append(Bar(lane, f"{each.count}", each.begin, ready, "boot"))
         bars.append(Bar(lane, f"{each.count}", ready, each.end, "on"))

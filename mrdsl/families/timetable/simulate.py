@@ -14,8 +14,8 @@ from mrdsl.core.clock import TICK
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
-from mrdsl.families.timetable.night import Night, night_of
-from mrdsl.families.timetable.plan import Bill, RunSeen, TimetablePlan
+from mrdsl.families.timetable.plan import Bill, RunSeen, TimetablePlan, types_of_runs
+from mrdsl.families.timetable.types import Market, market_of, node_on
 from mrdsl.simulation.described import asked, class_of, faults_of
 from mrdsl.simulation.drawn import MOST_TASKS, options_without_effect
 from mrdsl.simulation.engine.reserved import Executed, PlannedJob, Timetable, Wave, execute
@@ -32,6 +32,8 @@ from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
+OTHER_TYPE = 1 << 32
+"""Distance of the numbers of simulated runs of two VM types, whose draws are independent."""
 ONCE = "every run of the timetable is run once in each simulated run"
 
 
@@ -49,26 +51,31 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
     own = facts.simulation
     rules = Simulation() if own is None else Simulation(**{each.name: getattr(own, each.name) for each in fields(own)})
     rules = asked(rules, settings.what_if)
-    night = night_of(facts)
-    _check_options(spec, night, settings)
-    timetable, places, used = timetable_of(facts, plan, night, rules)
-    _check_scenario(spec, plan, timetable, rules, settings)
-    requests = [(timetable, settings.seed, run) for run in range(settings.runs)]
+    market = market_of(facts)
+    _check_options(spec, market, settings)
+    parts = [_Part(facts, plan, market, vm, rules) for vm in used_types(plan, market)]
+    _check_scenario(spec, plan, parts, rules, settings)
+    requests = [
+        (part.timetable, settings.seed, run + OTHER_TYPE * part.vm) for part in parts for run in range(settings.runs)
+    ]
     executed: list[Executed] = in_processes(_execute, requests, settings.processes)
-    ends = np.full((len(executed), len(plan.runs)), np.nan)
-    ends[:, places] = [each.ends for each in executed]
+    for number, part in enumerate(parts):
+        part.executed = executed[number * settings.runs : (number + 1) * settings.runs]
+    ends = np.full((settings.runs, len(plan.runs)), np.nan)
+    for part in parts:
+        ends[:, part.places] = [each.ends for each in part.executed]
     ends /= TICK
     observed, verdicts = {}, []
     for index, node in enumerate(facts.classes):
         found = _Class(plan, node, ends)
         if len(found.runs):
-            observed[node.name] = found.observed(_use(timetable, executed, index))
+            observed[node.name] = found.observed(_use(parts, index))
             verdicts += list(found.told(observed[node.name].verdict))
     ran = replace(
         plan,
         observed=observed,
         of_runs=tuple(_of_runs(plan, ends)),
-        bill=_bill([_cost(plan, night, used, each) for each in executed]),
+        bill=_bill(np.sum([[_cost(plan, part, each) for each in part.executed] for part in parts], axis=0).tolist()),
         simulated=Simulated(settings.runs, settings.seed, 1, 0.0, settings.what_if.said()),
     )
     return ran, (*verdicts, *override_notes(settings))
@@ -82,10 +89,24 @@ def _execute(request: tuple[Timetable, int, int], report: object) -> Executed:
     return execute(*request)
 
 
-def _check_options(spec: Spec, night: Night, settings: Settings) -> None:
+def used_types(plan: TimetablePlan, market: Market) -> list[int]:
+    """Return the indices of the VM types that runs are on."""
+    return sorted(set(types_of_runs(plan, [machine.name for machine in market.machines]).values()))
+
+
+class _Part:
+    """The runs on one VM type, which share machines with each other alone, and their executions."""
+
+    def __init__(self, facts: TimetableFacts, plan: TimetablePlan, market: Market, vm: int, rules: Simulation) -> None:
+        self.vm, self.night = vm, market.nights[vm]
+        self.timetable, self.places, self.used = timetable_of(facts, plan, market, vm, rules)
+        self.executed: Sequence[Executed] = ()
+
+
+def _check_options(spec: Spec, market: Market, settings: Settings) -> None:
     reasons = {"slowstart": "in the plan a stage starts when the stages before it have ended"}
     wrong = list(options_without_effect(spec, settings, reasons | {"jobs": ONCE, "burst": ONCE}))
-    tasks = sum(stage.tasks for run in night.runs for stage in night.jobs[run.job].stages)
+    tasks = sum(stage.tasks for run in market.runs for stage in market.jobs[run.job].stages)
     if tasks > MOST_TASKS:
         message = f"the timetable has {tasks:,} tasks, and no more than {MOST_TASKS:,} are simulated"
         wrong.append(error("too-large", message, spec.span, "simulate a part of it"))
@@ -94,11 +115,15 @@ def _check_options(spec: Spec, night: Night, settings: Settings) -> None:
 
 
 def _check_scenario(
-    spec: Spec, plan: TimetablePlan, timetable: Timetable, rules: Simulation, settings: Settings
+    spec: Spec, plan: TimetablePlan, parts: Sequence[_Part], rules: Simulation, settings: Settings
 ) -> None:
-    found = list(check_repeats(timetable.scenario, filled(spec.facts).classes[0], rules))
+    found: list[Diagnostic] = []
+    for part in parts:
+        found = found or list(check_repeats(part.timetable.scenario, filled(spec.facts).classes[0], rules))
+        found += _recorded_elsewhere(spec, part)
     permanent = rules.machine_failures.permanent if rules.machine_failures is not None else 0
-    fewest = sum(each.vms for each in timetable.scenario.machines) if plan.rent == "constant" else 0
+    is_one = plan.rent == "constant" and len(parts) == 1
+    fewest = sum(each.vms for part in parts for each in part.timetable.scenario.machines) if is_one else 0
     if permanent and permanent >= fewest:
         option = settings.what_if.lose is not None
         place = None if option else rules.machine_failures.span_of("permanent")  # type: ignore[union-attr]
@@ -107,8 +132,8 @@ def _check_scenario(
             error(
                 "out-of-range",
                 f"{permanent} machines fail for good, and no run can end without machines"
-                if plan.rent == "constant"
-                else "machines that fail for good are simulated for rent = constant alone",
+                if is_one
+                else "machines that fail for good are simulated for rent = constant alone, on one VM type",
                 place,
                 f"write {word} {fewest - 1} or fewer" if fewest > 1 else f"leave out {word.split()[0]}",
             )
@@ -117,36 +142,61 @@ def _check_scenario(
         raise MrdslError(found)
 
 
+def _recorded_elsewhere(spec: Spec, part: _Part) -> Iterator[Diagnostic]:
+    """Yield classes with recorded times of tasks, which are those of speed 1, that run on a type at another speed."""
+    vm = spec.facts.vms[part.vm]
+    jobs = {job.kind for job in part.timetable.jobs}
+    for index, node in enumerate(filled(spec.facts).classes):
+        row = next((each for each in node.on if each.name == vm.name), None)
+        recorded = node.recorded or node.samples or any(stage.samples for stage in node.stages)
+        if index in jobs and row is not None and row.speed != 1.0 and recorded:
+            yield error(
+                "not-simulated",
+                f"class {node.name} runs on {vm.name} at another speed, and its recorded times are those of speed 1",
+                row.span_of("speed"),
+                f"write its stages or phases in `on {vm.name}` in place of `speed`, or leave out the recorded times",
+            )
+
+
 def timetable_of(
-    facts: TimetableFacts, plan: TimetablePlan, night: Night, rules: Simulation
+    facts: TimetableFacts, plan: TimetablePlan, market: Market, vm: int, rules: Simulation
 ) -> tuple[Timetable, list[int], list[int]]:
-    """Return a plan for the engine, the index of each of its jobs among the plan's runs, and the rental of each group.
+    """Return the runs on a VM type for the engine, their indices among the plan's runs, and the rental of each group.
 
     A group with the rental -1 has all machines.
     """
-    tasks = plan.tasks
+    tasks, night = plan.tasks, market.nights[vm]
     assert tasks is not None
-    ran = sorted(set(tasks.run.tolist()))
-    classes = [class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0)) for node in facts.classes]
+    types = types_of_runs(plan, [machine.name for machine in market.machines])
+    ran = [run for run in sorted(set(tasks.run.tolist())) if types[run] == vm]
+    nodes = [node_on(node, facts.vms[vm]) for node in facts.classes]
+    classes = [class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0)) for node in nodes]
     order = [
         [[stage.name for stage in each.kind.stages].index(stage.name) for stage in job.stages]
         for each, job in zip(classes, night.jobs, strict=True)
     ]
-    used = sorted(set(tasks.machine.tolist()))
+    rows = [
+        row
+        for row in zip(
+            *(column.tolist() for column in (tasks.run, tasks.stage, tasks.machine, tasks.start, tasks.count)),
+            strict=True,
+        )
+        if types[row[0]] == vm
+    ]
+    used = sorted({machine for _, _, machine, _, _ in rows})
+    places = {machine: group for group, machine in enumerate(used)}
     waves: dict[int, list[Wave]] = {run: [] for run in ran}
-    for run, stage, machine, start, count in zip(
-        *(column.tolist() for column in (tasks.run, tasks.stage, tasks.machine, tasks.start, tasks.count)), strict=True
-    ):
+    for run, stage, machine, start, count in rows:
         job = night.runs[run].job
         begin = round(start * TICK)
         end = begin + night.jobs[job].stages[stage].ticks
-        waves[run].append(Wave(order[job][stage], used.index(machine), begin, end, count))
+        waves[run].append(Wave(order[job][stage], places[machine], begin, end, count))
     jobs = [PlannedJob(night.runs[run].job, night.runs[run].number, tuple(waves[run])) for run in ran]
     machines, there = [], []
     for machine in used:
         rental = plan.rentals[max(machine, 0)]
         vms = rental.count if machine >= 0 else len(plan.rentals) - night.machine.masters
-        machines.append(Machines(vms, plan.slots))
+        machines.append(Machines(vms, night.machine.slots))
         there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))
     return Timetable(_scenario(classes, jobs, machines, rules), tuple(jobs), tuple(there)), ran, used
 
@@ -265,25 +315,31 @@ def _of_runs(plan: TimetablePlan, ends: Floats) -> Iterator[RunSeen | None]:
         )
 
 
-def _use(timetable: Timetable, executed: Sequence[Executed], kind: int) -> float:
+def _use(parts: Sequence[_Part], kind: int) -> float:
     """Return the part of the rented slot time in which tasks of a class ran."""
     rented = sum(
         (until - begin) * machines.vms * machines.slots
-        for each in executed
-        for until, (begin, _), machines in zip(each.until, timetable.there, timetable.scenario.machines, strict=True)
+        for part in parts
+        for each in part.executed
+        for until, (begin, _), machines in zip(
+            each.until, part.timetable.there, part.timetable.scenario.machines, strict=True
+        )
     )
-    return sum(each.busy[kind] for each in executed) / rented if rented else 0.0
+    return sum(each.busy[kind] for part in parts for each in part.executed) / rented if rented else 0.0
 
 
-def _cost(plan: TimetablePlan, night: Night, used: Sequence[int], executed: Executed) -> float:
-    """Return the cost of all rentals, each until the runs on it have ended, and masters until theirs have."""
-    until = dict(zip(used, executed.until, strict=True))
+def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
+    """Return the cost of all rentals of a type, each until the runs on it have ended, and masters until theirs have."""
+    until = dict(zip(part.used, executed.until, strict=True))
     last = max(executed.until)
+    machine = part.night.machine
     paid = 0
     for index, rental in enumerate(plan.rentals):
+        if rental.vm != machine.name:
+            continue
         if rental.master:  # of one run, they follow its machines
             end = until[index - 1] if plan.rent == "per_job" else last
         else:
             end = until.get(index, until.get(-1, round(rental.end * TICK)))
-        paid += rental.count * night.machine.billed(end - round(rental.begin * TICK))
-    return night.machine.price * paid / TICK
+        paid += rental.count * machine.billed(end - round(rental.begin * TICK))
+    return machine.price * paid / TICK

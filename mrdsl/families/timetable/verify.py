@@ -14,13 +14,15 @@ from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
-from mrdsl.families.timetable.plan import Rental, Tasks, TimetablePlan
+from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan
 from mrdsl.families.timetable.verify_arrivals import with_runs
 from mrdsl.spec.spec import Spec
 
 SLACK = 1e-6
 """Largest difference of two times that count as equal [s]."""
 Floats = NDArray[np.float64]
+Durations = list[tuple[int, float, tuple[int, ...]]]
+"""Of each stage of a run the tasks, the time of one [s], and the stages before."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,15 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
     :func:`verify` compares that time with the billing.
     """
     facts: TimetableFacts = spec.facts
-    return _rented(plan) * _price(facts.vms[0]) + _penalties(facts, plan)
+    return _cost(facts, plan) + _penalties(facts, plan)
 
 
-def _rented(plan: TimetablePlan) -> float:
-    return sum(rental.billed * rental.count for rental in plan.rentals)
+def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
+    """Return the cost of the time that all rentals of the spec's VM types are paid for."""
+    total = 0.0
+    for vm in facts.vms:
+        total += sum(rental.billed * rental.count for rental in plan.rentals if rental.vm == vm.name) * _price(vm)
+    return total
 
 
 def _penalties(facts: TimetableFacts, plan: TimetablePlan) -> float:
@@ -60,10 +66,63 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
     if wrong or plan.tasks is None:
         yield from wrong or [_wrong("the plan has no tasks")]
         return
-    durations = [_durations(node) for node in facts.classes]
+    wrong = list(_types(facts, runs, plan, plan.tasks))
+    if wrong:
+        yield from wrong
+        return
+    where = _vms_of(facts, runs, plan, plan.tasks)
+    known: dict[tuple[int, int], Durations] = {}
+    for run, vm in zip(runs, where, strict=True):
+        if (run.job, vm) not in known:
+            known[run.job, vm] = _durations(facts.classes[run.job], facts.vms[vm].name)
+    durations = [known[run.job, vm] for run, vm in zip(runs, where, strict=True)]
     yield from _tasks(facts, runs, plan, plan.tasks, durations)
-    yield from _rentals(facts, plan)
-    yield from _slots(facts, runs, plan, plan.tasks, durations)
+    yield from _rentals(facts, plan, where)
+    yield from _slots(facts, runs, plan, plan.tasks, durations, where)
+
+
+def _types(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, tasks: Tasks) -> Iterator[Diagnostic]:
+    """Yield rentals of unknown types, runs on several types, and runs on a type that their class may not use."""
+    names = [vm.name for vm in facts.vms]
+    unknown = [rental.vm for rental in plan.rentals if rental.vm not in names]
+    if unknown:
+        yield _wrong(f"a rental is of {unknown[0]}, which the spec does not have")
+        return
+    if (tasks.run < 0).any() or (tasks.run >= len(runs)).any():
+        yield _wrong("the plan has tasks of runs or stages that the spec does not have")
+        return
+    if len(names) == 1:
+        return
+    if (tasks.machine < 0).any() or (tasks.machine >= len(plan.rentals)).any():
+        yield _wrong("a task runs on a machine that is not rented")
+        return
+    of_rental = np.array([names.index(rental.vm) for rental in plan.rentals], dtype=np.int64)
+    pairs = np.unique(np.stack([tasks.run, of_rental[tasks.machine]]), axis=1)
+    if len(np.unique(pairs[0])) < pairs.shape[1]:
+        yield _wrong("a run is on machines of several VM types")
+    used: dict[int, set[int]] = {}
+    for run, vm in pairs.T.tolist():
+        node = facts.classes[runs[run].job]
+        used.setdefault(runs[run].job, set()).add(vm)
+        if node.types and node.types != ("one",) and names[vm] not in node.types:
+            yield _wrong(f"run {runs[run].number} of {node.name} is on {names[vm]}, which the class may not use")
+            return
+    for job, vms in used.items():
+        if facts.classes[job].types == ("one",) and len(vms) > 1:
+            yield _wrong(f"the runs of {facts.classes[job].name} are on several VM types")
+
+
+def _vms_of(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, tasks: Tasks) -> list[int]:
+    """Return the index of the VM type of each run; of runs that are left out the first one that they may use."""
+    names = [vm.name for vm in facts.vms]
+    found = []
+    for run in runs:
+        types = facts.classes[run.job].types
+        found.append(names.index(types[0]) if types and types != ("one",) else 0)
+    if len(names) > 1:
+        for index, machine in zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True):
+            found[index] = names.index(plan.rentals[machine].vm)
+    return found
 
 
 def _stated_runs(facts: TimetableFacts) -> list[Stated]:
@@ -110,25 +169,34 @@ def _second(written: float | str | None, after: float | None, base: int) -> floa
     return time
 
 
-def _durations(node: JobClass) -> list[tuple[int, float, tuple[int, ...]]]:
-    """Of each stage the tasks, the time of one [s] and the stages before."""
-    upper = node.guarantee == "upper"
-    if node.stages:
-        places = {stage.name: index for index, stage in enumerate(node.stages)}
+def _durations(node: JobClass, vm: str) -> Durations:
+    """Of each stage the tasks, the time of one on a VM type [s] and the stages before."""
+    which = "max" if node.guarantee == "upper" else "avg"
+    row = next((each for each in node.on if each.name == vm), None)
+    speed = 1.0 if row is None else row.speed
+    phases = {name: getattr(row, name, None) or getattr(node, name) for name in ("map", "shuffle", "reduce")}
+    stages = node.stages
+    if row is not None and row.stages:
+        stages = row.stages
+    elif row is not None and (row.map or row.shuffle or row.reduce):
+        stages = ()
+    if stages:
+        places = {stage.name: index for index, stage in enumerate(stages)}
         return [
-            (stage.tasks, stage.max if upper else stage.avg, tuple(places[name] for name in stage.after))
-            for stage in node.stages
+            (stage.tasks, getattr(stage, which) / speed, tuple(places[name] for name in stage.after))
+            for stage in stages
         ]
-    assert node.map is not None
-    found: list[tuple[int, float, tuple[int, ...]]] = [(node.map.tasks, node.map.max if upper else node.map.avg, ())]
-    if node.reduce is not None and node.reduce.tasks:
-        time = node.reduce.max if upper else node.reduce.avg
-        if node.shuffle is not None:
-            first = node.shuffle.first_avg
-            if upper or first is None:
-                first = node.shuffle.first_max
-            time += max(first, node.shuffle.max if upper else node.shuffle.avg)
-        found.append((node.reduce.tasks, time, (0,)))
+    maps, shuffle, reduces = phases["map"], phases["shuffle"], phases["reduce"]
+    assert maps is not None
+    found: Durations = [(maps.tasks, getattr(maps, which) / speed, ())]
+    if reduces is not None and reduces.tasks:
+        time = getattr(reduces, which) / speed
+        if shuffle is not None:
+            first = shuffle.first_avg
+            if which == "max" or first is None:
+                first = shuffle.first_max
+            time += max(first, getattr(shuffle, which))
+        found.append((reduces.tasks, time, (0,)))
     return found
 
 
@@ -162,10 +230,10 @@ def _tasks(
     runs: Sequence[Stated],
     plan: TimetablePlan,
     tasks: Tasks,
-    durations: Sequence[Sequence[tuple[int, float, tuple[int, ...]]]],
+    durations: Sequence[Durations],
 ) -> Iterator[Diagnostic]:
     """Yield missing and extra tasks, tasks that start before their predecessors end, and runs with a wrong end."""
-    offsets = np.cumsum([0, *(len(durations[run.job]) for run in runs)])
+    offsets = np.cumsum([0, *map(len, durations)])
     if not _within(tasks, runs, durations):
         yield _wrong("the plan has tasks of runs or stages that the spec does not have")
         return
@@ -173,12 +241,12 @@ def _tasks(
     wanted = np.array(
         [
             count if times.admitted else 0
-            for run, times in zip(runs, plan.runs, strict=True)
-            for count, _, _ in durations[run.job]
+            for stages, times in zip(durations, plan.runs, strict=True)
+            for count, _, _ in stages
         ],
         dtype=np.int64,
     )
-    each = np.array([time for run in runs for _, time, _ in durations[run.job]])
+    each = np.array([time for stages in durations for _, time, _ in stages])
     count, first, end = np.zeros(len(wanted)), np.full(len(wanted), np.inf), np.full(len(wanted), -np.inf)
     np.add.at(count, place, tasks.count)
     np.minimum.at(first, place, tasks.start)
@@ -189,8 +257,8 @@ def _tasks(
     if (count != wanted).any():
         return
     before, after = [], []
-    for offset, run in zip(offsets.tolist(), runs, strict=False):
-        for stage, (_, _, parents) in enumerate(durations[run.job]):
+    for offset, stages in zip(offsets.tolist(), durations, strict=False):
+        for stage, (_, _, parents) in enumerate(stages):
             before += [offset + parent for parent in parents]
             after += [offset + stage] * len(parents)
     if before and (first[after] < end[before] - SLACK).any():
@@ -207,37 +275,34 @@ def _tasks(
         yield _wrong(f"the times of run {run_there.run} of {run_there.job} are not those of its tasks")
 
 
-def _within(
-    tasks: Tasks, runs: Sequence[Stated], durations: Sequence[Sequence[tuple[int, float, tuple[int, ...]]]]
-) -> bool:
-    if (tasks.run < 0).any() or (tasks.run >= len(runs)).any() or (tasks.count < 1).any():
+def _within(tasks: Tasks, runs: Sequence[Stated], durations: Sequence[Durations]) -> bool:
+    if (tasks.count < 1).any():
         return False
-    stages = np.array([len(durations[run.job]) for run in runs])
+    stages = np.array([len(each) for each in durations])
     return bool(((tasks.stage >= 0) & (tasks.stage < stages[tasks.run])).all())
 
 
-def _rentals(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diagnostic]:
+def _rentals(facts: TimetableFacts, plan: TimetablePlan, where: Sequence[int]) -> Iterator[Diagnostic]:
     """Yield rentals that are not paid as they should be, too many of them, and a cost that is not theirs."""
-    vm = facts.vms[0]
+    vms = {vm.name: vm for vm in facts.vms}
     for rental in plan.rentals:
-        if rental.vm != vm.name:
-            yield _wrong(f"a rental is of {rental.vm}, which the spec does not have")
         if rental.count < 1:
             yield _wrong(f"a rental is of {rental.count} machines")
-        time = rental.end - rental.begin
-        if time < 0.0 or all(_apart(rental.billed, _billed(facts, max(time + by, 0.0))) for by in (-SLACK, SLACK)):
+        time, vm = rental.end - rental.begin, vms[rental.vm]
+        if time < 0.0 or all(_apart(rental.billed, _billed(facts, vm, max(time + by, 0.0))) for by in (-SLACK, SLACK)):
             yield _wrong(
                 f"the rental from {rental.begin:g} s to {rental.end:g} s does not follow the billing of the spec"
             )
     most = _most_at_once(plan.rentals)
     if most != plan.machines:
         yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most}")
-    workers = [each for each in plan.rentals if not each.master]
-    there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
-    if vm.available is not None and there > vm.available:
-        yield _wrong(f"{there} machines are rented at once, and {vm.available} are available")
-    yield from _way(facts, plan, workers)
-    cost = _rented(plan) * _price(vm)
+    if plan.rent not in (("constant", "elastic", "per_job") if facts.rent == "cheapest" else (facts.rent,)):
+        yield _wrong(f"machines are rented {plan.rent}, and the spec rents them {facts.rent}")
+    for index, vm in enumerate(facts.vms):
+        yield from _of_type(facts, plan, vm, [run for run, each in zip(plan.runs, where, strict=True) if each == index])
+    if plan.rent == "per_job" and plan.rentals:
+        yield from _shared(plan, [each for each in plan.rentals if not each.master])
+    cost = _cost(facts, plan)
     if abs(cost - plan.cost) > FEASIBILITY * max(abs(cost), FEASIBILITY):
         yield _wrong(f"the rentals cost {cost:g}, and the plan counts {plan.cost:g}")
     penalties = _penalties(facts, plan)
@@ -245,30 +310,46 @@ def _rentals(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diagnostic]
         yield _wrong(f"the penalties come to {penalties:g}, and the plan counts {plan.penalties:g}")
 
 
-def _way(facts: TimetableFacts, plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:
-    """Yield rentals that are not those of the spec's way to rent, and masters that are missing."""
-    vm = facts.vms[0]
-    if plan.rent not in (("constant", "elastic", "per_job") if facts.rent == "cheapest" else (facts.rent,)):
-        yield _wrong(f"machines are rented {plan.rent}, and the spec rents them {facts.rent}")
+def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Sequence[RunTimes]) -> Iterator[Diagnostic]:
+    """Yield more rentals of a type than are available or stated, rentals of another way to rent, and missing masters.
+
+    ``runs`` are those on the type.
+    """
+    rentals = [each for each in plan.rentals if each.vm == vm.name]
+    if plan.types:
+        stated = [(each.slots, each.machines) for each in plan.types if each.vm == vm.name]
+        hosted = [
+            _slots_of(vm, node)
+            for node in facts.classes
+            if not node.types or node.types == ("one",) or vm.name in node.types
+        ]
+        if [machines for _, machines in stated] != [_most_at_once(rentals)]:
+            yield _wrong(f"the plan does not count the machines of {vm.name} that it rents")
+        if rentals and [slots for slots, _ in stated] != [min(hosted, default=1)]:
+            yield _wrong(f"the plan does not have the slots of {vm.name}")
+    workers = [each for each in rentals if not each.master]
+    there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
+    if vm.available is not None and there > vm.available:
+        yield _wrong(f"{there} machines are rented at once, and {vm.available} are available")
     if not workers:
         return
     spans = [(min(each.begin for each in workers), max(each.end for each in workers))]
-    if plan.rent == "constant":
-        first = min(run.release for run in plan.runs if run.admitted) - vm.boot
-        last = max(run.end or 0.0 for run in plan.runs if run.admitted)
+    ran = [run for run in runs if run.admitted]
+    if plan.rent == "constant" and ran:
+        first = min(run.release for run in ran) - vm.boot
+        last = max(run.end or 0.0 for run in ran)
         if any(_apart(each.begin, first) or each.end < last - SLACK for each in workers):
             yield _wrong("a machine of a constant cluster is not rented from the first boot to the last end")
     elif plan.rent == "per_job":
         spans = [(each.begin, each.end) for each in workers]
-        yield from _shared(plan, workers)
     if vm.masters and not _is_of_earlier_release(plan):
-        masters = [(each.begin, each.end, each.count) for each in plan.rentals if each.master]
+        masters = [(each.begin, each.end, each.count) for each in rentals if each.master]
         for begin, end in spans:
-            there = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
-            if there is None or there[2] < vm.masters:
+            has = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
+            if has is None or has[2] < vm.masters:
                 yield _wrong(f"machines are rented from {begin:g} s to {end:g} s without {vm.masters} masters")
                 return
-            masters.remove(there)
+            masters.remove(has)
 
 
 def _shared(plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:
@@ -286,13 +367,18 @@ def _slots(
     runs: Sequence[Stated],
     plan: TimetablePlan,
     tasks: Tasks,
-    durations: Sequence[Sequence[tuple[int, float, tuple[int, ...]]]],
+    durations: Sequence[Durations],
+    where: Sequence[int],
 ) -> Iterator[Diagnostic]:
     """Tasks on slots that are not there, rental by rental: the machines of one are alike, so no task has to move."""
-    vm = facts.vms[0]
-    each = _slots_of(vm, facts.classes[0])
-    offsets = np.cumsum([0, *(len(durations[run.job]) for run in runs)])
-    lengths = np.array([time for run in runs for _, time, _ in durations[run.job]])
+    hosted: dict[str, int] = {}
+    for run, index in zip(runs, where, strict=True):
+        vm, node = facts.vms[index], facts.classes[run.job]
+        hosted.setdefault(vm.name, _slots_of(vm, node))
+    each = np.array([hosted.get(rental.vm, 0) for rental in plan.rentals], dtype=np.int64)
+    boots = np.array([{vm.name: vm.boot for vm in facts.vms}[rental.vm] for rental in plan.rentals])
+    offsets = np.cumsum([0, *map(len, durations)])
+    lengths = np.array([time for stages in durations for _, time, _ in stages])
     ends = tasks.start + lengths[offsets[tasks.run] + tasks.stage]
     begins, stops = (np.array([getattr(rental, name) for rental in plan.rentals]) for name in ("begin", "end"))
     counts = np.array([0 if rental.master else rental.count for rental in plan.rentals], dtype=np.int64)
@@ -303,15 +389,15 @@ def _slots(
             return
         machine = np.zeros_like(machine)
         begins, stops = begins.max(keepdims=True), stops.min(keepdims=True)
-        counts = counts.sum(keepdims=True) - vm.masters
+        counts = counts.sum(keepdims=True) - facts.vms[0].masters
     if (machine >= len(begins)).any():
         yield _wrong("a task runs on a machine that is not rented")
         return
-    if (tasks.start < begins[machine] + vm.boot - SLACK).any() or (ends > stops[machine] + SLACK).any():
+    if (tasks.start < begins[machine] + boots[machine] - SLACK).any() or (ends > stops[machine] + SLACK).any():
         yield _wrong("a task runs while its machine is not there")
     for lane, most in _peaks(machine, tasks.start, ends, tasks.count):
-        if most > each * counts[lane]:
-            yield _wrong(f"{most} tasks run at once on {each * counts[lane]} slots")
+        if most > each[lane] * counts[lane]:
+            yield _wrong(f"{most} tasks run at once on {each[lane] * counts[lane]} slots")
             return
 
 
@@ -347,18 +433,21 @@ def _most_at_once(rentals: Sequence[Rental]) -> int:
 
 def _slots_of(vm: VmType, node: JobClass) -> int:
     """Return the tasks of a class that one VM hosts."""
-    if node.container is None:
-        assert node.slots is not None
-        return int((node.slots.task if node.stages else node.slots.map) or 0)
-    taken = node.container.task if node.stages else node.container.map
+    row = next((each for each in node.on if each.name == vm.name), None)
+    staged = bool(node.stages if row is None or not row.described else row.stages)
+    slots = node.slots if row is None or row.slots is None else row.slots
+    if slots is not None and (node.container is None or slots is not node.slots):
+        return int((slots.task if staged else slots.map) or 0)
+    assert node.container is not None
+    taken = node.container.task if staged else node.container.map
     assert taken is not None
     parts = [(vm.cores, taken.cores), (vm.memory, taken.memory)]
     return min(floor(there / each * (1 + 1e-9)) for there, each in parts if there is not None and each is not None)
 
 
-def _billed(facts: TimetableFacts, seconds: float) -> float:
+def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:
     """Return the time that a rental is paid for: whole periods, at least the minimum [s]."""
-    paid = facts.vms[0].billing or facts.billing or Billing()
+    paid = vm.billing or facts.billing or Billing()
     return max(ceil(seconds / paid.period) * paid.period, paid.minimum)
 
 

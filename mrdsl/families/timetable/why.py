@@ -8,8 +8,9 @@ from dataclasses import replace
 from mrdsl.core.result import Result, Table
 from mrdsl.core.units import show
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
-from mrdsl.families.timetable.night import TICK, Night, night_of
-from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.night import TICK, Night
+from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
+from mrdsl.families.timetable.types import market_of
 from mrdsl.spec.spec import Spec
 
 TIGHTEST = 10
@@ -24,11 +25,13 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     plan = result.plan
     if not isinstance(plan, TimetablePlan):
         return ()
-    night = night_of(spec.facts)
-    admitted = tuple(run for run, each in zip(night.runs, plan.runs, strict=True) if each.admitted)
+    market = market_of(spec.facts)
     told: list[Table | str] = []
-    if admitted:
-        told += _machines(replace(night, runs=admitted), plan)
+    types = types_of_runs(plan, [machine.name for machine in market.machines])
+    for vm in range(len(market.nights)):
+        admitted = [run for run, each in types.items() if each == vm]
+        if admitted:
+            told += _machines(market.part(vm, admitted)[1], plan)
     ran = [run for run in plan.runs if run.end is not None]
     ran.sort(key=lambda run: run.deadline - (run.end or 0.0))
     rows = [
@@ -43,7 +46,8 @@ def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
     """Yield what forces the number of machines, and deadlines without which one less might do."""
     fewest = fewest_machines(night)
     name = night.machine.name
-    yield f"No timetable of the admitted runs meets every deadline on fewer than {fewest} VMs of {name} at once."
+    which = "the admitted runs" if len(plan.uses) == 1 else f"the {len(night.runs):,} runs on {name}"
+    yield f"No timetable of {which} meets every deadline on fewer than {fewest} VMs of {name} at once."
     slots = (fewest - 1) * night.machine.slots
     found = bottleneck(night, slots) if slots else None
     if found is None:

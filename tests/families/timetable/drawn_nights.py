@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import ceil, inf
@@ -23,7 +23,7 @@ class SmallRun:
     due: int
     stages: tuple[tuple[int, int], ...]
     is_chain: bool = True
-    penalty: int | None = None
+    penalty: float | None = None
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class SmallNight:
     boot: int
     period: int
     minimum: int
+    available: int | None = None
 
     def billed(self, minutes: int) -> int:
         return max(ceil(minutes / self.period) * self.period, self.minimum)
@@ -60,10 +61,10 @@ class SmallNight:
             lines.append("}")
         return "\n".join([*lines, "minimize cost", ""])
 
-    def admissions(self) -> Iterator[tuple[tuple[SmallRun, ...], int]]:
+    def admissions(self) -> Iterator[tuple[tuple[SmallRun, ...], float]]:
         """All sets of runs that may be admitted, and the penalties of the others."""
         for keeps in product(*([True] if run.penalty is None else [True, False] for run in self.runs)):
-            penalties = sum(run.penalty or 0 for run, kept in zip(self.runs, keeps, strict=True) if not kept)
+            penalties = sum(run.penalty or 0.0 for run, kept in zip(self.runs, keeps, strict=True) if not kept)
             yield tuple(run for run, kept in zip(self.runs, keeps, strict=True) if kept), penalties
 
 
@@ -126,20 +127,25 @@ def peak(tasks: tuple[tuple[int, int], ...]) -> int:
     return max(sum(begin <= start < begin + minutes for begin, minutes in tasks) for start, _ in tasks)
 
 
-def _least_constant(night: SmallNight, runs: tuple[SmallRun, ...]) -> int:
+def _least_constant(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
     begin = min(run.release for run in runs) - night.boot
+    most = inf if night.available is None else night.available
     return min(
-        ceil(peak(way) / night.slots) * night.billed(max(start + minutes for start, minutes in way) - begin)
-        for way in timetables(runs)
+        (
+            ceil(peak(way) / night.slots) * night.billed(max(start + minutes for start, minutes in way) - begin)
+            for way in timetables(runs)
+            if ceil(peak(way) / night.slots) <= most
+        ),
+        default=inf,
     )
 
 
-def _least_per_job(night: SmallNight, runs: tuple[SmallRun, ...]) -> int:
+def _least_per_job(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
     def spent(way: tuple[tuple[int, int], ...]) -> int:
         span = max(start + minutes for start, minutes in way) - min(start for start, _ in way)
         return ceil(peak(way) / night.slots) * night.billed(night.boot + span)
 
-    return sum(min(spent(way) for way in _of_run(run)) for run in runs)
+    return sum(min((spent(way) for way in _of_run(run)), default=inf) for run in runs)
 
 
 Machine = tuple[int, int, tuple[int, ...]]
@@ -180,6 +186,8 @@ def _least_elastic(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
                 changed = (*stages[:index], (waiting - 1, max(end, now + minutes)), *stages[index + 1 :])
                 after = (*progress[:number], changed, *progress[number + 1 :])
                 for more, there in _places(night, machines, now, minutes):
+                    if night.available is not None and _most(there) > night.available:
+                        continue
                     best = min(best, more + spent(now, after, there, number))
         return best
 
@@ -192,8 +200,10 @@ def _kept(night: SmallNight, machines: tuple[Machine, ...], now: int) -> Iterato
     for begin, end, busy in machines:
         running = tuple(each for each in busy if each > now)
         paid = night.billed(end - begin)
-        if running or any(
-            night.billed(now + each - begin) - paid < night.billed(night.boot + each) for each in range(1, 20)
+        if (
+            running
+            or night.available is not None
+            or any(night.billed(now + each - begin) - paid < night.billed(night.boot + each) for each in range(1, 20))
         ):
             yield begin, end, running
 
@@ -211,3 +221,109 @@ def _places(
     begin = now - night.boot
     one = begin, now + minutes, (now + minutes,)
     yield night.billed(now + minutes - begin), tuple(sorted((*machines, one)))
+
+
+def _most(machines: tuple[Machine, ...]) -> int:
+    """The most machines at once, from their requests to their last tasks."""
+    return max(sum(other[0] <= begin < other[1] for other in machines) for begin, _, _ in machines)
+
+
+@dataclass(frozen=True)
+class TypedNight:
+    """Runs on VM types with other prices, boots, slots and speeds; each run is on one of the types it may use.
+
+    A task takes ``slower`` times its minutes on a type.
+    """
+
+    types: tuple[SmallNight, ...]
+    prices: tuple[int, ...]
+    slower: tuple[int, ...]
+    allowed: tuple[tuple[int, ...], ...]
+    one: bool
+
+    @property
+    def runs(self) -> tuple[SmallRun, ...]:
+        """The runs, with the minutes of a type of speed 1."""
+        return self.types[0].runs
+
+    @property
+    def tasks(self) -> int:
+        """The tasks of all runs."""
+        return sum(tasks for run in self.runs for tasks, _ in run.stages)
+
+    def text(self, rent: str) -> str:
+        """The night as a spec; with ``one``, all runs are in one class and on one type."""
+        lines = ['problem timetable "drawn"', f"rent = {rent}"]
+        for number, (each, price) in enumerate(zip(self.types, self.prices, strict=True)):
+            more = "" if each.available is None else f", available = {each.available}"
+            lines.append(
+                f"vm m{number} {{ on_demand {{ price = {price} USD/min }}, boot = {each.boot} min{more}\n"
+                f"  billing {{ period = {each.period} min, minimum = {each.minimum} min }} }}"
+            )
+        runs = self.runs[:1] if self.one else self.runs
+        for number, run in enumerate(runs):
+            lines.append(f"class c{number} {{")
+            for index, (tasks, minutes) in enumerate(run.stages):
+                after = f", after = [s{index - 1}]" if index and run.is_chain else ""
+                lines.append(f"  stage s{index} {{ tasks = {tasks}, avg = {minutes} min, max = 9 min{after} }}")
+            lines.append(f"  slots {{ task = {self.types[0].slots} }}")
+            for vm, (each, slower) in enumerate(zip(self.types, self.slower, strict=True)):
+                if vm in self.allowed[number]:
+                    lines.append(f"  on m{vm} {{ slots {{ task = {each.slots} }}, speed = {1 / slower} }}")
+            if self.one:
+                lines.append("  types = one")
+            elif len(self.allowed[number]) < len(self.types):
+                lines.append(f"  types = [{', '.join(f'm{vm}' for vm in self.allowed[number])}]")
+            at = [each.release for each in self.runs] if self.one else [run.release]
+            lines.append(f"  runs {{ at = [{', '.join(f'{each} min' for each in at)}] }}")
+            lines.append(f"  deadline = {run.due - run.release} min")
+            if run.penalty is not None:
+                lines.append(f"  penalty = {run.penalty} USD")
+            lines.append("}")
+        return "\n".join([*lines, "minimize cost", ""])
+
+    def least(self, rent: str) -> float:
+        """The least cost over all types of the runs, timetables and admissions."""
+        if rent == "cheapest":
+            return min(self.least(way) for way in WAYS[:3])
+        best = inf
+        for places in product(*self.allowed):
+            if self.one and len(set(places)) > 1:
+                continue
+            total = 0.0
+            for vm, (each, price) in enumerate(zip(self.types, self.prices, strict=True)):
+                mine = tuple(
+                    self._on(vm, run, price) for run, place in zip(self.runs, places, strict=True) if place == vm
+                )
+                if mine:
+                    total += price * least(replace(each, runs=mine), rent)
+            best = min(best, total)
+        return best
+
+    def _on(self, vm: int, run: SmallRun, price: int) -> SmallRun:
+        """A run with the minutes of a type, and its penalty in prices of that type."""
+        stages = tuple((tasks, minutes * self.slower[vm]) for tasks, minutes in run.stages)
+        return replace(run, stages=stages, penalty=None if run.penalty is None else run.penalty / price)
+
+
+def drawn_types(seed: int, quotas: bool = False) -> TypedNight:
+    """One night with two or three VM types of that seed; some type serves each run in time."""
+    draw = Random(f"types {seed}")
+    penalties = draw.random() < 0.3 and not quotas
+    base = drawn(seed, penalties)
+    one = draw.random() < 0.2
+    runs = base.runs
+    if one:
+        runs = tuple(
+            replace(runs[0], release=each.release, due=each.release + runs[0].due - runs[0].release)
+            for each in sorted(runs, key=lambda each: each.release)
+        )
+    types = []
+    for number in range(draw.randint(2, 3)):
+        period, minimum = draw.choice([(1, 0), (1, 3), (4, 0), (3, 6)])
+        available = draw.randint(1, 2) if quotas and number else None
+        types.append(SmallNight(runs, draw.randint(1, 2), draw.randint(0, 2), period, minimum, available))
+    every = tuple(range(len(types)))
+    allowed = tuple(every if one or draw.random() < 0.7 else (0, draw.choice(every[1:])) for _ in runs)
+    prices = tuple(draw.randint(1, 3) for _ in types)
+    return TypedNight(tuple(types), prices, (1, *(draw.randint(1, 2) for _ in types[1:])), allowed, one)

@@ -9,9 +9,11 @@ import pytest
 
 import mrdsl
 from mrdsl.core.clock import TICK
+from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods import rent
 from mrdsl.families.timetable.night import Job, Machine, Night, Run
 from mrdsl.families.timetable.rented import Rented
+from mrdsl.families.timetable.types import Market
 
 TEXT = """problem timetable "night"
 billing { period = 7 min, minimum = 10 min }
@@ -98,8 +100,13 @@ def test_without_a_defect_plans_are_right(way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_are_found(defect: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    genuine = rent.night_of
-    monkeypatch.setattr(rent, "night_of", lambda facts: DEFECTS[defect](genuine(facts)))
+    genuine = rent.market_of
+
+    def defective(facts: TimetableFacts) -> Market:
+        market = genuine(facts)
+        return replace(market, nights=tuple(map(DEFECTS[defect], market.nights)))
+
+    monkeypatch.setattr(rent, "market_of", defective)
     assert refused(way)
 
 

@@ -7,10 +7,10 @@ import pytest
 import mrdsl
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
 from mrdsl.families.timetable.methods.elastic import batched
-from mrdsl.families.timetable.night import night_of
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import elastic_of
-from tests.families.timetable.drawn_nights import WAYS, SmallNight, drawn, least
+from mrdsl.families.timetable.types import market_of
+from tests.families.timetable.drawn_nights import WAYS, SmallNight, TypedNight, drawn, drawn_types, least
 
 
 def agrees(night: SmallNight, rent: str) -> None:
@@ -27,12 +27,13 @@ def agrees(night: SmallNight, rent: str) -> None:
 def test_no_timetable_costs_less_than_a_bound_of_large_nights(seed: int) -> None:
     """The bounds of nights that are too large for an exact solution."""
     drawn_night = drawn(seed, penalties=seed % 2 == 0)
-    night = night_of(mrdsl.loads(drawn_night.text("elastic")).facts)
+    market = market_of(mrdsl.loads(drawn_night.text("elastic")).facts)
+    (night,) = market.nights
     known = elastic_of(night, batched(night))
     cheapest = least(drawn_night, "elastic") * (1 + 1e-9)
-    assert fluid_bound(night) <= cheapest
-    assert rental_bound(night, known) <= cheapest
-    assert rental_bound(night, None) <= cheapest
+    assert fluid_bound(market) <= cheapest
+    assert rental_bound(market, known) <= cheapest
+    assert rental_bound(market, None) <= cheapest
     assert known.value >= cheapest * (1 - 1e-8)
 
 
@@ -45,3 +46,31 @@ def test_no_enumerated_timetable_costs_less_or_more_than_the_optimum(seed: int) 
 @pytest.mark.parametrize("seed", range(200, 240))
 def test_runs_are_left_out_if_their_penalty_is_lower(seed: int) -> None:
     agrees(drawn(seed, penalties=True), WAYS[seed % len(WAYS)])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_types_of_the_runs_cost_less_or_more_than_the_optimum(seed: int) -> None:
+    agrees_on_types(drawn_types(seed), WAYS[seed % len(WAYS)])
+
+
+@pytest.mark.parametrize("seed", range(120, 160))
+def test_quotas_of_types_are_kept_at_the_least_cost(seed: int) -> None:
+    """Not `per_job`, whose machines are chosen run by run under a quota; `elastic` if it is enumerated fast."""
+    night = drawn_types(seed, quotas=True)
+    agrees_on_types(night, "elastic" if night.tasks <= 3 else "constant")
+
+
+def agrees_on_types(night: TypedNight, rent: str) -> None:
+    result = mrdsl.solve(mrdsl.loads(night.text(rent)))
+    assert result.value == pytest.approx(night.least(rent))
+    assert result.solution == "optimal"
+    assert not [each for each in result.diagnostics if each.code == "broken-plan"]
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_no_types_of_the_runs_cost_less_than_a_bound_of_large_nights(seed: int) -> None:
+    night = drawn_types(seed)
+    market = market_of(mrdsl.loads(night.text("elastic")).facts)
+    cheapest = night.least("elastic") * (1 + 1e-9)
+    assert fluid_bound(market) <= cheapest
+    assert rental_bound(market, None) <= cheapest

@@ -10,8 +10,8 @@ import pytest
 
 import mrdsl
 from mrdsl.families.timetable.bounds import fewest_machines
-from mrdsl.families.timetable.night import night_of
 from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.verify import verify
 
 MODELS = Path(__file__).resolve().parents[3] / "models" / "timetable"
@@ -52,7 +52,7 @@ def test_task_times_follow_the_guarantee() -> None:
     spec = mrdsl.loads(
         NIGHT.replace("5 min]", "8 min]").replace("deadline = 3 min", "deadline = 4 min, guarantee = upper")
     )
-    assert fewest_machines(night_of(spec.facts)) == 2
+    assert fewest_machines(market_of(spec.facts).nights[0]) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.families.timetable.night import night_of
+from mrdsl.families.timetable.types import night_of
 from studies import timetable_days as study
 
 DATA = Path(os.environ.get("MRDSL_SHARED", Path(mrdsl.__file__).parents[2] / "shared")) / "data"

@@ -8,8 +8,8 @@ import pytest
 
 import mrdsl
 from mrdsl.families.timetable.bounds import earliest_end, fewest_machines, least_cost
-from mrdsl.families.timetable.night import night_of
 from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.verify import verify
 from mrdsl.language.loading import load_text
 from tests.families.timetable.drawn_nights import drawn
@@ -46,7 +46,7 @@ def codes(**given: str) -> list[str]:
 def test_a_bound_holds_where_slot_time_exceeds_64_bits() -> None:
     """168 waves of 1 h fit into a week: 59,524 slots, 7,441 VMs. With 125 waves no slot is ever idle."""
     spec = mrdsl.loads(text_of(tasks="10000000", time="1 h", slots="8", deadline="168 h"))
-    night = night_of(spec.facts)
+    night = market_of(spec.facts).nights[0]
     assert fewest_machines(night) == 7441
     assert least_cost(night, 7441, float("inf")) == pytest.approx(1e7 / 8)
     result = mrdsl.solve(spec)
@@ -58,7 +58,7 @@ def test_a_bound_holds_where_slot_time_exceeds_64_bits() -> None:
 
 def test_more_tasks_than_slots_of_64_bits_of_a_tick_end_by_whole_waves() -> None:
     """100 waves of 10 s each; their slot time exceeds 63 bits of nanoseconds."""
-    night = night_of(mrdsl.loads(text_of(tasks="1000000000", time="10 s", deadline="1000 s")).facts)
+    night = market_of(mrdsl.loads(text_of(tasks="1000000000", time="10 s", deadline="1000 s")).facts).nights[0]
     assert fewest_machines(night) == 10**7
     assert earliest_end(night, 10**7) == 1000 * 10**9
     assert least_cost(night, 10**7, float("inf")) == pytest.approx(1e10 / 3600)
@@ -117,7 +117,7 @@ def test_equal_rentals_are_one_row() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_the_bound_on_the_cost_is_the_least_of_all_sizes(seed: int) -> None:
     """Against each size in turn, by the latest end of a run alone and of all work from each release on."""
-    night = night_of(mrdsl.loads(drawn(seed).text("constant")).facts)
+    night = market_of(mrdsl.loads(drawn(seed).text("constant")).facts).nights[0]
     slots, begin = night.machine.slots, night.first - night.machine.boot
     fewest = fewest_machines(night)
 

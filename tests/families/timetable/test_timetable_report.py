@@ -57,7 +57,7 @@ def test_runs_machines_and_slack_of_a_small_night() -> None:
         Bar("a", "2", 300.0, 480.0, "a"),
         Bar("b", "1", 480.0, 540.0, "b"),
     )
-    assert machines_chart(plan, 60.0).bars == (
+    assert machines_chart(plan, {"m": 60.0}).bars == (
         Bar("m 1", "1", 60.0, 120.0, "boot"),
         Bar("m 1", "1", 120.0, 540.0, "on"),
     )

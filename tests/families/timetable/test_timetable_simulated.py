@@ -11,9 +11,9 @@ import pytest
 import mrdsl
 from mrdsl.core.clock import TICK
 from mrdsl.families.timetable.facts import RENTS
-from mrdsl.families.timetable.night import night_of
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.simulate import timetable_of
+from mrdsl.families.timetable.types import market_of
 from mrdsl.planning.simulate_spec import repeated_runs
 from mrdsl.simulation.engine.audit import audit
 from mrdsl.simulation.engine.draws import TaskTimes, sampler
@@ -76,7 +76,7 @@ def test_fractions_of_seconds_are_reproduced_to_the_last_digit(rent: str) -> Non
     spec = mrdsl.loads(UNEVEN.replace("vm m", f"rent = {rent}\nvm m", 1))
     plan = mrdsl.solve(spec).of(TimetablePlan).plan
     assert plan is not None
-    timetable, places, _ = timetable_of(spec.facts, plan, night_of(spec.facts), Simulation())
+    timetable, places, _ = timetable_of(spec.facts, plan, market_of(spec.facts), 0, Simulation())
     ends = execute(timetable, 0, 0).ends
     assert [end / TICK for end in ends] == [plan.runs[place].end for place in places]
 
@@ -184,7 +184,7 @@ def uneven(rent: str) -> tuple[mrdsl.Spec, TimetablePlan]:
 def test_runs_with_faults_obey_the_rules_of_every_run(seed: int, rent: str) -> None:
     """And no task runs before its machine is there, or after it is released."""
     spec, plan = uneven(rent)
-    timetable, _, _ = timetable_of(spec.facts, plan, night_of(spec.facts), Simulation())
+    timetable, _, _ = timetable_of(spec.facts, plan, market_of(spec.facts), 0, Simulation())
     faults = Faults(share=0.1, retries=50, speculation=Speculation())
     timetable = replace(timetable, scenario=replace(timetable.scenario, faults=faults))
     record: list[Attempt] = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mrdsl
 from mrdsl.core.result import Table
 from mrdsl.families.timetable.bounds import bottleneck, fewest_machines
-from mrdsl.families.timetable.night import TICK, night_of
+from mrdsl.families.timetable.night import TICK
+from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.why import why
 
 TEXT = """problem timetable "w"
@@ -23,7 +24,7 @@ minimize cost
 
 def test_the_runs_of_the_first_minutes_force_a_second_machine() -> None:
     """Three runs of two minutes each are due within four minutes; the last run of class a has time enough."""
-    night = night_of(mrdsl.loads(TEXT).facts)
+    night = market_of(mrdsl.loads(TEXT).facts).nights[0]
     assert fewest_machines(night) == 2
     found = bottleneck(night, 2)
     assert found is not None
@@ -34,7 +35,7 @@ def test_the_runs_of_the_first_minutes_force_a_second_machine() -> None:
 
 
 def test_one_run_alone_forces_machines() -> None:
-    night = night_of(mrdsl.loads(TEXT.replace("deadline = 2 min", "deadline = 1 min")).facts)
+    night = market_of(mrdsl.loads(TEXT.replace("deadline = 2 min", "deadline = 1 min")).facts).nights[0]
     found = bottleneck(night, 2)
     assert found is not None
     assert found.runs == (3,)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.night import Job, Night, Run
-from mrdsl.families.timetable.rented import Lease, Rented, pieces_of, rented, together
+from mrdsl.families.timetable.rented import Lease, Rented, joined, pieces_of, rented
 from mrdsl.families.timetable.slots import Placed, Slots, place
+from mrdsl.families.timetable.types import Market
+from mrdsl.families.timetable.types import alone as market_alone
 
 EVERY_SIZE = 200
 """Sizes up to which all are tried for stages that may run at the same time."""
@@ -77,7 +81,7 @@ def sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
             best = min(best, found[-1].cost)
     if best - bound > PROVEN * best and not machine.masters:
         alone = replace(night, runs=(Run(job, 0, 0, 0, window, None, None),), penalties=(None,) * len(night.jobs))
-        exact = solve_exactly(alone, "constant", None)
+        exact = solve_exactly(market_alone(alone), "constant", None)
         if exact is not None:
             bound = max(bound, exact.bound)
             if exact.found is not None and exact.found.placed[0] is not None and exact.found.value < best:
@@ -85,52 +89,114 @@ def sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
     return sorted(found, key=lambda each: (each.cost, each.machines)), bound
 
 
-def per_job(night: Night) -> tuple[Rented | None, float]:
+Choice = tuple[int, Size]
+"""A VM type, and machines of it."""
+
+
+def per_job(market: Market) -> tuple[Rented | None, float]:
     """Return the runs on machines of their own, and a bound on the cost; None if no plan was found."""
-    known: dict[tuple[int, int], tuple[list[Size], float]] = {}
-    bound, choices = 0.0, []
-    for run in night.runs:
-        key = run.job, run.due - run.ready
-        if key not in known:
-            known[key] = sizes(night, *key)
-        found, least = known[key]
-        penalty = night.penalties[run.job]
-        bound += least if penalty is None else min(least, penalty)
-        choices.append([each for each in found if penalty is None or each.cost < penalty])
-    parts: list[Rented | None] = []
-    slots = None if night.machine.available is None else Slots(night.machine.available, -(1 << 90))
-    order = sorted(range(len(night.runs)), key=lambda index: (night.runs[index].due, index))
-    chosen: dict[int, Rented | None] = {}
-    for index in order:
-        found_part = _placed(night, night.runs[index], choices[index], slots)
-        if found_part is None and night.penalties[night.runs[index].job] is None:
-            return None, bound
-        chosen[index] = found_part
-    parts = [chosen[index] for index in range(len(night.runs))]
-    return together(night, "per_job", parts), bound
+    known: dict[tuple[int, int, int], tuple[list[Size], float]] = {}
+    least = []
+    for run in market.runs:
+        mine = {}
+        for vm in market.types_of(run.job):
+            key = vm, run.job, run.due - run.ready
+            if key not in known:
+                known[key] = sizes(market.nights[vm], *key[1:])
+            mine[vm] = known[key]
+        least.append(mine)
+    bound = _bound(market, least)
+    best: Rented | None = None
+    for allowed in _allowed(market, least):
+        choices: list[list[Choice]] = []
+        for run, mine in zip(market.runs, least, strict=True):
+            penalty = market.penalties[run.job]
+            found = [(vm, size) for vm in mine if vm in allowed[run.job] for size in mine[vm][0]]
+            found.sort(key=lambda each: (each[1].cost, each[0], each[1].machines))
+            choices.append([each for each in found if penalty is None or each[1].cost < penalty])
+        rented = _together(market, choices)
+        if rented is not None and (best is None or rented.value < best.value):
+            best = rented
+    return best, bound
 
 
-def _placed(night: Night, run: Run, choices: list[Size], slots: Slots | None) -> Rented | None:
-    """Return a run on the cheapest machines that are available in its window."""
+Least = list[dict[int, tuple[list[Size], float]]]
+"""Of each run and type, the sizes with the cheapest first, and a bound on the cost."""
+
+
+def _bound(market: Market, least: Least) -> float:
+    """Return a bound on the cost of all runs: each on its cheapest type, or all runs of a job on the cheapest one."""
+
+    def of(run: int, vm: int) -> float:
+        penalty = market.penalties[market.runs[run].job]
+        return least[run][vm][1] if penalty is None else min(least[run][vm][1], penalty)
+
+    total = 0.0
+    together: dict[int, list[int]] = {job: [] for job in market.one}
+    for index, run in enumerate(market.runs):
+        if run.job in together:
+            together[run.job].append(index)
+        else:
+            total += min(of(index, vm) for vm in least[index])
+    for runs in together.values():
+        if runs:
+            total += min(sum(of(run, vm) for run in runs) for vm in least[runs[0]])
+    return total
+
+
+def _allowed(market: Market, least: Least) -> Iterator[list[list[int]]]:
+    """Yield the types of each job: all of its types, but one for jobs whose runs are together, the cheapest first."""
+    every = [market.types_of(job) for job in range(len(market.jobs))]
+    together: dict[int, list[int]] = {}
+    for job in market.one:
+        mine = [index for index, run in enumerate(market.runs) if run.job == job]
+
+        def spent(vm: int, mine: list[int] = mine) -> float:
+            return sum(min((size.cost for size in least[run][vm][0]), default=inf) for run in mine)
+
+        together[job] = sorted(every[job], key=lambda vm: (spent(vm), vm))
+    for rank in range(len(market.nights) if together else 1):
+        yield [
+            [together[job][min(rank, len(together[job]) - 1)]] if job in together else types
+            for job, types in enumerate(every)
+        ]
+
+
+def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
+    """Return the runs on the first of their choices that is available; None if a mandatory run has none."""
+    slots = [None if each.available is None else Slots(each.available, -(1 << 90)) for each in market.machines]
+    runs = market.runs
+    chosen: dict[int, tuple[int, Rented]] = {}
+    for index in sorted(range(len(runs)), key=lambda index: (runs[index].due, index)):
+        for vm, size in choices[index]:
+            part = _placed(market.nights[vm], runs[index], size, slots[vm])
+            if part is not None:
+                chosen[index] = vm, part
+                break
+        else:
+            if market.penalties[runs[index].job] is None:
+                return None
+    return joined(market, "per_job", ((vm, [index], part) for index, (vm, part) in sorted(chosen.items())))
+
+
+def _placed(night: Night, run: Run, size: Size, slots: Slots | None) -> Rented | None:
+    """Return a run on machines of its own in its window; None if they are not available."""
     machine = night.machine
-    for size in choices:
-        ticks = machine.boot + size.placed.end
-        latest = run.due - size.placed.end
-        if run.start_by is not None:
-            latest = min(latest, run.start_by)
-        start = run.ready
-        if slots is not None:
-            free = next(slots.starts(run.ready - machine.boot, latest - machine.boot, size.machines, ticks), None)
-            if free is None:
-                continue
-            slots.take(size.machines, ticks, free)
-            start = free + machine.boot
-        waves = [(stage, at + start, count) for stage, at, count in size.placed.waves]
-        placed = Placed(waves, size.placed.first + start, size.placed.end + start)
-        begin = start - machine.boot
-        leases = [Lease(begin, placed.end, size.machines)]
-        if machine.masters:
-            leases.append(Lease(begin, placed.end, machine.masters, master=True))
-        alone = replace(night, runs=(run,))
-        return rented(alone, "per_job", leases, pieces_of([placed]), [placed])
-    return None
+    ticks = machine.boot + size.placed.end
+    latest = run.due - size.placed.end
+    if run.start_by is not None:
+        latest = min(latest, run.start_by)
+    start = run.ready
+    if slots is not None:
+        free = next(slots.starts(run.ready - machine.boot, latest - machine.boot, size.machines, ticks), None)
+        if free is None:
+            return None
+        slots.take(size.machines, ticks, free)
+        start = free + machine.boot
+    waves = [(stage, at + start, count) for stage, at, count in size.placed.waves]
+    placed = Placed(waves, size.placed.first + start, size.placed.end + start)
+    begin = start - machine.boot
+    leases = [Lease(begin, placed.end, size.machines)]
+    if machine.masters:
+        leases.append(Lease(begin, placed.end, machine.masters, master=True))
+    return rented(replace(night, runs=(run,)), "per_job", leases, pieces_of([placed]), [placed])

@@ -1,0 +1,144 @@
+"""Checks of the VM types of a timetable, and of how classes run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, warning
+from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
+from mrdsl.families.timetable.types import may_use, node_on
+from mrdsl.formulas.profiles import check_profiles
+from mrdsl.formulas.stage_checks import check_stages
+from mrdsl.spec.blocks import ONE, OnType
+
+
+def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Yield names of unknown types, and blocks `on` that are wrong or have no effect."""
+    names = [vm.name for vm in facts.vms]
+    if len(names) > 1:
+        for vm in facts.vms:
+            if vm.masters:
+                yield error(
+                    "one-vm-type",
+                    f"vm {vm.name} has masters, which are planned for timetables with one VM type alone",
+                    vm.span_of("masters"),
+                    "remove `masters`, or keep one vm block",
+                )
+    for node in facts.classes:
+        if not node.types and "types" in node.spans:
+            yield error(
+                "missing-item",
+                f"the types of class {node.name} are an empty list",
+                node.span_of("types"),
+                f'name some, such as types = ["{names[0]}"], or leave the line out for all types',
+            )
+        for name in node.types if node.types != (ONE,) else ():
+            if name not in names:
+                yield error(
+                    "unknown-name",
+                    f"class {node.name} has `types {name}`, but there is no such vm",
+                    node.span_of("types"),
+                    did_you_mean(name, names, "VM types: "),
+                )
+        for row in node.on:
+            yield from _row(facts, node, row, names)
+
+
+def _row(facts: TimetableFacts, node: JobClass, row: OnType, names: list[str]) -> Iterator[Diagnostic]:
+    place = row.span or node.span
+    if row.name not in names:
+        yield error(
+            "unknown-name",
+            f"class {node.name} has `on {row.name}`, but there is no such vm",
+            place,
+            did_you_mean(row.name, names, "VM types: "),
+        )
+    elif row.coefficients is not None:
+        yield error(
+            "unknown-item",
+            f"`on {row.name}` of class {node.name} has coefficients, and a timetable plans single tasks",
+            row.coefficients.span or place,
+            "write the stages, or map and reduce, as measured on the type",
+        )
+    elif not may_use(node, facts.vms[names.index(row.name)]):
+        yield warning(
+            "unused",
+            f"class {node.name} has a block `on {row.name}`, which is not among its types",
+            place,
+            f"leave `on {row.name}` out, or add {row.name} to its types",
+        )
+    elif row.described:
+        there = node_on(replace(node, on=(replace(row, speed=1.0),)), facts.vms[names.index(row.name)])
+        yield from check_profiles((there,))
+        yield from check_stages((there,))
+    elif row.slots is None and row.speed == 1.0 and "speed" not in row.spans:
+        yield warning(
+            "unused",
+            f"`on {row.name}` of class {node.name} has no effect: the class runs there as on the others",
+            place,
+            "remove it, or write a difference, such as speed = 1.2 or slots { task = 4 }",
+        )
+
+
+def has_slots_on_all(facts: TimetableFacts, node: JobClass) -> bool:
+    """Return True if blocks `on` set the slots of a class on every type that it may use."""
+    rows = {row.name for row in node.on if row.slots is not None}
+    return all(vm.name in rows for vm in facts.vms if may_use(node, vm))
+
+
+def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Yield classes that do not fit on a VM type, or take other parts of it than the first class there."""
+    for vm in facts.vms:
+        first: tuple[str, int] | None = None
+        for node in facts.classes:
+            if not may_use(node, vm):
+                continue
+            there = node_on(node, vm)
+            slots = _each_kind(vm, there)
+            if min(slots) < 1:
+                yield _hosts_none(facts, vm, there)
+                return
+            first = first or (node.name, slots[0])
+            if set(slots) != {first[1]}:
+                yield error(
+                    "out-of-range",
+                    f"vm {vm.name} hosts {' or '.join(f'{each}' for each in slots)} tasks of class {node.name}, and "
+                    f"{first[1]} of class {first[0]}: a timetable needs the same number for all tasks",
+                    _place(there),
+                    f"write the smallest for all, such as slots {{ task = {min(first[1], *slots)} }}",
+                )
+                return
+
+
+def _hosts_none(facts: TimetableFacts, vm: VmType, node: JobClass) -> Diagnostic:
+    hint = "write cores and memory of the vm and of a task, or `slots`"
+    if len(facts.vms) > 1:
+        others = [f'"{each.name}"' for each in facts.vms if each is not vm and _hosts(each, node)]
+        hint += f"; or leave {vm.name} out of its types: types = [{', '.join(others)}]" if others else ""
+    return error(
+        "missing-item" if node.slots is not None else "out-of-range",
+        f"vm {vm.name} hosts no task of class {node.name}",
+        _place(node),
+        hint,
+    )
+
+
+def _hosts(vm: VmType, node: JobClass) -> bool:
+    return may_use(node, vm) and min(_each_kind(vm, node_on(node, vm))) > 0
+
+
+def _place(node: JobClass) -> Span | None:
+    block = node.container if node.container is not None else node.slots
+    if block is not None and block.span is not None:
+        return block.span
+    return node.span_of("container") if node.container is not None else node.span_of("slots")
+
+
+def _each_kind(vm: VmType, node: JobClass) -> list[int]:
+    """Return the tasks of each kind of a class that a VM hosts."""
+    from mrdsl.families.timetable.night import slots_on
+
+    if node.stages or node.reduce is None:
+        return [slots_on(vm, node)]
+    return [slots_on(vm, replace(node, reduce=None)), slots_on(vm, node)]

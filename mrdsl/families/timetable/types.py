@@ -1,0 +1,121 @@
+"""VM types of a timetable: which classes may run on which, how they run there, and the night on each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrdsl.core.clock import ticks_of
+from mrdsl.core.lazy import kept
+from mrdsl.families.timetable.arrivals import filled
+from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
+from mrdsl.families.timetable.night import Job, Machine, Night, Run, job_of, machine_of, runs_of
+from mrdsl.spec.blocks import ONE
+
+
+@dataclass(frozen=True)
+class Market:
+    """The nights of a spec, one for each VM type: all runs, with the times and slots of that type.
+
+    Attributes:
+        nights: The night on each type.
+        allowed: Whether a job may run on a type, by type and job.
+        one: Jobs all of whose runs are on one type.
+    """
+
+    nights: tuple[Night, ...]
+    allowed: tuple[tuple[bool, ...], ...]
+    one: tuple[int, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs."""
+        return self.nights[0].runs
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The jobs, with the times of the first type."""
+        return self.nights[0].jobs
+
+    @property
+    def penalties(self) -> tuple[float | None, ...]:
+        """Penalties of the jobs."""
+        return self.nights[0].penalties
+
+    @property
+    def machines(self) -> tuple[Machine, ...]:
+        """The machine of each type."""
+        return tuple(night.machine for night in self.nights)
+
+    def types_of(self, job: int) -> list[int]:
+        """Return the types that a job may run on."""
+        return [index for index, allowed in enumerate(self.allowed) if allowed[job]]
+
+    def part(self, index: int, runs: Sequence[int] | None = None) -> tuple[Sequence[int], Night]:
+        """Return some runs, by default all that may run there, and the night of these runs on a type."""
+        night = self.nights[index]
+        if runs is None:
+            runs = [number for number, run in enumerate(night.runs) if self.allowed[index][run.job]]
+        return runs, replace(night, runs=tuple(night.runs[each] for each in runs))
+
+
+def alone(night: Night) -> Market:
+    """Return a market with one type."""
+    return Market((night,), ((True,) * len(night.jobs),))
+
+
+def market_of(facts: TimetableFacts) -> Market:
+    """Return the market of a spec, cached with it."""
+    return kept(facts, "market", lambda: _market(filled(facts)))
+
+
+def night_of(facts: TimetableFacts) -> Night:
+    """Return the night of a spec on its first VM type."""
+    return market_of(facts).nights[0]
+
+
+def _market(facts: TimetableFacts) -> Market:
+    runs = runs_of(facts)
+    startups = tuple(ticks_of(node.startup) for node in facts.classes)
+    penalties = tuple(node.penalty for node in facts.classes)
+    nights = []
+    for vm in facts.vms:
+        nodes = [node_on(node, vm) for node in facts.classes]
+        usable = [there for node, there in zip(facts.classes, nodes, strict=True) if may_use(node, vm)]
+        nights.append(Night(tuple(map(job_of, nodes)), runs, machine_of(facts, vm, usable), startups, penalties))
+    allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in facts.vms)
+    one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))
+    return Market(tuple(nights), allowed, one)
+
+
+def may_use(node: JobClass, vm: VmType) -> bool:
+    """Return True if a class may run on a VM type."""
+    return node.types in ((), (ONE,)) or vm.name in node.types
+
+
+def node_on(node: JobClass, vm: VmType) -> JobClass:
+    """Return a class as it runs on a VM type: its block ``on`` replaces slots, phases and stages, and scales times."""
+    row = next((each for each in node.on if each.name == vm.name), None)
+    if row is None:
+        return node
+    if row.slots is not None:
+        node = replace(node, slots=row.slots, container=None)
+    if row.stages:
+        node = replace(node, map=None, shuffle=None, reduce=None, stages=row.stages)
+    elif row.described:
+        phases = {name: getattr(row, name) or getattr(node, name) for name in ("map", "shuffle", "reduce")}
+        node = replace(node, stages=(), **phases)
+    if row.speed == 1.0:
+        return node
+    return replace(
+        node,
+        map=None if node.map is None else _faster(node.map, row.speed),
+        reduce=None if node.reduce is None else _faster(node.reduce, row.speed),
+        stages=tuple(_faster(each, row.speed) for each in node.stages),
+    )
+
+
+def _faster(phase: Any, speed: float) -> Any:
+    times = {name: value / speed for name in ("avg", "max", "min") if (value := getattr(phase, name, None)) is not None}
+    return replace(phase, **times)
