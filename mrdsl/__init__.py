@@ -163,6 +163,8 @@ def _texts() -> saving.SpecWriter:
 
 saving.register("result", _form("mrdsl.planning.saved_plans", "ResultForm"))
 saving.register("quantity", _quantities)
+saving.register("chart", lambda: named("mrdsl.reporting.charts.rendering", "altair_chart"))
+saving.register("charts", lambda: named("mrdsl.explaining.report", "charts_of"))
 saving.register("text", _texts)
 saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 

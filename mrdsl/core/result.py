@@ -93,6 +93,8 @@ class Plan(Readable):
     """
 
     on_trust: ClassVar[tuple[str, ...]] = ()
+    planned: ClassVar[str] = ""
+    """The title of the table of what the family plans, or its beginning."""
 
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
@@ -101,6 +103,10 @@ class Plan(Readable):
     def tables(self) -> tuple[Table, ...]:
         """Return the tables for the terminal."""
         return ()
+
+    def to_dataframe(self, title: str = "") -> pandas.DataFrame:
+        """Return the table whose title begins with a text, or that of what the family plans, as a pandas frame."""
+        return super().to_dataframe(title or self.planned)
 
     def readable(self) -> tuple[Table, ...]:
         """Return the tables, with the currency left out."""
@@ -261,18 +267,16 @@ class Result(Readable, Generic[P]):
 
     @checked
     def to_dataframe(self, title: str = "") -> pandas.DataFrame:
-        """Return the table of the plan with that title, or the one with the most rows, as a pandas frame.
+        """Return the table whose title begins with a text, or that of what the family plans, as a pandas frame.
 
         Raises MrdslError ``unknown-name`` if there is no such table, and ``missing-extra`` if pandas is not installed.
         """
-        tables = self.tables()
-        found = max(
-            (each for each in tables if title in ("", each.title)), key=lambda each: len(each.rows), default=None
-        )
-        if found is None:
-            hint = "tables: " + (", ".join(each.title for each in tables) or "none, as there is no plan")
-            raise MrdslError([error("unknown-name", f"the result has no table `{title}`", None, hint)])
-        return found.to_dataframe()
+        return super().to_dataframe(title or (self.plan.planned if self.plan is not None else ""))
+
+    @property
+    def charts(self) -> Sequence[Any]:
+        """The charts of the plan, as its report has them."""
+        return saving.of_pictures()(self)
 
     def status(self) -> str:
         """Return one or two lines: the ending, the objective and its bound, the solver."""

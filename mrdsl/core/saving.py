@@ -6,7 +6,7 @@ Importing ``mrdsl`` registers the functions that answer them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 
@@ -37,7 +37,10 @@ _FORMS: dict[str, Callable[[], Any]] = {}
 
 
 def register(kind: str, form: Callable[[], Any]) -> None:
-    """Has ``form`` answer for ``result``, ``spec``, ``text`` or ``quantity``; it is called when it is first needed."""
+    """Let ``form`` answer for a kind: ``result``, ``spec``, ``text``, ``quantity``, ``chart`` or ``charts``.
+
+    It is called when it is first needed.
+    """
     _FORMS[kind] = form
 
 
@@ -51,6 +54,18 @@ def of_specs() -> Form:
     """Return the form of specs."""
     form: Form = _FORMS["spec"]()
     return form
+
+
+def of_charts() -> Callable[[Any], Any]:
+    """Return the function that draws a chart with Altair."""
+    draw: Callable[[Any], Any] = _FORMS["chart"]()
+    return draw
+
+
+def of_pictures() -> Callable[[Any], Sequence[Any]]:
+    """Return the function that gives the charts of a result."""
+    charts: Callable[[Any], Sequence[Any]] = _FORMS["charts"]()
+    return charts
 
 
 def of_texts() -> SpecWriter:

@@ -9,10 +9,12 @@ from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core import saving
 from mrdsl.core.diagnostics import MrdslError, error, printable, shortened
 from mrdsl.core.wrapping import broken, display_width, wrapped
 
 if TYPE_CHECKING:
+    import altair
     import pandas
 
 
@@ -27,8 +29,43 @@ class Readable:
         """Return the text that the command prints."""
         return print_tables(self.readable())
 
+    @property
+    def charts(self) -> Sequence[Any]:
+        """The charts of the value."""
+        return ()
+
+    def to_dataframe(self, title: str = "") -> pandas.DataFrame:
+        """Return the table with that title, or the main one, as a pandas frame.
+
+        Raises:
+            MrdslError: `unknown-name` if there is no such table; `missing-extra` if pandas is not installed.
+        """
+        return frame_of(*self._table(title))
+
+    def _table(self, title: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        found: Table = with_title(title, [part for part in self.readable() if isinstance(part, Table)], "table")
+        return found.columns, found.rows
+
+    def plot(self, title: str = "") -> altair.TopLevelMixin:
+        """Return the chart with that title, or the first one, as an Altair chart.
+
+        Raises:
+            MrdslError: `unknown-name` if there is no such chart; `missing-extra` if Altair is not installed.
+        """
+        return saving.of_charts()(with_title(title, self.charts, "chart"))
+
     def _repr_html_(self) -> str:
         return "\n".join(part.html() if isinstance(part, Table) else _paragraph(part) for part in self.readable())
+
+
+def with_title(title: str, values: Sequence[Any], what: str) -> Any:
+    """Return the first value whose title begins with a text. Raises MrdslError ``unknown-name`` with all titles."""
+    found = next((each for each in values if each.title.startswith(title)), None)
+    if found is None:
+        message = f"there is no {what} `{title}`" if title else f"there is no {what}"
+        hint = f"{what}s: {', '.join(each.title for each in values)}" if values else ""
+        raise MrdslError([error("unknown-name", message, None, hint)])
+    return found
 
 
 def _paragraph(text: str) -> str:
@@ -47,10 +84,6 @@ class Table(Readable):
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the table as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
-        return frame_of(self.columns, self.rows)
 
     def readable(self) -> Iterable[Table | str]:
         """Return the table alone."""

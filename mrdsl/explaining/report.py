@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.charts import GanttChart
+from mrdsl.core.charts import Chart, GanttChart
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
@@ -94,6 +94,18 @@ def _shown(spec: Spec, family: Family, result: Result) -> Shown:
     objective = result.objective
     value = "" if objective.value is None else f": {objective.quantity} {objective.value:.6g} {objective.unit}".rstrip()
     return Shown(f"The plan of this {spec.problem} problem{value}.")
+
+
+def charts_of(result: Result) -> tuple[Chart, ...]:
+    """Return the charts of a result: those of its report, its bars over time, and its order of tasks."""
+    if result.plan is None or result.spec is None:
+        return ()
+    bars, drawn = result.plan.bars(), result.plan.graph("Order of tasks")
+    return (
+        *_shown(result.spec, find_family(result.spec), result).charts,
+        *((GanttChart("The plan over time", bars),) if bars else ()),
+        *((drawn,) if drawn is not None else ()),
+    )
 
 
 def _plan(result: Result, shown: Shown) -> Iterator[Section]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, Result, SolutionStatus, Table, Termination
@@ -31,6 +32,11 @@ class Explained(Readable):
     def tables(self) -> tuple[Table, ...]:
         """The tables alone."""
         return tuple(part for part in self.parts if isinstance(part, Table))
+
+    @property
+    def charts(self) -> Sequence[Any]:
+        """The charts of the result."""
+        return self.result.charts
 
     def readable(self) -> tuple[Table | str, ...]:
         """Return tables and sentences in order."""

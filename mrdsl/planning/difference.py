@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RUN, Family, Operated, Setting, kind_words
+from mrdsl.core.charts import BarChart
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result, Table
 from mrdsl.core.tables import Readable, cell_text
@@ -92,6 +93,19 @@ class Difference(Readable):
         if len(self.changes) > SHOWN:
             yield f"... and {len(self.changes) - SHOWN} more: --json has all"
 
+    def _table(self, title: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        """Return the changes with their numbers."""
+        table = self.table()
+        return table.columns, table.rows
+
+    @property
+    def charts(self) -> tuple[BarChart, ...]:
+        """The changed settings before and after."""
+        shown = [c for c in self.changes if not isinstance(c.before or c.after, str)]
+        last, now = self.names
+        numbers = {last: [_number(c.before) for c in shown], now: [_number(c.after) for c in shown]}
+        return (BarChart("Changed settings", tuple(c.setting.what for c in shown), numbers, horizontal=True),)
+
     def table(self) -> Table:
         """Return the changes with their numbers."""
         rows = [(c.text, c.setting.when, c.setting.what, c.before, c.after, c.change) for c in self.changes]
@@ -115,6 +129,10 @@ class Difference(Readable):
             "note": self.note,
             "changes": [change.document() for change in self.changes],
         }
+
+
+def _number(value: float | str | None) -> float | None:
+    return None if isinstance(value, str) else value
 
 
 def diff(last: Result, now: Result, names: tuple[str, str] = ("last", "now")) -> Difference:

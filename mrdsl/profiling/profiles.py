@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.arguments import checked
+from mrdsl.core.charts import BarChart
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error, has_errors
+from mrdsl.core.lazy import lazy
+from mrdsl.core.tables import Readable, Table
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
@@ -22,8 +25,6 @@ from mrdsl.profiling.spec_text import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
 
 if TYPE_CHECKING:
-    import pandas
-
     from mrdsl.profiling.replay import Replayed
     from mrdsl.profiling.split import Split
     from mrdsl.spec.spec import Spec
@@ -33,8 +34,12 @@ Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 """Of how many bytes lie there, a context whose value is called with how many of them were read."""
 
 
+_report = lazy("mrdsl.profiling.report", "report")
+_class_table = lazy("mrdsl.profiling.tables", "class_table")
+
+
 @dataclass(frozen=True)
-class Profiles:
+class Profiles(Readable):
     """The profiles of a folder of logs: classes of MapReduce jobs and of Spark applications, the cluster, omitted jobs.
 
     ``runs`` are all jobs and applications that were read. ``price`` is the cost of one VM, None if not given.
@@ -97,14 +102,26 @@ class Profiles:
         found = map(replayed, self.applications)
         return tuple(each for each in found if each is not None)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return one row a class, as the table that ``classes from`` reads; needs pandas."""
-        import pandas
+    def _table(self, title: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        """Return one row a class, as the table that ``classes from`` reads, or the table of the report."""
+        if title:
+            return super()._table(title)
+        columns, rows = _class_table(self.classes)
+        return columns, list(rows)
 
-        from mrdsl.profiling.tables import class_table
+    def readable(self) -> Iterable[Table]:
+        """Return the tables that ``mrdsl profile`` prints."""
+        tables: Iterable[Table] = _report(self)
+        return tables
 
-        columns, rows = class_table(self.classes)
-        return pandas.DataFrame(rows, columns=list(columns))
+    @property
+    def charts(self) -> tuple[BarChart, ...]:
+        """The average task times of the classes of MapReduce jobs."""
+        means: dict[str, list[float | None]] = {
+            "map": [each.map.average for each in self.classes],
+            "reduce": [each.reduce.average if each.reduce is not None else None for each in self.classes],
+        }
+        return (BarChart("Average task times", tuple(each.name for each in self.classes), means, y_label="time [s]"),)
 
     @checked
     def to_spec(self, family: str | None = None, title: str = "From logs") -> Spec:

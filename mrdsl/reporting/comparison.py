@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mrdsl.core.charts import BarChart
 from mrdsl.core.result import Result, Table
 from mrdsl.core.tables import Readable
 
@@ -80,6 +81,13 @@ class Comparison(Readable):
         """Return the tables, and the status of each plan."""
         states = (f"{name}: {result.status()}" for name, result in zip(self.names, self.results, strict=True))
         return (*self.tables(), "".join(states))
+
+    @property
+    def charts(self) -> tuple[BarChart, ...]:
+        """The objective of each plan."""
+        unit, values = self.results[0].objective.unit, [result.objective.value for result in self.results]
+        label = f"{self.goal.quantity} [{unit}]" if unit else self.goal.quantity
+        return (BarChart("Objective of each plan", self.names, {label: values}, y_label=label),)
 
     @property
     def equal(self) -> int:

@@ -10,18 +10,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.result import Table, frame_of
+from mrdsl.core.result import Table
 from mrdsl.core.tables import Readable
 from mrdsl.core.writer import Together, refusals
 from mrdsl.exchange.registry import TABLES, TableWriter, Writer, by_ending, endings
 from mrdsl.sweeping.cases import check_apart
 from mrdsl.sweeping.cells import Axis, Cell, Setting, SweepRun, cells
 from mrdsl.sweeping.journal import append, journal_of, opened
-from mrdsl.sweeping.report import changed_columns, sweep_table
+from mrdsl.sweeping.report import changed_columns, sweep_chart, sweep_table
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 
 _LAST = ("seconds", "message")
@@ -77,10 +78,15 @@ class Summary(Readable):
         """Return the first runs: what was changed, the objective, and the VMs of each type."""
         return (sweep_table(self.table, changed_columns(self.table)),)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The objective over the first of the changed values."""
+        return (sweep_chart(self.table, changed_columns(self.table), "Sweep"),)
+
+    def _table(self, title: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        """Return all runs."""
         columns = tuple(dict.fromkeys(name for row in self.table for name in row))
-        return frame_of(columns, [[row.get(name) for name in columns] for row in self.table])
+        return columns, [[row.get(name) for name in columns] for row in self.table]
 
 
 def sweep(

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 import mrdsl
+from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
+from mrdsl.families import SHIPPED
+
+MODELS = Path(str(resource("models")))
 
 TEXT = """problem capacity "Less < more"
 param load = 1
@@ -89,6 +93,52 @@ def test_a_sweep_shows_its_runs(spec: mrdsl.Spec, tmp_path: Path) -> None:
 def test_a_wrong_keyword_names_the_function(spec: mrdsl.Spec) -> None:
     with pytest.raises(TypeError, match=r"solve\(\) got an unexpected keyword argument 'gap'"):
         mrdsl.solve(spec, gap=0.1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("family", SHIPPED)
+def test_every_family_has_a_main_table_and_a_chart(family: str) -> None:
+    """The main table has a row for each thing that the family plans, or their sum."""
+    result = mrdsl.solve(mrdsl.load(MODELS / family / "reference.mrspec"), limits=mrdsl.Limits(time=5.0))
+    assert result.plan is not None
+    table = next(each for each in result.tables() if each.title.startswith(result.plan.planned))
+    frame = result.to_dataframe()
+    assert list(frame.columns) == list(table.columns)
+    assert len(frame) == len(table.rows)
+    assert list(result.plan.to_dataframe(result.tables()[-1].title)) is not None
+    titles = [chart.title for chart in result.charts]
+    assert titles
+    assert result.plot(titles[-1]).to_dict()["title"]["text"] == titles[-1]
+    with pytest.raises(mrdsl.MrdslError, match="nothing of this name"):
+        result.to_dataframe("nothing of this name")
+    with pytest.raises(mrdsl.MrdslError, match=titles[0]):
+        result.plot("nothing of this name")
+
+
+def test_frames_and_charts_of_other_values(spec: mrdsl.Spec, tmp_path: Path) -> None:
+    first, second = mrdsl.solve(spec), mrdsl.solve(mrdsl.loads(TEXT, {"load": 2}))
+    compared, changed, why = mrdsl.compare(first, second), mrdsl.diff(first, second), mrdsl.why(spec)
+    assert compared.charts[0].table().rows == [("first", 1.0), ("second", pytest.approx(1.8))]
+    assert 4 in changed.to_dataframe()["change"].tolist()
+    assert (5, 9) in zip(*changed.charts[0].series.values(), strict=True)
+    assert why.charts == first.charts
+    assert why.to_dataframe().columns.tolist() == list(why.tables[0].columns)
+    path = tmp_path / "a.mrspec"
+    path.write_text(TEXT)
+    done = mrdsl.sweep(path, {"load": [1, 2]}, tmp_path / "a.csv", processes=1)
+    assert done.charts[0].series[0].y == pytest.approx([1.0, 1.8])
+    for value in (compared, changed, done, why):
+        assert value.plot().to_dict()["title"]
+    with pytest.raises(mrdsl.MrdslError, match="no table"):
+        spec.to_dataframe()
+    with pytest.raises(mrdsl.MrdslError, match="no chart"):
+        mrdsl.Result(mrdsl.Termination.INFEASIBLE).plot()
+
+
+def test_profiles_read_as_the_command_prints_them() -> None:
+    profiles = mrdsl.profile([MODELS / "logs"])
+    assert {"clicks", "thumbnails"} <= set(cells(profiles))
+    assert profiles.to_dataframe()["name"].tolist() == ["clicks", "thumbnails"]
+    assert profiles.plot().to_dict()["title"]["text"] == "Average task times"
 
 
 def test_markup_and_hidden_characters_are_escaped() -> None:

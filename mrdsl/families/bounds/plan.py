@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +113,8 @@ class BoundsPlan(Plan):
         replay: Function that repeats all task runs of the first run.
         two_jobs: Propositions 2.2 and 2.3, for specs of two jobs.
     """
+
+    planned: ClassVar[str] = "Completion"
 
     names: Sequence[str]
     jobs: Floats

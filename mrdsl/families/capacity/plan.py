@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ class CapacityPlan(Plan):
       drivers. A driver of stages is a reduce slot.
     - ``calibration`` describes how service levels of runs are met, if there are any.
     """
+
+    planned: ClassVar[str] = "Classes"
 
     vm: str
     on_demand: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ class DeadlinePlan(Plan):
         in_time: Share of runs in which each task was within its delay, shape (tasks,).
         simulated: Settings of the simulation.
     """
+
+    planned: ClassVar[str] = "Tasks"
 
     names: Sequence[str]
     count: Sequence[int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
 from mrdsl.simulation.observed import Observed, Simulated, Verdict, table_of
@@ -112,6 +112,8 @@ class EnergyPlan(Plan):
         bills: Observed energy and cost by job.
         simulated: Settings of the simulation.
     """
+
+    planned: ClassVar[str] = "Jobs"
 
     vms: tuple[VmUse, ...]
     energy: EnergyParts

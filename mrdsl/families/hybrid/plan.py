@@ -70,6 +70,8 @@ class HybridPlan(Plan):
         vm_peak: Greatest number of busy VMs by type.
     """
 
+    planned: ClassVar[str] = "Queues"
+
     on_trust: ClassVar[tuple[str, ...]] = ("what became of each task in the run",)
 
     cost: Cost

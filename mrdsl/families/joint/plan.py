@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,8 @@ class JointPlan(Plan):
         whole: Value of `whole`.
         per_vm: Map and reduce slots of each class on a VM, if slots are whole.
     """
+
+    planned: ClassVar[str] = "Classes"
 
     class_names: Sequence[str]
     service_names: Sequence[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.core.result import Outcome, Plan, Table, plain
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
@@ -61,6 +61,8 @@ class MakespanPlan(Plan):
         whole: Observed makespan.
         simulated: Settings of the simulation.
     """
+
+    planned: ClassVar[str] = "Jobs"
 
     pools: tuple[Pool, ...]
     jobs: Mapping[str, JobTimes]

@@ -89,6 +89,8 @@ class SchedulePlan(Plan):
         log: Function that returns all decisions of the run.
     """
 
+    planned: ClassVar[str] = "Jobs"
+
     on_trust: ClassVar[tuple[str, ...]] = ("which jobs were late in the run", "the spot price of each hour")
 
     jobs: Jobs

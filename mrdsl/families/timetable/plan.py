@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,8 @@ class TimetablePlan(Plan):
         bill: Observed cost.
         simulated: Settings of the simulation.
     """
+
+    planned: ClassVar[str] = "Classes"
 
     rent: str
     machines: int

@@ -52,6 +52,14 @@ def specification(chart: Chart, titled: bool = True) -> dict[str, Any]:
     return made
 
 
+def altair_chart(chart: Chart) -> Any:
+    """Return the chart as an Altair chart, for notebooks."""
+    made = specification(chart)
+    import altair
+
+    return altair.Chart.from_dict(made)
+
+
 def svg(chart: Chart) -> str:
     """Return the chart as an SVG document on white paper."""
     text: str = _converter().vegalite_to_svg(_standing(chart), vl_version=vega_lite(), allowed_base_urls=[])

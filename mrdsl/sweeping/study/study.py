@@ -15,7 +15,7 @@ from mrdsl.core.csv_text import csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.output_names import same_output
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.core.result import Table, frame_of
+from mrdsl.core.result import Table
 from mrdsl.core.tables import Readable
 from mrdsl.core.watching import tell, work
 from mrdsl.core.writer import claimed, overwriting, refusals, refuse_folder
@@ -39,7 +39,7 @@ from mrdsl.sweeping.study.tables import (
 from mrdsl.sweeping.sweep import write_table
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 
 JOURNAL, TABLE = "runs.jsonl", "runs.csv"
@@ -73,10 +73,12 @@ class Studied(Readable):
         """Return the tables of the study."""
         return self.tables
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the runs as a pandas frame. Raises MrdslError ``missing-extra`` if pandas is not installed."""
+    def _table(self, title: str) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        """Return all runs, or the table of the study with that title."""
+        if title:
+            return super()._table(title)
         heads = columns(self.table)
-        return frame_of(heads, [[row.get(name) for name in heads] for row in self.table])
+        return heads, [[row.get(name) for name in heads] for row in self.table]
 
 
 @dataclass(frozen=True)
