@@ -110,7 +110,8 @@ def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> No
     if name is None:
         raise MrdslError([error("wrong-option", f"a {kind} needs a name", None, f"write `mrdsl new {kind} NAME`")])
     files = kit(kind, name)
-    folder = Path(name) if output is None else output
+    own = f"own-{name}" if name in family_names() else name
+    folder = Path(own) if output is None else output
     if is_standard_output(folder):
         raise MrdslError(
             [

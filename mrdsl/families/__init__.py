@@ -19,7 +19,8 @@ SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "sch
 ENTRY_POINTS = "mrdsl.families"
 KITS = {
     "family": "a problem of one's own, with facts, a model and rules",
-    "pipeline": "heuristic steps for a family",
+    "formulation": "a Pyomo model of one's own for the family capacity",
+    "pipeline": "heuristic steps for a family; of that name, with the steps of its shipped method",
     "policy": "what decides, event by event, for the family schedule",
     "solver": "linear and mixed-integer programs by a function of one's own",
 }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import mrdsl
 from mrdsl.extending.kits import kit, write
-from mrdsl.families import KITS
+from mrdsl.families import KITS, SHIPPED
 from tests.command_lines import run_here
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +52,31 @@ def test_what_is_written_is_tidy(kind: str, tmp_path: Path) -> None:
     ):
         done = subprocess.run(["ruff", *words], cwd=tmp_path / "tidy", capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("family", SHIPPED)
+def test_a_pipeline_of_a_family_has_its_shipped_steps_and_one_more(family: str) -> None:
+    files = kit("pipeline", family)
+    (name,) = (name for name in files if name.startswith("own_") and name.endswith(".toml"))
+    declared = tomllib.loads(files[name])["pipelines"][family]
+    base = re.search(r"the steps of `([\w-]+)`", files["README.md"])
+    assert base is not None
+    shipped = tomllib.loads((ROOT / "solvers" / f"{base[1]}.toml").read_text())["pipelines"][family]
+    own = [step for step in declared["steps"] if step["call"].startswith(f"own_{family}.")]
+    assert [step for step in declared["steps"] if step not in own] == shipped["steps"]
+    assert len(own) == 1
+    assert {**declared, "steps": []} == {**shipped, "steps": []}
+
+
+def test_a_pipeline_of_a_family_finds_the_plan_of_the_shipped_one(tmp_path: Path) -> None:
+    assert run_here(("new", "pipeline", "joint"), tmp_path).exit_code == 0
+    spec = str(ROOT / "models" / "joint" / "reference.mrspec")
+    own = run_here(("solve", spec, "--solver", "own-joint", "--solvers", "own-joint", "--json"), tmp_path)
+    shipped = run_here(("solve", spec, "--solver", "greedy", "--json"), tmp_path)
+    assert '"plan"' in own.output
+    assert json.loads(own.output)["plan"] == json.loads(shipped.output)["plan"]
+    refused = run_here(("new", "formulation", "energy"), tmp_path)
+    assert "families: capacity" in refused.output
 
 
 def test_names_that_are_none_or_taken_are_refused() -> None:
