@@ -94,6 +94,11 @@ def export(
         _write(exported.files, output, force, inputs)
         for note in exported.notes:
             say(f"not exported: {note}", err=True)
+        if result.today is not None:
+            from mrdsl.core.tables import table_text
+
+            shown = next(each for each in result.tables() if each.title == result.today.table().title)
+            say(table_text(shown), nl=False, err=True)
     return exit_code(result)
 
 

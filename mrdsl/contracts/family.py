@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
     from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
+    from mrdsl.core.today import Use
     from mrdsl.exchange.registry import Target, Writer
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.reporting.report import Shown
@@ -246,6 +247,7 @@ class Family:
         plans: Returns the classes of plans, to read saved ones.
         operated: Returns the settings of `(spec, plan)` that an operator changes, for `mrdsl diff`.
         paid_for: Returns the time [s] that the cost of a spec covers.
+        today: Returns the use of the machines of a plan, from `(spec, plan)`, to compare with the `observed` cluster.
     """
 
     name: str
@@ -276,6 +278,7 @@ class Family:
     plans: Callable[[], tuple[type[Plan], ...]] | None = None
     operated: Callable[[Spec, Any], Operated] | None = None
     paid_for: Callable[[Spec], float] | None = None
+    today: Callable[[Spec, Any], Use] | None = None
 
 
 HOOKS_OF_FILES = {

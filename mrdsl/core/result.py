@@ -26,6 +26,7 @@ from mrdsl.core.wrapping import wrapped
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
+    from mrdsl.core.today import Today
 
 
 __all__ = [
@@ -178,6 +179,7 @@ class Result(Readable, Generic[P]):
         currency: Currency of the spec.
         relaxed: Whole numbers can be fractions.
         quantities: Values of user-defined quantities.
+        today: The observed cluster next to the plan, if the spec has one.
         spec: The solved spec.
     """
 
@@ -202,6 +204,7 @@ class Result(Readable, Generic[P]):
     currency: str = ""
     relaxed: bool = False
     quantities: Mapping[str, Amount] = field(default_factory=dict)
+    today: Today | None = None
     spec: Any = field(default=None, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -297,6 +300,8 @@ class Result(Readable, Generic[P]):
         """
         shown = f"[{self.currency}]" if self.currency else ""
         tables = [_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ())]
+        if self.today is not None:
+            tables.append(_in_currency(self.today.table(), shown))
         if self.quantities:
             rows = [(name, each.value, each.unit) for name, each in self.quantities.items()]
             tables.append(Table("Quantities of its own", ("quantity", "value", "unit"), rows))

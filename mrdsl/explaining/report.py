@@ -111,6 +111,8 @@ def charts_of(result: Result) -> tuple[Chart, ...]:
 def _plan(result: Result, shown: Shown) -> Iterator[Section]:
     yield Section("At a glance", shown.charts)
     yield Section("Plan", result.tables())
+    if result.today is not None:
+        yield Section("Today and the plan", result.today.charts(result.currency))
     assert result.plan is not None
     bars = result.plan.bars()
     if bars:

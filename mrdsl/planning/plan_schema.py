@@ -191,6 +191,7 @@ def _properties(definitions: _Definitions, names: Sequence[str]) -> Schema:
             "additionalProperties": _closed({"value": _NUMBER, "unit": _TEXT}),
         },
         "plan": {"type": ["object", "null"], "description": "the plan as people and programs read it"},
+        "today": {"type": "object", "description": "the observed cluster of the spec next to the plan"},
         "diagnostics": {"type": "array", "items": {"$ref": "#/$defs/diagnostic"}},
         "seconds": {"type": "object", "additionalProperties": {"type": "number"}},
         "relaxed": {"type": "boolean", "description": "whether whole numbers might be fractions"},

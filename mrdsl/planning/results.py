@@ -15,6 +15,7 @@ from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import Choice, formulation_named
+from mrdsl.planning.today import today_of
 from mrdsl.solving.claims import failure
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import last_plugin
@@ -100,6 +101,7 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
         period=period_of(spec, family, unit),
         currency=spec.currency,
         quantities=amounts(spec, family, result.plan),
+        today=today_of(spec, family, result.plan),
         spec=spec,
     )
 

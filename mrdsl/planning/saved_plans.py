@@ -26,6 +26,7 @@ from mrdsl.planning.saved_specs import (
     spec_document,
     spec_of,
 )
+from mrdsl.planning.today import today_of
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.spec.encoding import IS, Decoder, MalformedError
 from mrdsl.spec.spec import Spec
@@ -110,10 +111,11 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
     objective = _object(document.get("objective"), "objective")
     number, text = float | None, str | None
     unit = decoder.value(str, objective.get("unit"), "objective.unit")
+    plan = _plan(spec, document, decoder)
     return Result(
         termination=of(Termination, "termination"),
         solution=of(SolutionStatus, "solution"),
-        plan=_plan(spec, document, decoder),
+        plan=plan,
         value=decoder.value(number, objective.get("value"), "objective.value"),
         bound=decoder.value(number, objective.get("bound"), "objective.bound"),
         diagnostics=_diagnostics(document.get("diagnostics", []), decoder),
@@ -132,6 +134,7 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
         currency=spec.currency,
         relaxed=of(bool, "relaxed", False),
         quantities=of(Mapping[str, Amount], "quantities", {}),
+        today=today_of(spec, find_family(spec), plan),
         spec=spec,
     )
 

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,17 @@ class Running:
     def busy(self) -> float:
         """Sum of all running times."""
         return float((self.ends - self.starts).sum())
+
+    def mean(self, edges: Moments) -> NDArray[np.float64]:
+        """Return the mean number that run between each two edges, in milliseconds."""
+
+        def until(side: Moments) -> Moments:
+            sums = np.concatenate([_NONE, [0], np.cumsum(side)])
+            count = np.searchsorted(side, edges)
+            passed: Moments = count * edges - sums[count]
+            return passed
+
+        return np.diff(until(self.starts) - until(self.ends)) / np.diff(edges)
 
     @property
     def length(self) -> float:
@@ -164,7 +176,8 @@ class Slots:
 class Cluster:
     """The cluster over ``hours`` from the first task to the last, ``busy`` of them with tasks; ``task`` are Spark's.
 
-    ``vms`` are the machines in the logs, 0 if the logs name none.
+    ``vms`` are the machines in the logs, 0 if the logs name none. ``busy_slots`` and ``slots`` are the mean numbers of
+    running tasks and of slots in equal parts of the time.
     """
 
     map: Slots = Slots()
@@ -173,6 +186,14 @@ class Cluster:
     vms: int = 0
     hours: float = 0.0
     busy: float = 0.0
+    busy_slots: tuple[float, ...] = ()
+    slots: tuple[float, ...] = ()
+
+    @property
+    def used(self) -> float | None:
+        """The part of the slot time of the VMs in which tasks ran; None if VMs or slots are unknown."""
+        held = self.vms * (self.map.on_one + self.reduce.on_one + self.task.on_one)
+        return min(1.0, sum(self.busy_slots) / len(self.busy_slots) / held) if held and self.busy_slots else None
 
     def cost(self, price: float) -> float | None:
         """Return the cost of the VMs per hour, at ``price`` for one, or None if the logs name no machine."""
@@ -198,7 +219,8 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
     every = Running.together(list(running.values()))
     machines = {host for each in applications for host in each.hosts} - {""}
     slots = {kind: _slots(running[kind], on_one[kind], every.length) for kind in TaskKind}
-    spark = _of_executors(running["task"], applications, on_one["task"] * len(machines))
+    cores, there = on_one["task"] * len(machines), Running.together([_NOTHING, *map(slots_of, applications)])
+    spark = _of_executors(running["task"], there, cores)
     return Cluster(
         slots[TaskKind.MAP],
         slots[TaskKind.REDUCE],
@@ -206,7 +228,25 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
         vms=len(hosts - {""}),
         hours=every.length / HOUR,
         busy=every.covered / HOUR,
+        **_over_time(every, there, slots[TaskKind.MAP].most + slots[TaskKind.REDUCE].most, cores),
     )
+
+
+PARTS = 48
+
+
+def _over_time(every: Running, there: Running, constant: int, cores: int) -> dict[str, Any]:
+    """Return the mean running tasks and slots in equal parts of the time: ``constant`` ones, and those of executors.
+
+    The executors of a part have no fewer slots than tasks run, and no more than the machines have ``cores``.
+    """
+    if not every.length:
+        return {}
+    parts = min(PARTS, int(every.length))
+    edges = every.starts[0] + np.arange(parts + 1) * int(every.length) // parts
+    busy = every.mean(edges)
+    slots = np.minimum(there.mean(edges), cores or np.inf) + constant
+    return {"busy_slots": tuple(busy.tolist()), "slots": tuple(np.maximum(slots, busy).tolist())}
 
 
 def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
@@ -222,13 +262,12 @@ def _slots(running: Running, on_one: int, length: float) -> Slots:
     return Slots(running.most, on_one, running.busy / (running.most * length) if running.most and length else 0.0)
 
 
-def _of_executors(running: Running, applications: Sequence[SparkApplication], cores: int) -> Slots:
+def _of_executors(running: Running, there: Running, cores: int) -> Slots:
     """Return the most concurrent tasks and the utilization of the slots that there were, at most ``cores`` if known.
 
     Times are rounded, so tasks of one core can seem to overlap. An application without executors in its log had the
     slots of its own most concurrent tasks, while it ran.
     """
-    there = Running.together([_NOTHING, *map(slots_of, applications)])
     most = min(max(1, running.most_of(there)), cores or running.most, running.most)
     times = np.unique(np.concatenate([there.starts, there.ends]))
     held = float((np.minimum(there.at(times), cores or np.inf)[:-1] * np.diff(times)).sum())

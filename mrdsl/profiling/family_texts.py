@@ -71,10 +71,12 @@ def _promised(
     samples: str | None = None,
     more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
     executors: Mapping[str, tuple[Containers, int]] = MappingProxyType({}),
+    times: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
 ) -> Iterator[str]:
-    """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them, and ``more`` of each.
+    """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them.
 
-    ``executors`` are those of classes that have them in place of slots.
+    ``more`` and ``times`` of each class come before its jobs and its deadline. ``executors`` are those of classes that
+    have them in place of slots.
     """
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
@@ -100,6 +102,7 @@ def _promised(
         yield from parts.startup(each)
         yield from more(each)
         yield f"  jobs = {jobs(each)}"
+        yield from times(each)
         yield f"  deadline = deadline_{word}"
         yield "  penalty = penalty"
         yield "}"
@@ -113,9 +116,10 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
     size = "" if machine is None else ", cores = vm_cores, memory = vm_memory"
     yield f"vm machine {{ on_demand {{ price = price }}{size} }}"
     yield ""
+    yield from parts.observed(gathered)
     if machine is not None:
         yield from machine.lines()
-    yield from _promised(gathered, price, parts.jobs_at_once, samples, executors=executors)
+    yield from _promised(gathered, price, parts.jobs_at_once, samples, executors=executors, times=parts.took)
 
 
 def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int]]:
@@ -154,10 +158,13 @@ def several_types(
         if on[name].stage_classes:
             yield parts.slots_param("task", on[name].cluster.task, 4, ending)
 
+    yield ""
+    yield from parts.observed(gathered)
+
     def more(each: Summary) -> Iterator[str]:
         return _measured_on(each, on, endings)
 
-    yield from _promised(gathered, price, parts.jobs_at_once, samples, more)
+    yield from _promised(gathered, price, parts.jobs_at_once, samples, more, times=parts.took)
 
 
 def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str]) -> Iterator[str]:

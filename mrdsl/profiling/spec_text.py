@@ -188,6 +188,38 @@ def words_for(names: Sequence[str]) -> list[str]:
     return list(taken)
 
 
+MOST_TIMES = 100
+"""Times of runs in a class, at most; of more runs evenly spread ranks are taken."""
+
+
+def took(each: Summary) -> Iterator[str]:
+    """Yield the times that runs of a class took."""
+    times = sorted(each.completion)
+    if times:
+        count = min(MOST_TIMES, len(times))
+        chosen = [times[(2 * place + 1) * len(times) // (2 * count)] for place in range(count)]
+        yield f"  took = [{', '.join(map(seconds, chosen))}]"
+
+
+def observed(gathered: Gathered) -> Iterator[str]:
+    """Yield the cluster as it was, to compare plans with."""
+    cluster = gathered.cluster
+    if not cluster.vms or not cluster.hours:
+        return
+    yield "# The cluster of the logs, to compare the plan with; no plan depends on it."
+    yield "observed {"
+    yield f"  vms = {cluster.vms}"
+    yield f"  time = {seconds(cluster.hours * 3600)}"
+    yield "  price = price"
+    if cluster.used is not None:
+        yield f"  used = {100.0 * cluster.used:.1f}%"
+    if cluster.slots:
+        yield f"  slots = [{', '.join(f'{value:.4g}' for value in cluster.slots)}]"
+        yield f"  busy = [{', '.join(f'{value:.4g}' for value in cluster.busy_slots)}]"
+    yield "}"
+    yield ""
+
+
 def name(name: str) -> str:
     """Return a name, in quotes if it is not a word."""
     return name if _WORD.match(name) else quoted(name)

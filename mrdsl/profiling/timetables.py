@@ -53,6 +53,7 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
     dated = len({_moment(each).date() for times in starts.values() for each in times}) > 1
     dated |= any(len(set(times)) < len(times) for times in starts.values())
     words = parts.words_of(classes)
+    yield from parts.observed(gathered)
     yield "vm machine {"
     yield "  on_demand { price = price }"
     yield "  boot = boot"
@@ -86,6 +87,7 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
             yield "  slots { task = task_slots }"
         yield from parts.startup(each, with_delays=True)
         yield f"  runs {{ {_runs(starts[each.name], dated)} }}"
+        yield from parts.took(each)
         yield f"  deadline = deadline_{word}"
         yield "}"
     yield ""

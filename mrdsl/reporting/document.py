@@ -30,6 +30,7 @@ def result_document(result: Result) -> dict[str, Any]:
         "objective": plain(result.objective),
         **({"quantities": plain(result.quantities)} if result.quantities else {}),
         "plan": _plan(result),
+        **({"today": plain(result.today)} if result.today is not None else {}),
         "diagnostics": [as_document(d) for d in result.diagnostics],
         "seconds": {stage: round(value, 6) for stage, value in result.seconds.items()},
     }

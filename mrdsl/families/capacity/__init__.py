@@ -87,6 +87,7 @@ FAMILY = Family(
         verify="plan_warnings",
         quantity="verify",
         simulate_plan="simulate",
+        today="explain",
         repeat_runs="simulate",
     ),
 )

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
-from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_chart
+from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, Series, parts_chart
 from mrdsl.core.result import Result
 from mrdsl.core.tables import cell_text
+from mrdsl.core.today import Use
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.market import RESERVED, market_of
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought
+from mrdsl.formulas.mapreduce import lower
+from mrdsl.formulas.profiles import profile_of
 from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
@@ -22,6 +27,28 @@ def report(spec: Spec, result: Result) -> Shown:
     plan = result.plan
     assert isinstance(plan, CapacityPlan)
     return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec, plan.wholeness))
+
+
+def today(spec: Spec, plan: CapacityPlan) -> Use:
+    """Return the use of the plan's VMs over the observed time, while all its jobs run, to compare with the observed
+    cluster.
+    """
+    facts: CapacityFacts = spec.facts
+    assert facts.observed is not None
+    time, slots = facts.observed.time, plan.map_slots + plan.reduce_slots
+    work = lower(profile_of(facts.classes))
+    at_work = float(np.nansum(plan.admitted * (work.map_work + work.reduce_work)))
+    held = float(np.nansum(slots * plan.completion_average))
+    jobs = float(plan.admitted.sum() + plan.rejected.sum())
+    total = float(slots.sum())
+    return Use(
+        plan.rented,
+        plan.rented * time,
+        plan.vm_cost * time / facts.period,
+        min(1.0, at_work / held) if held else None,
+        float(plan.rejected.sum()) / jobs if jobs else None,
+        Series("", [0.0, time], [total, total]),
+    )
 
 
 def _bought(plan: CapacityPlan) -> dict[str, float]:

@@ -28,6 +28,7 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
+from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
 from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
@@ -149,6 +150,7 @@ class JobClass(Node):
     burst: Whole = burst_item()
     submissions: Source | None = submissions_item()
     recorded: Recorded | None = recorded_block()
+    took: tuple[float, ...] = took_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -162,6 +164,7 @@ class CapacityFacts(Node):
     )
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
+    observed: ObservedCluster | None = observed_block()
     period: Quantity = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
     whole: str | None = choice(
         WHOLE,

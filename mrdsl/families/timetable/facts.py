@@ -23,6 +23,7 @@ from mrdsl.spec.blocks import (
     on_type_blocks,
     stage_blocks,
 )
+from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity, references
 from mrdsl.spec.simulated import (
     Recorded,
@@ -174,6 +175,7 @@ class JobClass(Node):
     distribution: str = distribution_item()
     samples: Source | None = samples_item()
     recorded: Recorded | None = recorded_block()
+    took: tuple[float, ...] = took_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -221,3 +223,4 @@ class TimetableFacts(Node):
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the classes of runs", plural="classes")
     horizon: float | str | None = moment("when the plan ends; no run may be due later", default=None)
     simulation: Simulation | None = block(Simulation, "how the plan is run by `mrdsl simulate`")
+    observed: ObservedCluster | None = observed_block()

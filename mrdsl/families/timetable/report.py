@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series
 from mrdsl.core.result import Result
+from mrdsl.core.today import Use
 from mrdsl.core.units import show
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
@@ -62,6 +64,20 @@ def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
         ]
         series.append(_steps("at work", busy))
     return LineChart("Slots over time", "time [s]", "slots", tuple(series), y_zero=True, steps=True)
+
+
+def today(spec: Spec, plan: TimetablePlan) -> Use:
+    """Return the use of the rented machines, to compare with the observed cluster."""
+    first = min(plan.tasks.start.tolist(), default=0.0) if plan.tasks is not None else 0.0
+    lines = [replace(line, x=[time - first for time in line.x]) for line in slots_chart(spec, plan).series]
+    return Use(
+        plan.machines,
+        sum((each.end - each.begin) * each.count for each in plan.rentals),
+        plan.cost,
+        plan.utilization,
+        sum(not run.admitted for run in plan.runs) / len(plan.runs) if plan.runs else None,
+        *lines,
+    )
 
 
 def runs_chart(plan: TimetablePlan) -> GanttChart:
