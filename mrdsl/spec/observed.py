@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mrdsl.spec.schema import Node, block, quantities, quantity
-from mrdsl.spec.typing import OptionalQuantity, Quantity, Whole
+from mrdsl.spec.typing import OptionalQuantity, Quantities, Quantity, Whole
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -23,10 +23,10 @@ class ObservedCluster(Node):
     used: OptionalQuantity = quantity(
         "share", "the part of the slot time of its VMs in which tasks ran", default=None, at_least=0.0, at_most=1.0
     )
-    busy: tuple[float, ...] = quantities(
+    busy: Quantities = quantities(
         "number", "mean number of running tasks in equal parts of the time", default=(), at_least=0.0
     )
-    slots: tuple[float, ...] = quantities(
+    slots: Quantities = quantities(
         "number", "mean number of slots in equal parts of the time", default=(), at_least=0.0
     )
 

@@ -40,7 +40,7 @@ from mrdsl.spec.simulated import (
     submissions_item,
     think_item,
 )
-from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantity, RangeOf, Whole
+from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantities, Quantity, RangeOf, Whole
 
 __all__ = [
     "CapacityFacts",
@@ -150,7 +150,7 @@ class JobClass(Node):
     burst: Whole = burst_item()
     submissions: Source | None = submissions_item()
     recorded: Recorded | None = recorded_block()
-    took: tuple[float, ...] = took_item()
+    took: Quantities = took_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -35,7 +35,7 @@ from mrdsl.spec.simulated import (
     recorded_block,
     samples_item,
 )
-from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantity, Whole
+from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantities, Quantity, Whole
 
 __all__ = [
     "Arrivals",
@@ -175,7 +175,7 @@ class JobClass(Node):
     distribution: str = distribution_item()
     samples: Source | None = samples_item()
     recorded: Recorded | None = recorded_block()
-    took: tuple[float, ...] = took_item()
+    took: Quantities = took_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
