@@ -255,6 +255,8 @@ def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
 
 def _differences(stored: Any, shown: Any, path: str, *, lacking: bool) -> Iterator[str]:
     """Yield the paths at which two values differ; with ``lacking`` also those that only ``shown`` has."""
+    if stored == shown:
+        return
     if isinstance(stored, Mapping) and isinstance(shown, Mapping):
         for key in dict.fromkeys((*stored, *shown)):
             if key in stored and key in shown:
@@ -269,7 +271,7 @@ def _differences(stored: Any, shown: Any, path: str, *, lacking: bool) -> Iterat
     elif isinstance(stored, int | float) and isinstance(shown, int | float):
         if abs(stored - shown) > AGREE * max(1.0, abs(stored), abs(shown)):
             yield path
-    elif stored != shown:
+    else:
         yield path
 
 

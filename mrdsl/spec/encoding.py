@@ -137,6 +137,8 @@ class Decoder:
         """Return the value of a type. Raises MalformedError."""
         if hint is Any:
             return _frozen(value, path)
+        if isinstance(hint, type):
+            return self._of_class(hint, value, path)
         origin = get_origin(hint)
         if origin in (Union, types.UnionType):
             return self._one_of(get_args(hint), value, path)
@@ -147,8 +149,6 @@ class Decoder:
             return {key: self.value(get_args(hint)[1], item, f"{path}.{key}") for key, item in entries}
         if origin is not None and hasattr(origin, "dtype"):
             return _decoded_array(get_args(get_args(hint)[1])[0], value, path)
-        if isinstance(hint, type):
-            return self._of_class(hint, value, path)
         raise MalformedError(path, "is of a kind that is not saved")
 
     def instance(self, kind: type[Any], value: Any, path: str) -> Any:
@@ -159,17 +159,19 @@ class Decoder:
         said = given.pop(IS, kind.__name__)
         if said != kind.__name__:
             raise MalformedError(f"{path}.{IS}", f"is {_shown(said)}, not {kind.__name__}")
-        known = {field.name: field for field in saved_fields(kind)}
+        known, needed = _known_and_needed(kind)
         for key in given:
             if key not in known:
                 raise MalformedError(f"{path}.{key}", "is unknown", did_you_mean(key, known, "known: "))
-        for name, field in known.items():
-            if name not in given and field.default is MISSING and field.default_factory is MISSING:
+        for name in needed:
+            if name not in given:
                 raise MalformedError(path, f"has no `{name}`")
         hints = hints_of(kind)
         return kind(**{name: self.value(hints[name], item, f"{path}.{name}") for name, item in given.items()})
 
     def _of_class(self, kind: type[Any], value: Any, path: str) -> Any:
+        if kind in _WORDS:
+            return _simple(kind, value, path)
         if kind is Span:
             return _span(value, path)
         if kind is Source:
@@ -271,6 +273,20 @@ class Decoder:
 def _is_object(kind: Any) -> bool:
     """Return True if values of a type are objects; a place is a text."""
     return is_dataclass(kind) and isinstance(kind, type) and kind is not Span
+
+
+def _known_and_needed(kind: type[Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the names of the saved fields of a dataclass, and of those without a default."""
+    key: Any = kind
+    found: tuple[Sequence[str], Sequence[str]] = _cached_names(key)
+    return found
+
+
+@cache
+def _cached_names(kind: Any) -> tuple[Sequence[str], Sequence[str]]:
+    saved = saved_fields(kind)
+    needed = [each.name for each in saved if each.default is MISSING and each.default_factory is MISSING]
+    return [each.name for each in saved], needed
 
 
 def hints_of(kind: type[Any]) -> Mapping[str, Any]:

@@ -27,6 +27,8 @@ CELLS = 6_000_000
 """Rentals, each with the runs on it, that are priced at most: times are rounded outwards to longer steps for that."""
 LEVELS = 6
 """Prices of slot time that are tried to bound the value of a rental."""
+PARTS = 1000
+"""Parts of a night, from each of which the rental that earns most is added."""
 ROUNDS = 8
 """Times that columns are added."""
 Floats = NDArray[np.float64]
@@ -233,7 +235,7 @@ class _Pricing:
     def columns(self, value: Floats, prices: Floats) -> Iterator[NDArray[np.float64]]:
         """Yield the machine time of each run on the rental that earns most for its cost, of each part of the night."""
         earned = value / self.paid
-        part = max(1, self.longest // 3)
+        part = max(1, self.longest // 3, self.count // PARTS)
         for first in range(0, self.count, part):
             rows = earned[first : first + part]
             begin, length = np.unravel_index(int(rows.argmax()), rows.shape)

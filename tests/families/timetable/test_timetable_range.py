@@ -7,8 +7,12 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
+from mrdsl.families.timetable import slots as slots_module
 from mrdsl.families.timetable.bounds import earliest_end, fewest_machines, least_cost
+from mrdsl.families.timetable.methods import elastic, per_job
+from mrdsl.families.timetable.night import Job, Run
 from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.slots import Placed, Slots, insert_all, moved_forward, place
 from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.verify import verify
 from mrdsl.language.loading import load_text
@@ -132,3 +136,56 @@ def test_the_bound_on_the_cost_is_the_least_of_all_sizes(seed: int) -> None:
 
     costs = [night.machine.cost(count, ends(count * slots) - begin) for count in range(fewest, fewest + 60)]
     assert least_cost(night, fewest, float("inf")) == pytest.approx(min(costs), rel=1e-12)
+
+
+HUGE = """problem timetable "huge"
+rent = elastic
+vm m {{ on_demand {{ price = 1 USD/h }}, boot = 2 min }}
+class a {{
+  stage s {{ tasks = {tasks}, avg = 50 s, max = 80 s }}, stage t {{ tasks = 80, avg = 5 s, max = 8 s, after = [s] }}
+  slots {{ task = 8 }}, runs {{ from = 0 s, every = 2 min, times = 20 }}, deadline = 100 s
+}}
+class c {{
+  stage s {{ tasks = 3, avg = 3 s, max = 80 s }}
+  slots {{ task = 8 }}, runs {{ from = 7 s, every = 20 d, times = 5 }}, deadline = 90 d
+}}
+minimize cost
+"""
+
+
+def test_the_search_does_not_grow_with_machines_and_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run needs 1 million or 10 million machines, and others have windows of months: as many insertions of runs."""
+    counts = []
+    for tasks in (8 * 10**6, 8 * 10**7):
+        inserted: list[int] = []
+
+        def counted(slots: Slots, job: Job, run: Run, inserted: list[int] = inserted) -> Placed:
+            inserted.append(1)
+            return place(slots, job, run)
+
+        for module in (elastic, per_job, slots_module):
+            monkeypatch.setattr(module, "place", counted)
+        result = mrdsl.solve(mrdsl.loads(HUGE.format(tasks=tasks))).of(TimetablePlan)
+        assert result.plan is not None
+        assert result.plan.machines >= tasks // 8
+        counts.append(len(inserted))
+    assert counts[1] < 2 * counts[0] < 40_000
+
+
+def test_late_runs_move_forward_until_all_are_on_time() -> None:
+    """One slot, by due times: m takes 3 s from 1 s on, so that l, 6 s from 0 s on, ends at 10 s and is 0.5 s late.
+
+    Moved forward by twice that, l is first and m ends at 9 s, on time.
+    """
+    spec = mrdsl.loads("""problem timetable "two"
+vm v { on_demand { price = 1 USD/h } }
+class m { stage s { tasks = 1, avg = 3 s, max = 3 s }, slots { task = 1 }, runs = [1 s], deadline = 8 s }
+class l { stage s { tasks = 1, avg = 6 s, max = 6 s }, slots { task = 1 }, runs = [0 s], deadline = 9.5 s }
+minimize cost
+""")
+    night = market_of(spec.facts).nights[0]
+    assert insert_all(night, 1, [0, 1])[1] == [1]
+    placed = moved_forward(night, 1, [0, 1])
+    assert placed is not None
+    assert [each.end / 1e9 for each in placed] == [9.0, 6.0]
+    assert moved_forward(replace(night, runs=night.runs * 2), 1, [0, 1, 2, 3]) is None

@@ -65,6 +65,7 @@ class _Batches:
         runs = night.runs
         self.order = sorted(range(len(runs)), key=lambda at: (runs[at].due - paths[runs[at].job], runs[at].ready, at))
         self.known: dict[tuple[tuple[int, ...], ...], tuple[float, list[Placed]]] = {}
+        self.least: dict[tuple[int, int], int] = {}
 
     def cheapest(self, begin: int, end: int) -> tuple[float, list[Placed]]:
         """Return the cost and the timetable of the runs in these places of the order."""
@@ -83,7 +84,7 @@ class _Batches:
         night, machine = self.night, self.night.machine
         work = sum(night.jobs[run.job].work for run in runs)
         window = max(run.due for run in runs) - min(run.ready for run in runs)
-        least = max(1, -(-work // (window * machine.slots)))
+        least = max(-(-work // (window * machine.slots)), *(self._least_of(run) for run in runs))
         best: tuple[float, list[Placed]] = inf, []
         size, tried = least, 0
         most = -(-sum(stage.tasks for run in runs for stage in night.jobs[run.job].stages) // machine.slots)
@@ -101,6 +102,19 @@ class _Batches:
                 best = cost, found
             size += 1
         return best
+
+    def _least_of(self, run: Run) -> int:
+        """Return the fewest machines on which a run may end within its window, at least 1."""
+        window = run.due - run.ready
+        key = run.job, window
+        if key not in self.least:
+            job, slots = self.night.jobs[run.job], self.night.machine.slots
+            low, high = 0, -(-max(stage.tasks for stage in job.stages) // slots)
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if job.path(middle * slots) <= window else (middle, high)
+            self.least[key] = high
+        return self.least[key]
 
     def _latest(self, runs: list[Run], size: int) -> list[Placed] | None:
         """Return the runs from a late start on at which all of them end on time, None if none was found.
