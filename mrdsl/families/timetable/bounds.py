@@ -225,7 +225,7 @@ def least_cost(night: Night, fewest: int, most: float) -> float:
     least = min(most, cost(fewest, fewest))
     shortest = max(run.ready + night.jobs[run.job].path() for run in night.runs) - begin
     each = machine.price * machine.billed(shortest) / TICK
-    largest = max(fewest, ceil(least / each)) if each else fewest
+    largest = max(fewest, machine.reserved + ceil(least / each)) if each else max(fewest, machine.reserved)
     ranges = [(cost(fewest, largest), fewest, largest)]
     for _ in range(RANGES):
         bound, low, high = ranges[0]

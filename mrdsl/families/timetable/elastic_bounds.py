@@ -41,7 +41,10 @@ def least_masters(market: Market) -> float:
 
 @dataclass(frozen=True)
 class _Block:
-    """The rows of one VM type: triples of rows, columns and values; ``out`` is the first column of runs left out."""
+    """The rows of one VM type: triples of rows, columns and values; ``out`` is the first column of runs left out.
+
+    The last columns are the billed times of machines with these ``prices``.
+    """
 
     runs: Sequence[int]
     equal: Sequence[Triple]
@@ -50,7 +53,7 @@ class _Block:
     rows: int
     upper: Floats
     out: int
-    price: float
+    prices: Sequence[float]
 
 
 def fluid_bound(market: Market, seconds: float | None = None) -> float:
@@ -87,9 +90,9 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
     )
     optional = np.array([market.penalties[run.job] is not None for run in market.runs], dtype=np.float64)
     cost = np.zeros(size)
-    scale = max(block.price for block in blocks) or 1.0
+    scale = max(max(block.prices) for block in blocks) or 1.0
     for end, block in zip(sizes[1:].tolist(), blocks, strict=True):
-        cost[end - 1] = block.price / scale
+        cost[end - len(block.prices) : end] = [price / scale for price in block.prices]
     cost[rejected:] = [(market.penalties[run.job] or 0.0) / scale for run in market.runs]
     upper = np.concatenate([*(block.upper for block in blocks), optional])
     found = linprog(
@@ -132,49 +135,68 @@ def _block(market: Market, vm: int) -> _Block | None:
     rate = np.minimum(windows.tasks, machine.slots).astype(np.float64)
     work = windows.tasks * (windows.ticks / unit)
     edges = len(owner)
-    # columns: machine time, machines at each point, starts, stops, work of stages in intervals, runs left out, the cost
-    time, there, on, off, flow = 0, steps, 2 * steps + 1, 3 * steps + 1, 4 * steps + 1
-    out, total = flow + edges, flow + edges + len(night.runs)
+    # columns of each lane: machine time, machines at each point, starts, stops; then work of stages in intervals,
+    # runs left out, and the billed time of each lane
+    lanes = [(machine.price, machine.available)]
+    if machine.reserved:
+        lanes.append((machine.reserved_price, machine.reserved))
+    width = 4 * steps + 1
+    flow = len(lanes) * width
+    out = flow + edges
+    total = out + len(night.runs)
     every = np.arange(steps)
     runs = np.repeat(np.arange(len(night.runs)), [len(night.jobs[run.job].stages) for run in night.runs])
     single = np.ones(steps)
-    equal = [
-        # machines at the next point = those at this one + starts - stops
-        (every, there + every + 1, single), (every, there + every, -single), (every, on + every, -single),
-        (every, off + every, single),
+    done = len(lanes) * steps
+    equal: list[Triple] = [
         # the work of each stage is done, or its run left out
-        (steps + owner, flow + np.arange(edges), np.ones(edges)), (steps + np.arange(stages), out + runs, work),
+        (done + owner, flow + np.arange(edges), np.ones(edges)), (done + np.arange(stages), out + runs, work),
     ]  # fmt: skip
     least = machine.billed(machine.boot + min(stage.ticks for job in night.jobs for stage in job.stages)) / unit
     boot = machine.boot / unit
-    rows = 4 * steps + 2
-    above = [
-        # slots of an interval; time of machines that are on, or stay on
-        (interval, flow + np.arange(edges), np.ones(edges)), (every, time + every, -single * machine.slots),
-        (steps + every, time + every, single), (steps + every, there + every, -lengths),
-        (steps + every, on + every, -lengths),
-        (2 * steps + every, time + every, -single), (2 * steps + every, there + every, lengths),
-        (2 * steps + every, off + every, -lengths),
-        # stops end machines that are there, or have started
-        (3 * steps + every, off + every, single), (3 * steps + every, there + every, -single),
-        (3 * steps + every, on + every, -single),
-        # the cost: boots and machine time, or the least of each rental
-        (np.full(steps, 4 * steps), time + every, single), (np.full(steps, 4 * steps), on + every, boot * single),
-        (np.array([4 * steps]), np.array([total]), np.array([-1.0])),
-        (np.full(steps, 4 * steps + 1), on + every, least * single),
-        (np.array([4 * steps + 1]), np.array([total]), np.array([-1.0])),
-        # a stage takes part in the slots of each machine that is on
-        (rows + np.arange(edges), flow + np.arange(edges), np.ones(edges)),
-        (rows + np.arange(edges), time + interval, -rate[owner]),
-    ]  # fmt: skip
-    upper = np.full(total + 1, inf)
-    upper[there] = upper[there + steps] = 0.0
+    rows = steps + edges
+    above: list[Triple] = [
+        # slots of an interval; a stage takes part in the slots of each machine that is on
+        (interval, flow + np.arange(edges), np.ones(edges)),
+        (steps + np.arange(edges), flow + np.arange(edges), np.ones(edges)),
+    ]
+    upper = np.full(total + len(lanes), inf)
+    for lane, (_, most) in enumerate(lanes):
+        time, start = lane * width, lane * steps
+        there, on, off, paid = time + steps, time + 2 * steps + 1, time + 3 * steps + 1, total + lane
+        equal += [
+            # machines at the next point = those at this one + starts - stops
+            (start + every, there + every + 1, single), (start + every, there + every, -single),
+            (start + every, on + every, -single), (start + every, off + every, single),
+        ]  # fmt: skip
+        one = np.array([paid])
+        above += [
+            (every, time + every, -single * machine.slots), (steps + np.arange(edges), time + interval, -rate[owner]),
+            # time of machines that are on, or stay on
+            (rows + every, time + every, single), (rows + every, there + every, -lengths),
+            (rows + every, on + every, -lengths),
+            (rows + steps + every, time + every, -single), (rows + steps + every, there + every, lengths),
+            (rows + steps + every, off + every, -lengths),
+            # stops end machines that are there, or have started
+            (rows + 2 * steps + every, off + every, single), (rows + 2 * steps + every, there + every, -single),
+            (rows + 2 * steps + every, on + every, -single),
+            # the cost: boots and machine time, or the least of each rental
+            (np.full(steps, rows + 3 * steps), time + every, single),
+            (np.full(steps, rows + 3 * steps), on + every, boot * single),
+            (np.array([rows + 3 * steps]), one, np.array([-1.0])),
+            (np.full(steps, rows + 3 * steps + 1), on + every, least * single),
+            (np.array([rows + 3 * steps + 1]), one, np.array([-1.0])),
+        ]  # fmt: skip
+        rows += 3 * steps + 2
+        if most is not None:
+            upper[there : there + steps + 1] = most
+            upper[time : time + steps] = most * lengths
+        upper[there] = upper[there + steps] = 0.0
     upper[flow : flow + edges] = windows.tasks[owner] * (overlap / unit)
     upper[out : out + len(night.runs)] = 1.0
-    if machine.available is not None:
-        upper[there : there + steps + 1] = np.minimum(upper[there : there + steps + 1], machine.available)
-    right = np.concatenate([np.zeros(steps), work])
-    return _Block(numbers, equal, above, right, rows + edges, upper, out, machine.price * unit / TICK)
+    right = np.concatenate([np.zeros(done), work])
+    prices = [price * unit / TICK for price, _ in lanes]
+    return _Block(numbers, equal, above, right, rows, upper, out, prices)
 
 
 def _points(windows: Windows, share: int) -> Ints:

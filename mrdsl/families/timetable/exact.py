@@ -15,6 +15,7 @@ import numpy as np
 
 from mrdsl.families.timetable.night import TICK, Machine, Night, Run
 from mrdsl.families.timetable.rented import Lease, Rented, rented_on
+from mrdsl.families.timetable.reserved import split
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market
 
@@ -131,6 +132,7 @@ class _Program:
     cost: list[float] = field(default_factory=list)
     most: list[float] = field(default_factory=list)
     rows: _Rows = field(default_factory=_Rows)
+    reserved: dict[int, int] = field(default_factory=dict)
     tasks: dict[tuple[int, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def variable(self, cost: float, most: float) -> int:
@@ -156,6 +158,7 @@ class _Program:
                     waves[number].append((stage, start, values[column]))
                     ends[number] = max(ends[number], start + ticks)
                     of_type[vm].append(number)
+        reserved = {kind: values[self.reserved[kind]] if kind in self.reserved else 0 for kind in self.kinds}
         place = {kind: index for index, kind in enumerate(sorted(spans))}
         placed = [
             Placed(mine, min(start for _, start, _ in mine), end) if mine else None
@@ -168,9 +171,13 @@ class _Program:
             if rent == "constant":
                 begin = min(market.runs[run].release for run in of_type[vm])
                 end = max(ends[run] for run in of_type[vm])
-            leases.append(Lease(begin - market.nights[vm].machine.boot, end, values[kind], vm=vm))
+            count = values[kind] + reserved[kind]
+            leases.append(Lease(begin - market.nights[vm].machine.boot, end, count, vm=vm))
         pieces = [(each, stage, place[kind], start, count) for each, stage, kind, start, count in taken]
-        return rented_on(market, rent, leases, pieces, placed)
+        found = rented_on(market, rent, leases, pieces, placed)
+        if not any(reserved.values()):
+            return found
+        return split(market, found, [reserved[kind] for kind in sorted(spans)])
 
 
 def _program(market: Market, rent: str) -> _Program | None:
@@ -233,26 +240,38 @@ def _add_type(
         cost = kind.cost * machine.price * step / TICK
         places.append(program.variable(cost / program.unit, most))
         program.kinds[places[-1]] = Kind(kind.begin, kind.end, cost, vm)
+        if machine.reserved:
+            cost = kind.cost * machine.reserved_price * step / TICK
+            program.reserved[places[-1]] = program.variable(cost / program.unit, float(machine.reserved))
     capacity: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for index in numbers:
         _add_run(program, night, vm, rent, index, market.runs[index], left_out[index].get(vm), places, capacity)
         if len(program.cost) > COLUMNS:
             return False
     for (place, _), terms in capacity.items():
-        program.rows.add([*terms, (place, -float(machine.slots))], -inf, 0.0)
+        there = [(each, -float(machine.slots)) for each in (place, program.reserved.get(place)) if each is not None]
+        program.rows.add([*terms, *there], -inf, 0.0)
     if is_constant:
         chosen = [program.variable(0.0, 1.0) for _ in kinds]
         program.rows.add([(each, 1.0) for each in chosen], -inf, 1.0)
         for place, each in zip(places, chosen, strict=True):
             program.rows.add([(place, 1.0), (each, -most)], -inf, 0.0)
-    elif machine.available is not None:
+            if place in program.reserved:
+                program.rows.add([(program.reserved[place], 1.0), (each, -float(machine.reserved))], -inf, 0.0)
+                program.rows.add([(place, 1.0), (program.reserved[place], 1.0)], -inf, most)
+    elif _is_limited(machine):
         boot = machine.boot // step
         for at in range(first - boot, last):
-            there = [
-                (place, 1.0) for place, kind in zip(places, kinds, strict=True) if kind.begin - boot <= at < kind.end
-            ]
-            program.rows.add(there, -inf, float(machine.available))
+            mine = [place for place, kind in zip(places, kinds, strict=True) if kind.begin - boot <= at < kind.end]
+            reserved = [(program.reserved[place], 1.0) for place in mine if place in program.reserved]
+            program.rows.add(reserved, -inf, float(machine.reserved))
+            program.rows.add([*((place, 1.0) for place in mine), *reserved], -inf, most)
     return True
+
+
+def _is_limited(machine: Machine) -> bool:
+    """Return True if machines at once are limited, all or those of a lower price."""
+    return machine.available is not None or machine.reserved > 0
 
 
 def _add_run(
@@ -329,10 +348,10 @@ def _elastic_kinds(machine: Machine, step: int, first: int, last: int) -> Iterat
         for end in range(last, begin, -1):
             cost = machine.billed((end - begin) * step + machine.boot) / step
             longer = machine.billed((end - begin + 1) * step + machine.boot) / step
-            if end == last and begin > first and longer == cost and machine.available is None:
+            if end == last and begin > first and longer == cost and not _is_limited(machine):
                 paid = cost  # one that begins a step earlier costs the same
                 continue
-            if cost != paid or machine.available is not None:
+            if cost != paid or _is_limited(machine):
                 yield Kind(begin, end, cost)
             paid = cost
 

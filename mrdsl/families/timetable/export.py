@@ -136,9 +136,10 @@ def deployments(spec: Spec, plan: TimetablePlan) -> tuple[Deployment, ...]:
         count = sum(rental.count for rental in plan.rentals if not rental.master)
         return (replace(one, groups=(Group(vm.name, FIRM, count),), idle=_longest_gap(plan)),)
     assert plan.tasks is not None
-    sizes: dict[tuple[str, int], None] = {}
-    for run, machine in dict(zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)).items():
-        sizes[plan.runs[run].job, plan.rentals[machine].count] = None
+    rented: dict[int, int] = {}
+    for run, machine in dict.fromkeys(zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)):
+        rented[run] = rented.get(run, 0) + plan.rentals[machine].count
+    sizes = dict.fromkeys((plan.runs[run].job, count) for run, count in rented.items())
     several = len(sizes) > 1
     return tuple(
         replace(

@@ -17,6 +17,7 @@ from mrdsl.spec.blocks import (
     OnDemand,
     OnType,
     ReducePhase,
+    Reserved,
     ShufflePhase,
     Slots,
     Stage,
@@ -49,6 +50,7 @@ __all__ = [
     "OnType",
     "Recorded",
     "ReducePhase",
+    "Reserved",
     "Runs",
     "ShufflePhase",
     "Simulation",
@@ -83,6 +85,9 @@ class VmType(Node):
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
 
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
+    reserved: Reserved | None = block(
+        Reserved, "VMs under a long contract, a limited number; prepaid ones are paid over the horizon, used or not"
+    )
     fee: Quantity = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
     boot: Quantity = quantity(
         "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0

@@ -82,7 +82,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Machine:
-    """The VM type: slots, price [1/s], boot time, and how it is paid."""
+    """The VM type: slots, price [1/s], boot time, and how it is paid.
+
+    ``reserved`` VMs of those available have the price ``reserved_price``, which is lower.
+    """
 
     name: str
     slots: int
@@ -92,14 +95,27 @@ class Machine:
     minimum: int
     available: int | None
     masters: int
+    reserved: int = 0
+    reserved_price: float = 0.0
 
     def billed(self, ticks: int) -> int:
         """Return the ticks that a rental is paid for."""
         return max(-(-ticks // self.period) * self.period, self.minimum)
 
     def cost(self, machines: int, ticks: int) -> float:
-        """Return the cost of ``machines`` machines and the masters for ``ticks`` ticks."""
-        return (machines + self.masters) * self.price * self.billed(ticks) / TICK
+        """Return the cost of ``machines`` machines, reserved ones first, and the masters for ``ticks`` ticks."""
+        reserved = min(machines, self.reserved)
+        price = (machines - reserved + self.masters) * self.price + reserved * self.reserved_price
+        return price * self.billed(ticks) / TICK
+
+    def price_of(self, reserved: bool) -> float:
+        """Return the price of a reserved VM, or of one on demand [1/s]."""
+        return self.reserved_price if reserved else self.price
+
+    @property
+    def least_price(self) -> float:
+        """The price of the cheapest VM [1/s]."""
+        return min(self.price, self.reserved_price) if self.reserved else self.price
 
 
 @dataclass(frozen=True)
@@ -134,15 +150,20 @@ def runs_of(facts: TimetableFacts) -> tuple[Run, ...]:
 def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -> Machine:
     """Return the machine of a VM type, with its slots for these classes, as they run there."""
     paid = vm.billing or facts.billing or Billing()
+    price, base = vm.on_demand.price + vm.fee, vm.reserved
+    reserved_price = 0.0 if base is None else vm.fee + (0.0 if base.prepaid == "yes" else base.price)
+    count = 0 if base is None or reserved_price >= price else base.available
     return Machine(
         name=vm.name,
         slots=min((slots_on(vm, node) for node in classes), default=1),
-        price=vm.on_demand.price + vm.fee,
+        price=price,
         boot=ticks_of(vm.boot),
         period=ticks_of(paid.period),
         minimum=ticks_of(paid.minimum),
         available=vm.available,
         masters=vm.masters,
+        reserved=count if vm.available is None else min(count, vm.available),
+        reserved_price=reserved_price,
     )
 
 

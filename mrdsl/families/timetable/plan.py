@@ -27,7 +27,10 @@ LATEST = 10
 
 @dataclass(frozen=True)
 class Rental:
-    """Alike machines from request to release [s], each paid for ``billed`` [s]; masters hold no slots."""
+    """Alike machines from request to release [s], each paid for ``billed`` [s]; masters hold no slots.
+
+    Those that are ``reserved`` have the price of reserved VMs, or its fee alone if these are prepaid.
+    """
 
     vm: str
     begin: float
@@ -35,6 +38,7 @@ class Rental:
     billed: float
     count: int = 1
     master: bool = False
+    reserved: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,16 @@ class Bill:
 
 @dataclass(frozen=True)
 class VmUse:
-    """A VM type in a plan: the slots of one VM, the most VMs at once, and the slot time in which tasks run [s]."""
+    """A VM type in a plan: the slots of one VM, the most VMs at once, and the slot time in which tasks run [s].
+
+    ``reserved`` is the most reserved VMs at once.
+    """
 
     vm: str
     slots: int
     machines: int
     busy: float
+    reserved: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +115,8 @@ class TimetablePlan(Plan):
         vm: Name of the first VM type.
         rentals: Rentals with billed time [s].
         runs: Release, start, end and deadline of each run [s].
-        cost: Cost of all rentals, in the currency of the spec.
+        cost: Cost of all rentals and of prepaid VMs, in the currency of the spec.
+        prepaid: Cost of prepaid VMs over the horizon, used or not.
         penalties: Penalties of the rejected runs, in the same currency.
         slots: Slots of one VM of the first type.
         busy: Slot time in which tasks run [s].
@@ -135,6 +144,7 @@ class TimetablePlan(Plan):
     day: int | None = None
     penalties: float = 0.0
     types: tuple[VmUse, ...] = ()
+    prepaid: float = 0.0
     tasks: Tasks | None = field(default=None, repr=False)
     observed: Mapping[str, Observed] = field(default_factory=dict)
     of_runs: tuple[RunSeen | None, ...] = field(default=(), repr=False)
@@ -144,15 +154,31 @@ class TimetablePlan(Plan):
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
+        prepaid = {"prepaid": self.prepaid} if self.prepaid else {}
         bill = {} if self.bill is None else {"observed": plain(self.bill)}
         return {
             "rent": self.rent,
             "machines": self.machines,
-            "vms": {each.vm: {"on_demand": each.machines, "reserved": 0} for each in self.uses},
+            "vms": {
+                each.vm: {"on_demand": each.machines - each.reserved, "reserved": each.reserved} for each in self.uses
+            },
             "classes": dict(self._classes()),
-            "cost": {"vms": self.cost, "penalties": self.penalties, "total": self.cost + self.penalties, **bill},
+            "cost": {
+                "vms": self.cost,
+                "penalties": self.penalties,
+                "total": self.cost + self.penalties,
+                **prepaid,
+                **bill,
+            },
             "rentals": [
-                {"vm": each.vm, "from": each.begin, "to": each.end, "billed": each.billed, "machines": each.count}
+                {
+                    "vm": each.vm,
+                    "from": each.begin,
+                    "to": each.end,
+                    "billed": each.billed,
+                    "machines": each.count,
+                    **({"reserved": True} if each.reserved else {}),
+                }
                 for each in self.rentals
             ],
             "runs": [
@@ -217,7 +243,13 @@ class TimetablePlan(Plan):
             "Rentals",
             ("vm", "machines", f"from{unit}", f"to{unit}", "billed each [s]"),
             [
-                (each.vm, count, self.time(each.begin), self.time(each.end), each.billed)
+                (
+                    f"{each.vm} (reserved)" if each.reserved else each.vm,
+                    count,
+                    self.time(each.begin),
+                    self.time(each.end),
+                    each.billed,
+                )
                 for each, count in islice(alike.items(), SHOWN)
             ]
             + _more(len(alike), 4),
@@ -235,7 +267,8 @@ class TimetablePlan(Plan):
         rented = sum((each.end - each.begin) * each.count for each in mine)
         paid = sum(each.billed * each.count for each in mine)
         share = 100.0 * use.busy / (rented * use.slots) if rented else 0.0
-        return use.vm, use.machines, sum(each.count for each in mine), rented / HOUR, paid / HOUR, share
+        most = f"{use.machines} ({use.reserved} reserved)" if use.reserved else use.machines
+        return use.vm, most, sum(each.count for each in mine), rented / HOUR, paid / HOUR, share
 
     def _simulated(self, unit: str) -> Iterator[Table]:
         """Yield tables of a simulation: classes, and the runs that are late most often."""

@@ -51,7 +51,7 @@ def rental_bound(market: Market, known: Rented | None) -> float:
         market: The night on each VM type.
         known: An elastic timetable; its costs, divided among the runs on each rental, are the first prices.
     """
-    if len(market.runs) > RUNS or not all(machine.price for machine in market.machines):
+    if len(market.runs) > RUNS or not all(machine.least_price for machine in market.machines):
         return 0.0
     return _Covering(market).bound(known)
 
@@ -123,7 +123,7 @@ class _Covering:
             if lease.master:
                 continue
             total, machine = sum(share.values()), market.machines[lease.vm]
-            paid = lease.count * machine.billed(lease.end - lease.begin) * machine.price / TICK
+            paid = lease.count * machine.billed(lease.end - lease.begin) * machine.price_of(lease.reserved) / TICK
             for run, part in share.items():
                 spent[run] += paid * part / total
         for index, each in enumerate(known.placed):
@@ -177,7 +177,7 @@ class _Pricing:
         paid = [machine.billed(machine.boot + max(int(each) - loss, 0) * step) / step for each in lengths]
         self.lengths, self.paid = lengths.astype(np.float64), np.maximum(np.array(paid), 1e-9)
         self.boot = machine.boot / step - loss
-        self.unit = machine.price * step / TICK
+        self.unit = machine.least_price * step / TICK
         self.time = np.array([work.time for work in self.works])
         self.spent = self.time * self.unit
         self.blocks: dict[tuple[int, float], Floats] = {}

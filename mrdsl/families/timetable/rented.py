@@ -20,13 +20,17 @@ Piece = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class Lease:
-    """Alike machines from their request to their release [ticks]; ``vm`` is the index of their type."""
+    """Alike machines from their request to their release [ticks]; ``vm`` is the index of their type.
+
+    Those that are ``reserved`` have the price of reserved VMs.
+    """
 
     begin: int
     end: int
     count: int
     master: bool = False
     vm: int = 0
+    reserved: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,11 @@ def rented_on(
 ) -> Rented:
     """Return a timetable on machines of several types, with its cost."""
     machines = market.machines
-    paid = [0] * len(machines)
+    paid: dict[tuple[int, bool], int] = {}
     for each in leases:
-        paid[each.vm] += each.count * machines[each.vm].billed(each.end - each.begin)
-    cost = sum(machine.price * ticks / TICK for machine, ticks in zip(machines, paid, strict=True))
+        key = each.vm, each.reserved
+        paid[key] = paid.get(key, 0) + each.count * machines[each.vm].billed(each.end - each.begin)
+    cost = sum(machines[vm].price_of(reserved) * ticks / TICK for (vm, reserved), ticks in sorted(paid.items()))
     left_out = [market.penalties[run.job] or 0.0 for run, each in zip(market.runs, placed, strict=True) if each is None]
     return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out))
 
@@ -80,18 +85,6 @@ def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], 
         for run, each in zip(runs, part.placed, strict=True):
             placed[run] = each
     return rented_on(market, rent, leases, pieces, placed)
-
-
-def constant_of(night: Night, count: int, placed: Sequence[Placed | None]) -> Rented:
-    """Return runs on ``count`` machines that are rented from before the first release to the last end."""
-    ran = [(run.release, each) for run, each in zip(night.runs, placed, strict=True) if each is not None]
-    if not ran:
-        return rented(night, "constant", (), (), placed)
-    begin, end = min(release for release, _ in ran) - night.machine.boot, max(each.end for _, each in ran)
-    leases = [Lease(begin, end, count)]
-    if night.machine.masters:
-        leases.append(Lease(begin, end, night.machine.masters, master=True))
-    return rented(night, "constant", leases, pieces_of(placed), placed)
 
 
 def pieces_of(placed: Sequence[Placed | None]) -> list[Piece]:
@@ -229,9 +222,16 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
         slots=machines[0].slots,
         busy=sum(busy) / TICK,
         types=tuple(
-            VmUse(each.name, each.slots, most_at_once([one for one in found.leases if one.vm == vm]), busy[vm] / TICK)
+            VmUse(
+                each.name,
+                each.slots,
+                most_at_once([one for one in found.leases if one.vm == vm]),
+                busy[vm] / TICK,
+                most_at_once([one for one in found.leases if one.vm == vm and one.reserved]),
+            )
             for vm, each in enumerate(machines)
         ),
+        prepaid=market.prepaid,
         rentals=tuple(
             Rental(
                 machines[each.vm].name,
@@ -240,11 +240,12 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
                 machines[each.vm].billed(each.end - each.begin) / TICK,
                 each.count,
                 each.master,
+                each.reserved,
             )
             for each in found.leases
         ),
         runs=tuple(run_times(market, found)),
-        cost=found.cost,
+        cost=found.cost + market.prepaid,
         penalties=found.penalties,
         clock=calendar.clock,
         day=calendar.first_day,

@@ -75,7 +75,12 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
         plan,
         observed=observed,
         of_runs=tuple(_of_runs(plan, ends)),
-        bill=_bill(np.sum([[_cost(plan, part, each) for each in part.executed] for part in parts], axis=0).tolist()),
+        bill=_bill(
+            [
+                plan.prepaid + sum(_cost(plan, part, part.executed[run]) for part in parts)
+                for run in range(settings.runs)
+            ]
+        ),
         simulated=Simulated(settings.runs, settings.seed, 1, 0.0, settings.what_if.said()),
     )
     return ran, (*verdicts, *override_notes(settings))
@@ -333,7 +338,7 @@ def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
     until = dict(zip(part.used, executed.until, strict=True))
     last = max(executed.until)
     machine = part.night.machine
-    paid = 0
+    paid = {False: 0, True: 0}
     for index, rental in enumerate(plan.rentals):
         if rental.vm != machine.name:
             continue
@@ -341,5 +346,5 @@ def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
             end = until[index - 1] if plan.rent == "per_job" else last
         else:
             end = until.get(index, until.get(-1, round(rental.end * TICK)))
-        paid += rental.count * machine.billed(end - round(rental.begin * TICK))
-    return machine.price * paid / TICK
+        paid[rental.reserved] += rental.count * machine.billed(end - round(rental.begin * TICK))
+    return sum(machine.price_of(reserved) * ticks / TICK for reserved, ticks in paid.items())

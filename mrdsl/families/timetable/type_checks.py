@@ -25,6 +25,21 @@ def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
                     vm.span_of("masters"),
                     "remove `masters`, or keep one vm block",
                 )
+    for vm in facts.vms:
+        if vm.masters and vm.reserved is not None and len(names) == 1:
+            yield error(
+                "out-of-range",
+                f"vm {vm.name} has masters and reserved VMs, which a timetable does not plan together",
+                vm.span_of("masters"),
+                "remove `masters`, or the block `reserved`",
+            )
+        if vm.reserved is not None and vm.reserved.prepaid == "no" and vm.reserved.price >= vm.on_demand.price:
+            yield warning(
+                "reserved-not-cheaper",
+                f"reserved VMs of {vm.name} cost as much as those on demand, or more: no plan rents them",
+                vm.reserved.span_of("price"),
+                "a reserved VM normally costs less; check both prices and their units",
+            )
     for node in facts.classes:
         if not node.types and "types" in node.spans:
             yield error(

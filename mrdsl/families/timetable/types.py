@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.core.clock import ticks_of
+from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.night import Job, Machine, Night, Run, job_of, machine_of, runs_of
+from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.spec.blocks import ONE
 
 
@@ -22,11 +23,13 @@ class Market:
         nights: The night on each type.
         allowed: Whether a job may run on a type, by type and job.
         one: Jobs all of whose runs are on one type.
+        prepaid: What reserved VMs cost over the horizon that are paid for used or not.
     """
 
     nights: tuple[Night, ...]
     allowed: tuple[tuple[bool, ...], ...]
     one: tuple[int, ...] = ()
+    prepaid: float = 0.0
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -86,7 +89,20 @@ def _market(facts: TimetableFacts) -> Market:
         nights.append(Night(tuple(map(job_of, nodes)), runs, machine_of(facts, vm, usable), startups, penalties))
     allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in facts.vms)
     one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))
-    return Market(tuple(nights), allowed, one)
+    return Market(tuple(nights), allowed, one, _prepaid(facts, runs))
+
+
+def _prepaid(facts: TimetableFacts, runs: Sequence[Run]) -> float:
+    """Return the price of prepaid VMs from a boot before the first release to the horizon, or to the last deadline."""
+    calendar = calendar_of(facts)
+    first = min(run.release for run in runs) / TICK
+    last = horizon_of(facts, calendar, max(run.release for run in runs) / TICK)
+    end = max(run.due for run in runs) / TICK if last is None else last
+    return sum(
+        vm.reserved.price * vm.reserved.available * (end - first + vm.boot)
+        for vm in facts.vms
+        if vm.reserved is not None and vm.reserved.prepaid == "yes"
+    )
 
 
 def may_use(node: JobClass, vm: VmType) -> bool:

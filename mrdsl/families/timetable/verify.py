@@ -46,10 +46,25 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
 
 def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
     """Return the cost of the time that all rentals of the spec's VM types are paid for."""
-    total = 0.0
+    total = _prepaid(facts)
     for vm in facts.vms:
-        total += sum(rental.billed * rental.count for rental in plan.rentals if rental.vm == vm.name) * _price(vm)
+        for rental in plan.rentals:
+            if rental.vm == vm.name:
+                total += rental.billed * rental.count * _price(vm, rental.reserved)
     return total
+
+
+def _prepaid(facts: TimetableFacts) -> float:
+    """Return the price of prepaid VMs from a boot before the first release to the horizon, or to the last deadline."""
+    bases = [(vm, vm.reserved) for vm in facts.vms if vm.reserved is not None and vm.reserved.prepaid == "yes"]
+    if not bases:
+        return 0.0
+    facts = with_runs(facts)
+    runs = _stated_runs(facts)
+    first, end = min(run.release for run in runs), max(run.due for run in runs)
+    if facts.horizon is not None:
+        end = _second(facts.horizon, max(run.release for run in runs), _base(facts))
+    return sum(base.price * base.available * (end - first + vm.boot) for vm, base in bases)
 
 
 def _penalties(facts: TimetableFacts, plan: TimetablePlan) -> float:
@@ -125,12 +140,17 @@ def _vms_of(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, 
     return found
 
 
-def _stated_runs(facts: TimetableFacts) -> list[Stated]:
+def _base(facts: TimetableFacts) -> int:
+    """Return the ordinal of the first day; 0 without dates."""
     written = [
         each for node in facts.classes if node.runs is not None for each in (node.runs.from_, node.due, *node.runs.at)
     ]
     days = [clock.day for each in (*written, facts.horizon) if isinstance(each, str) and (clock := parse_clock(each))]
-    base = min((day for day in days if day is not None), default=0)
+    return min((day for day in days if day is not None), default=0)
+
+
+def _stated_runs(facts: TimetableFacts) -> list[Stated]:
+    base = _base(facts)
     runs = []
     for index, node in enumerate(facts.classes):
         assert node.runs is not None
@@ -317,13 +337,14 @@ def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Seque
     """
     rentals = [each for each in plan.rentals if each.vm == vm.name]
     if plan.types:
-        stated = [(each.slots, each.machines) for each in plan.types if each.vm == vm.name]
+        stated = [(each.slots, (each.machines, each.reserved)) for each in plan.types if each.vm == vm.name]
         hosted = [
             _slots_of(vm, node)
             for node in facts.classes
             if not node.types or node.types == ("one",) or vm.name in node.types
         ]
-        if [machines for _, machines in stated] != [_most_at_once(rentals)]:
+        counted = _most_at_once(rentals), _most_at_once([each for each in rentals if each.reserved])
+        if [machines for _, machines in stated] != [counted]:
             yield _wrong(f"the plan does not count the machines of {vm.name} that it rents")
         if rentals and [slots for slots, _ in stated] != [min(hosted, default=1)]:
             yield _wrong(f"the plan does not have the slots of {vm.name}")
@@ -331,6 +352,11 @@ def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Seque
     there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
     if vm.available is not None and there > vm.available:
         yield _wrong(f"{there} machines are rented at once, and {vm.available} are available")
+    if any(each.reserved for each in rentals if each.master):
+        yield _wrong("masters are reserved, which are rented on demand")
+    base = _most_at_once([each for each in workers if each.reserved])
+    if base > (0 if vm.reserved is None else vm.reserved.available):
+        yield _wrong(f"{base} machines of {vm.name} are reserved at once, more than the spec has")
     if not workers:
         return
     spans = [(min(each.begin for each in workers), max(each.end for each in workers))]
@@ -353,12 +379,21 @@ def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Seque
 
 
 def _shared(plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:
-    """Yield machines that are not those of one run, and runs on more than one rental."""
+    """Yield machines that are not those of one run, and runs on machines of more than one time or way."""
     tasks = plan.tasks
     assert tasks is not None
     pairs = np.unique(np.stack([tasks.run, tasks.machine]), axis=1)
+    mine: dict[int, list[Rental]] = {}
+    for run, machine in pairs.T.tolist():
+        if 0 <= machine < len(plan.rentals):
+            mine.setdefault(run, []).append(plan.rentals[machine])
+    alike = all(
+        len({(each.begin, each.end) for each in rentals}) == 1
+        and len({each.reserved for each in rentals}) == len(rentals)
+        for rentals in mine.values()
+    )
     ran = sum(run.admitted for run in plan.runs)
-    if not pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])) == ran == len(workers):
+    if not alike or len(mine) != ran or not pairs.shape[1] == len(np.unique(pairs[1])) == len(workers):
         yield _wrong("a run does not have machines of its own")
 
 
@@ -451,8 +486,13 @@ def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:
     return max(ceil(seconds / paid.period) * paid.period, paid.minimum)
 
 
-def _price(vm: VmType) -> float:
-    return vm.on_demand.price + vm.fee
+def _price(vm: VmType, reserved: bool) -> float:
+    """Return the price of a VM, without what is prepaid [1/s]."""
+    if not reserved:
+        return vm.on_demand.price + vm.fee
+    if vm.reserved is None:
+        return vm.fee
+    return vm.fee + (0.0 if vm.reserved.prepaid == "yes" else vm.reserved.price)
 
 
 def _apart(a: float, b: float) -> bool:

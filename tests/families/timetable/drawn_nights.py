@@ -36,6 +36,26 @@ class SmallNight:
     period: int
     minimum: int
     available: int | None = None
+    reserved: int = 0
+    prepaid: bool = False
+
+    def spent(self, minutes: tuple[int, ...]) -> float:
+        """The cost of machines that are rented at the same time, each paid for these minutes; a reserved one costs half
+        of the others, or nothing more if it is prepaid.
+        """
+        longest = sorted(minutes, reverse=True)
+        return sum(longest) - sum(longest[: self.reserved]) * (1.0 if self.prepaid else 0.5)
+
+    @property
+    def fixed(self) -> float:
+        """The cost of prepaid machines from a boot before the first release to the last deadline."""
+        span = max(run.due for run in self.runs) - min(run.release for run in self.runs) + self.boot
+        return 0.5 * self.reserved * span if self.prepaid else 0.0
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether machines at once are limited, all or those of a lower price."""
+        return self.available is not None or self.reserved > 0
 
     def billed(self, minutes: int) -> int:
         return max(ceil(minutes / self.period) * self.period, self.minimum)
@@ -46,7 +66,7 @@ class SmallNight:
             'problem timetable "drawn"',
             f"rent = {rent}",
             f"billing {{ period = {self.period} min, minimum = {self.minimum} min }}",
-            f"vm m {{ on_demand {{ price = 1 USD/min }}, boot = {self.boot} min }}",
+            f"vm m {{ on_demand {{ price = 1 USD/min }}, boot = {self.boot} min{self._reserved()} }}",
         ]
         for number, run in enumerate(self.runs):
             lines.append(f"class c{number} {{")
@@ -60,6 +80,12 @@ class SmallNight:
                 lines.append(f"  penalty = {run.penalty} USD")
             lines.append("}")
         return "\n".join([*lines, "minimize cost", ""])
+
+    def _reserved(self) -> str:
+        if not self.reserved:
+            return ""
+        prepaid = ", prepaid = yes" if self.prepaid else ""
+        return f", reserved {{ price = 0.5 USD/min, available = {self.reserved}{prepaid} }}"
 
     def admissions(self) -> Iterator[tuple[tuple[SmallRun, ...], float]]:
         """All sets of runs that may be admitted, and the penalties of the others."""
@@ -132,7 +158,9 @@ def _least_constant(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
     most = inf if night.available is None else night.available
     return min(
         (
-            ceil(peak(way) / night.slots) * night.billed(max(start + minutes for start, minutes in way) - begin)
+            night.spent(
+                ceil(peak(way) / night.slots) * (night.billed(max(start + minutes for start, minutes in way) - begin),)
+            )
             for way in timetables(runs)
             if ceil(peak(way) / night.slots) <= most
         ),
@@ -160,7 +188,7 @@ def _least_elastic(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
     @cache
     def spent(now: int, progress: Progress, machines: tuple[Machine, ...], first: int) -> float:
         if not any(waiting for stages in progress for waiting, _ in stages):
-            return 0.0
+            return _with_reserved(night, machines) if night.reserved else 0.0
         if any(
             waiting and now + minutes > run.due
             for run, stages in zip(runs, progress, strict=True)
@@ -188,7 +216,8 @@ def _least_elastic(night: SmallNight, runs: tuple[SmallRun, ...]) -> float:
                 for more, there in _places(night, machines, now, minutes):
                     if night.available is not None and _most(there) > night.available:
                         continue
-                    best = min(best, more + spent(now, after, there, number))
+                    paid = 0 if night.reserved else more  # reserved machines are chosen at the end
+                    best = min(best, paid + spent(now, after, there, number))
         return best
 
     begin = min(run.release for run in runs)
@@ -202,7 +231,7 @@ def _kept(night: SmallNight, machines: tuple[Machine, ...], now: int) -> Iterato
         paid = night.billed(end - begin)
         if (
             running
-            or night.available is not None
+            or night.is_limited
             or any(night.billed(now + each - begin) - paid < night.billed(night.boot + each) for each in range(1, 20))
         ):
             yield begin, end, running
@@ -221,6 +250,18 @@ def _places(
     begin = now - night.boot
     one = begin, now + minutes, (now + minutes,)
     yield night.billed(now + minutes - begin), tuple(sorted((*machines, one)))
+
+
+def _with_reserved(night: SmallNight, machines: tuple[Machine, ...]) -> float:
+    """The least cost of machines of which some are reserved, in all ways to choose these."""
+    costs = [night.billed(end - begin) for begin, end, _ in machines]
+    best = inf
+    for chosen in product((False, True), repeat=len(machines)):
+        reserved = tuple(each for each, one in zip(machines, chosen, strict=True) if one)
+        if not reserved or _most(reserved) <= night.reserved:
+            saved = sum(cost for cost, one in zip(costs, chosen, strict=True) if one)
+            best = min(best, sum(costs) - saved * (1.0 if night.prepaid else 0.5))
+    return best
 
 
 def _most(machines: tuple[Machine, ...]) -> int:

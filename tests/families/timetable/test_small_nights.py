@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import mrdsl
@@ -74,3 +76,29 @@ def test_no_types_of_the_runs_cost_less_than_a_bound_of_large_nights(seed: int) 
     cheapest = night.least("elastic") * (1 + 1e-9)
     assert fluid_bound(market) <= cheapest
     assert rental_bound(market, None) <= cheapest
+
+
+@pytest.mark.parametrize("seed", range(300, 340))
+def test_reserved_machines_below_others_cost_the_least(seed: int) -> None:
+    """A night of up to four tasks, with one or two reserved machines that cost half, or are prepaid."""
+    small = next(night for night in map(drawn, range(seed * 100, seed * 100 + 100)) if tasks_of(night) <= 4)
+    night = replace(small, reserved=1 + seed % 2, prepaid=seed % 3 == 0)
+    rent = ("constant", "elastic")[seed // 2 % 2]
+    result = mrdsl.solve(mrdsl.loads(night.text(rent)))
+    assert result.value == pytest.approx(least(night, rent) + night.fixed)
+    assert result.solution == "optimal"
+    assert not [each for each in result.diagnostics if each.code == "broken-plan"]
+
+
+@pytest.mark.parametrize("seed", range(300, 320))
+def test_reserved_machines_of_single_runs_cost_no_less_than_the_bound(seed: int) -> None:
+    night = replace(drawn(seed), reserved=1, prepaid=seed % 2 == 0)
+    result = mrdsl.solve(mrdsl.loads(night.text("per_job")))
+    assert result.value is not None
+    assert result.bound is not None
+    assert result.bound <= result.value <= least(replace(night, reserved=0), "per_job") + night.fixed + 1e-9
+    assert not [each for each in result.diagnostics if each.code == "broken-plan"]
+
+
+def tasks_of(night: SmallNight) -> int:
+    return sum(tasks for run in night.runs for tasks, _ in run.stages)

@@ -11,7 +11,8 @@ from mrdsl.core.diagnostics import Diagnostic, impossible
 from mrdsl.families.timetable.bounds import fewest_machines, least_cost
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.night import Night
-from mrdsl.families.timetable.rented import Rented, constant_of
+from mrdsl.families.timetable.rented import Rented
+from mrdsl.families.timetable.reserved import constant_of
 from mrdsl.families.timetable.slots import Placed, in_time
 
 

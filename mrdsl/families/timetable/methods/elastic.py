@@ -8,7 +8,9 @@ from math import inf
 
 from mrdsl.families.timetable.night import Night, Run
 from mrdsl.families.timetable.rented import Rented, elastic_of, most_at_once
+from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed, Slots, place
+from mrdsl.families.timetable.types import alone
 
 OTHERS, FEW = 2, 500
 """Timetables whose machines are released, if there are more runs than a few."""
@@ -162,7 +164,9 @@ def elastic(night: Night, others: Sequence[Sequence[Placed | None]]) -> Rented |
     """Return the cheapest elastic timetable of batches and other timetables whose machines are released."""
     most = night.machine.available
     found = [
-        each for each in _candidates(night, others) if most is None or most_at_once(each.leases, masters=False) <= most
+        with_reserved(alone(night), each)
+        for each in _candidates(night, others)
+        if most is None or most_at_once(each.leases, masters=False) <= most
     ]
     return min(found, key=lambda each: each.value, default=None)
 

@@ -10,6 +10,7 @@ from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.night import Job, Night, Run
 from mrdsl.families.timetable.rented import Lease, Rented, joined, pieces_of, rented
+from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed, Slots, place
 from mrdsl.families.timetable.types import Market
 from mrdsl.families.timetable.types import alone as market_alone
@@ -85,7 +86,8 @@ def sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
         if exact is not None:
             bound = max(bound, exact.bound)
             if exact.found is not None and exact.found.placed[0] is not None and exact.found.value < best:
-                found.append(Size(exact.found.leases[0].count, exact.found.placed[0], exact.found.value))
+                count = sum(each.count for each in exact.found.leases)
+                found.append(Size(count, exact.found.placed[0], exact.found.value))
     return sorted(found, key=lambda each: (each.cost, each.machines)), bound
 
 
@@ -176,7 +178,8 @@ def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
         else:
             if market.penalties[runs[index].job] is None:
                 return None
-    return joined(market, "per_job", ((vm, [index], part) for index, (vm, part) in sorted(chosen.items())))
+    found = joined(market, "per_job", ((vm, [index], part) for index, (vm, part) in sorted(chosen.items())))
+    return with_reserved(market, found)
 
 
 def _placed(night: Night, run: Run, size: Size, slots: Slots | None) -> Rented | None:

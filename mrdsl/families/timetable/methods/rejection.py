@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.night import Night
-from mrdsl.families.timetable.rented import Rented, constant_of
+from mrdsl.families.timetable.rented import Rented
+from mrdsl.families.timetable.reserved import constant_of
 from mrdsl.families.timetable.slots import Placed, Slots, place
 
 SIZES = 24
