@@ -41,7 +41,8 @@ from mrdsl.families.capacity.methods.direct_types import (
     with_room,
 )
 from mrdsl.families.capacity.methods.few_lanes import is_scarce
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task
+from mrdsl.families.capacity.methods.lane_columns import program_of_lanes
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import with_packing
@@ -105,7 +106,11 @@ def fill(draft: Draft) -> Draft:
     if draft.relax and below is not task:
         bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
         found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
-    draft = replace(draft, state=Placement(task, below, found, least), bound=least)
+    columns = None
+    if is_scarce(task) and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
+        columns = program_of_lanes(below, cheapest(below, found.prices).cost, until)
+        least = least if columns is None else max(least, columns.bound)
+    draft = replace(draft, state=Placement(task, below, found, least, columns), bound=least)
     if not draft.relax:
         return draft
     if found.lacking > ROUNDING:

@@ -20,6 +20,7 @@ from mrdsl.families.capacity.instance import instance_of, of_lanes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
+from mrdsl.families.capacity.methods.lane_columns import LaneProgram
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import relaxed
@@ -49,13 +50,14 @@ MOVES = 2_000_000
 class Placement:
     """The task, its relaxed optimum and what every plan costs at least, for the step that makes it whole.
 
-    ``below`` is the task that bounds the cost.
+    ``below`` is the task that bounds the cost, and ``program`` that of its columns within quotas.
     """
 
     task: Task
     below: Task
     relaxed: Relaxed
     bound: float
+    program: LaneProgram | None = None
 
 
 def with_room(
@@ -87,7 +89,7 @@ def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[
     best = relaxed(tightened(task) if alone else task, gap, until_of(draft))
     if best.lacking > ROUNDING:
         return None
-    return placed(draft, replace(placement, task=task, below=task, relaxed=best), gap)[0]
+    return placed(draft, replace(placement, task=task, below=task, relaxed=best, program=None), gap)[0]
 
 
 def placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
@@ -97,7 +99,7 @@ def placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats
         alone = on_own_machines(task, placement.below, placement.relaxed, gap, until)
         return alone.placed, max(bound, alone.bound)
     enough = bound + gap * abs(bound - draft.fixed)
-    jobs, proven = _whole_near(task, placement.relaxed, enough, until)
+    jobs, proven = _whole_near(placement, enough, until)
     found = _moved(task, jobs, enough, until)
     if is_scarce(task) and len(task.market.lanes) <= MANY:
         found = _cheaper(task, found, whole_placement(task, placement.relaxed.jobs, enough, until))
@@ -113,10 +115,11 @@ def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats,
     return None if lacking else (found[0], bought)
 
 
-def _whole_near(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
+def _whole_near(placement: Placement, enough: float, until: float | None) -> tuple[Floats, float]:
     """Return jobs on few lanes, or within quotas if there are some, and another lower bound on their cost."""
+    task, relaxed = placement.task, placement.relaxed
     if is_scarce(task):
-        return within_quotas(task, relaxed, enough, until)
+        return within_quotas(task, relaxed, placement.program, enough, until)
     return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf
 
 

@@ -30,6 +30,7 @@ from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, effort, vms_of, vms_with_spare
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.whole_placements import rounded
@@ -253,7 +254,8 @@ MOST_PAIRS = 1_500
 """Pairs of lanes and classes of the integer program."""
 FEWEST = 3
 """With fewer lanes to choose from for each class the program is left out."""
-NODES = 100
+FEWEST_NODES, NODES = 100, 150_000
+"""Fewest nodes of the integer program, and the most nodes times pairs."""
 SLACK = 1e-7
 
 
@@ -262,32 +264,41 @@ def is_scarce(task: Task) -> bool:
     return bool(np.isfinite(task.available).any())
 
 
-def within_quotas(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
+def within_quotas(
+    task: Task, relaxed: Relaxed, program: LaneProgram | None, enough: float, until: float | None
+) -> tuple[Floats, float]:
     """Find whole jobs, shape (lanes, classes), that fit the quotas unless that is too hard, and a bound.
 
-    The bound is that of the integer program if it has all pairs, otherwise minus infinity.
+    ``program`` bounds the cost. The bound is that of the integer program if it has all pairs of lanes that a cheaper
+    plan can use, otherwise minus infinity.
     """
     plans = [placed_in_turn(task, relaxed.jobs, part) for part in PARTS]
+    if program is not None:
+        begun = dived(program_of_plans(task, program, until), until)
+        plans += [placed_in_turn(task, relaxed.jobs, part, begun) for part in PARTS]
     costs = [whole_cost(task, jobs) for jobs in plans]
     best = int(np.argmin(costs))
     jobs, cost, bound = plans[best], costs[best], -np.inf
     if cost <= enough:
         return jobs, bound
-    pairs = _candidates(task, relaxed, plans)
+    useful = task.mix.possible
+    if program is not None and program.task is task:
+        useful = useful & (program.with_a_vm() < cost)[:, None]
+    pairs = _candidates(task, relaxed, plans, useful)
     if pairs.any() and int(pairs.sum()) <= MOST_PAIRS:
-        found, bound = improved(task, jobs, pairs, until, NODES)
+        nodes = max(FEWEST_NODES, NODES // int(pairs.sum()))
+        found, bound = improved(task, jobs, pairs, until, nodes)
         if whole_cost(task, found) < cost:
             jobs = found
-        if not bool((pairs == task.mix.possible).all()):
-            bound = -np.inf
+        bound = -np.inf if bool((useful & ~pairs).any()) else min(bound, cost)
     return jobs, bound
 
 
-def placed_in_turn(task: Task, relaxed: Floats, part: float) -> Floats:
+def placed_in_turn(task: Task, relaxed: Floats, part: float, begun: Floats | None = None) -> Floats:
     """Place the whole parts of relaxed jobs, then the rest of each class, the most expensive jobs first.
 
-    ``part`` is the weight, in a job's price, of the price of the part of a VM that it takes. Jobs without room are left
-    out, even if a class then has too few jobs.
+    If jobs are ``begun``, they stay instead. ``part`` is the weight, in a job's price, of the price of the part of a VM
+    that it takes. Jobs without room are left out, even if a class then has too few jobs.
     """
     mix = task.mix
     room = _Room(task, part)
@@ -295,7 +306,8 @@ def placed_in_turn(task: Task, relaxed: Floats, part: float) -> Floats:
     for index in range(len(mix)):
         if mix.together[index] and task.same_type:
             continue
-        room.put(index, _within_share(task, index, floor(relaxed[:, index] + SLACK)))
+        whole = _within_share(task, index, floor(relaxed[:, index] + SLACK)) if begun is None else begun[:, index]
+        room.put(index, whole)
     with np.errstate(invalid="ignore"):
         price = np.where(mix.possible, task.market.cheapest()[:, None] * mix.gamma, np.inf).min(axis=0)
     left = total - room.jobs.sum(axis=0)
@@ -370,21 +382,21 @@ class _Room:
         return lane if np.isfinite(cost[lane]) else None
 
 
-def _candidates(task: Task, relaxed: Relaxed, plans: list[Floats]) -> Flags:
-    """Mark all pairs if they are few; otherwise those of the plans and the cheapest pairs of each class.
+def _candidates(task: Task, relaxed: Relaxed, plans: list[Floats], useful: Flags) -> Flags:
+    """Mark all useful pairs if they are few; otherwise those of the plans and the cheapest useful pairs of each class.
 
     The cheapest are by the relaxed prices, for all jobs of the class on whole VMs, and for one job. If that leaves
     little choice, none is marked.
     """
     mix = task.mix
-    if int(mix.possible.sum()) <= MOST_PAIRS:
-        return mix.possible
     used = np.logical_or.reduce([jobs > 0.0 for jobs in plans]) | (relaxed.jobs > ROUNDING)
+    if int((useful | used).sum()) <= MOST_PAIRS:
+        return np.asarray((useful | used) & mix.possible)
     each = (MOST_PAIRS - int(used.sum())) // (3 * len(mix))
     if each < FEWEST:
         return np.zeros_like(used)
     with np.errstate(invalid="ignore"):
-        gamma = np.where(mix.possible, mix.gamma, np.inf)
+        gamma = np.where(useful, mix.gamma, np.inf)
         at_prices = relaxed.prices[:, None] * gamma
         whole = task.market.cheapest()[:, None] * np.ceil(gamma * np.maximum(task.high, 1.0) - SLACK)
         for_one = task.market.cheapest()[:, None] * np.ceil(gamma - SLACK)

@@ -29,7 +29,7 @@ FEW = 400
 
 
 def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
-    """Return whole jobs by lane and whole VMs by offer; None if none were found within the quotas.
+    """Return whole jobs by lane and whole VMs by offer; None if the least jobs were not found within the quotas.
 
     The search stops at a cost of ``enough``, at ``until`` on the monotonic clock, or when no move of one job pays. Jobs
     first settle in the lanes that are cheapest for parts of VMs, and alternatively do not: settling spreads jobs over
@@ -44,9 +44,8 @@ def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | N
         best = min(best, other, key=_Moves.cost)
     jobs = best.jobs
     bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
-    if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
-        return None
-    return jobs, bought
+    lacking_room = bool((by_type(task.market, bought) > task.available + ROUNDING).any())
+    return None if lacking_room or bool((jobs.sum(axis=0) < task.low).any()) else (jobs, bought)
 
 
 def rounded(task: Task, relaxed: Floats) -> Floats:

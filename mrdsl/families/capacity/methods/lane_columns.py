@@ -1,0 +1,422 @@
+"""Whole VMs with whole jobs of classes that share them, within quotas, by columns: a bound, and plans near it.
+
+The relaxation takes parts of the VMs with the lowest unit cost. Here each lane has whole VMs and whole jobs.
+
+**Theorem.** Take any price ``pi_c >= 0`` of a job of each class. Every plan costs at least the sum of
+
+- the costs of the masters and the penalties of all expected jobs,
+- for each class, the least of ``(pi_c - penalty_c) n`` over its range of jobs ``n``,
+- for each VM type, the least of the cost of its VMs less the worth of the jobs on them, over the VMs of its lanes that
+  its quota allows. The worth is the most that whole jobs with those VMs can have at the prices.
+
+**Proof.** Add ``pi_c`` times the number of jobs of each class to the cost of a plan, and subtract it by lane: the cost
+is unchanged. The parts are then those above, at the plan's numbers of jobs and of VMs, and each is at least its least
+value. A plan's jobs in a lane take no more than its VMs, since each takes at least its part ``gamma``, whatever slots
+it holds. Other constraints (parts on spot, one type for a class) only remove plans. QED (Geoffrion 1974, *Lagrangean
+relaxation for integer programming*).
+
+The worth of whole jobs on ``k`` VMs is a bounded knapsack. Dynamic programming over parts of VMs solves it from above:
+the parts of jobs are rounded down. So does the knapsack of fractional jobs; the lesser one counts. A lane that can use
+many VMs has fractional ones.
+
+A linear program proposes the prices. It chooses *contents*, which are whole jobs on ``k`` VMs, for the lanes that are
+alike for all jobs, and lanes with ``k`` VMs for them (Gilmore and Gomory 1961, *A linear programming approach to the
+cutting-stock problem*). A plan follows from it by diving: the contents with the largest values are fixed, and the
+program is solved again for the remaining jobs and lanes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_prices import Places, Task
+from mrdsl.families.capacity.methods.own_machines import tariff_of
+
+MOST_VMS = 32
+"""A lane that can use more VMs than these has fractional VMs and jobs."""
+FINEST, FEWEST_CELLS, MOST_CELLS = 4_000, 512, 55_440
+"""Parts of the VMs of a lane for its smallest job, and the fewest and the most parts of all of its VMs."""
+DIVISIBLE = (12, 24, 36, 48, 60, 120, 180, 240, 360, 720, 840, 1_260, 1_680, 2_520, 5_040, 10_080, 27_720, 55_440)
+"""Numbers of parts of a VM with many divisors: the parts of most slots are whole numbers of these."""
+EFFORT = 30_000_000
+"""Parts of VMs and numbers of jobs that one round looks at."""
+LESS, NOISE = 1.0 - 1e-7, 1e-6
+"""VMs that jobs overrun by rounding errors are enough for them: jobs count for this much less in fractions. Parts are
+whole numbers, so that errors below 1 in all parts of a lane have no effect; those of one job count as this."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The worth, from above, of whole jobs on 0 to some number of VMs of lanes alike, and the jobs of it."""
+
+    gamma: Floats
+    worth: Floats
+    cells: int
+    taken: tuple[tuple[int, float, int, NDArray[np.bool_]], ...]
+
+    def jobs(self, vms: int) -> Floats:
+        """Return jobs of each class, worth most on ``vms`` VMs, that fit them."""
+        jobs, left = np.zeros(len(self.gamma)), vms * self.cells
+        for index, count, weight, better in reversed(self.taken):
+            if better[left]:
+                jobs[index] += count
+                left -= weight
+        some = np.flatnonzero(jobs)
+        while len(some) and float(self.gamma[some] @ jobs[some]) > vms * (1.0 + ROUNDING):
+            jobs[some[int(np.where(jobs[some] > 0.0, self.gamma[some], np.inf).argmin())]] -= 1.0
+        return jobs
+
+
+def contents_of(gamma: Floats, most: Floats, prices: Floats, vms: int, finest: int) -> Contents:
+    """Return the most valuable contents of up to ``vms`` VMs; ``most`` limits the jobs of each class."""
+    some = np.flatnonzero((prices > 0.0) & (gamma <= vms * (1.0 + ROUNDING)) & (most > 0.0))
+    order = some[np.argsort(-prices[some] / gamma[some], kind="stable")]
+    filled = np.concatenate([[0.0], np.cumsum(gamma[order] * most[order])])
+    sums = np.concatenate([[0.0], np.cumsum(prices[order] * most[order])])
+    worth = np.interp(np.arange(vms + 1.0), filled * LESS, sums)
+    if not len(order):
+        return Contents(gamma, worth, 1, ())
+    cells = int(min(max(FEWEST_CELLS, FINEST * vms / float(gamma[order].min())), finest)) // vms
+    cells = max((each for each in DIVISIBLE if each <= cells), default=max(1, cells))
+    best = np.zeros(cells * vms + 1)
+    taken = []
+    for index in order.tolist():
+        left, count = float(most[index]), 1.0
+        while left:
+            count = min(count, left)
+            weight = int(count * gamma[index] * cells + NOISE)
+            if weight >= len(best):
+                break
+            more = best[: len(best) - weight] + count * prices[index]
+            better = np.zeros(len(best), dtype=bool)
+            better[weight:] = more > best[weight:]
+            best[weight:] = np.maximum(best[weight:], more)
+            taken.append((index, count, weight, better))
+            left, count = left - count, 2.0 * count
+    return Contents(gamma, np.minimum(best[::cells], worth), cells, tuple(taken))
+
+
+class Lanes:
+    """The lanes of a task, alike or not, with the VMs that each can use beyond masters, and the costs of these.
+
+    ``closed`` lanes are not used, and ``taken`` VMs of each type are not available.
+    """
+
+    def __init__(self, task: Task, closed: NDArray[np.bool_] | None = None, taken: Floats | float = 0.0) -> None:
+        mix, market = task.mix, task.market
+        self.task, self.market, self.price = task, market, market.cheapest()
+        gamma = np.where(mix.possible & (task.high > 0.0), mix.gamma, np.inf)
+        self.gamma, kind = np.unique(gamma, axis=0, return_inverse=True)
+        self.kind = kind.ravel()
+        self.used = np.where(np.isfinite(self.gamma), self.gamma, 0.0)
+        self.room = task.available - market.masters - taken
+        useful = ceiling((self.used * task.high).sum(axis=1))[self.kind]
+        self.most = np.maximum(np.minimum(self.room[market.vm_of_lane], useful), 0.0)
+        if closed is not None:
+            self.most[closed] = 0.0
+        self.narrow = (self.most >= 1.0) & (self.most <= MOST_VMS)
+        self.tariff = tariff_of(market, 0.0)
+        chunks = float(np.log2(task.high[task.high > 0.0] + 1.0).sum()) + 1.0
+        kinds = len(np.unique(self.kind[self.narrow])) + 1
+        self.finest = int(min(max(EFFORT / (kinds * chunks), FEWEST_CELLS), MOST_CELLS))
+
+    @property
+    def is_small(self) -> bool:
+        """Return True if a round looks at no more than it may."""
+        chunks = float(np.log2(self.task.high + 1.0).sum())
+        return len(np.unique(self.kind[self.narrow])) * chunks * FEWEST_CELLS <= EFFORT
+
+    def costs(self, lane: int) -> Floats:
+        """Return the cost of 0 to the most VMs of a narrow lane in addition to its masters."""
+        vms = self.market.masters_of_lane[lane] + np.arange(self.most[lane] + 1.0)
+        costs = self.tariff.cost(np.array([lane]), vms[None])[0]
+        return np.asarray(costs - costs[0])
+
+    def saved(self, prices: Floats) -> Floats:
+        """Return the worth less the cost of fractional jobs and VMs of each lane, without its quota."""
+        each = np.where(np.isfinite(self.gamma), prices, 0.0)[self.kind] - self.price[:, None] * self.used[self.kind]
+        return np.where(self.most >= 1.0, (np.maximum(each, 0.0) * self.task.high).sum(axis=1), 0.0)
+
+    def contents(self, prices: Floats, lanes: Places) -> Iterator[tuple[Contents, Places]]:
+        """Yield the contents of each kind of some narrow lanes, and these lanes."""
+        for kind in np.unique(self.kind[lanes]).tolist():
+            mine = lanes[self.kind[lanes] == kind]
+            yield contents_of(self.gamma[kind], self.task.high, prices, int(self.most[mine].max()), self.finest), mine
+
+
+ROUNDS, NEAR = 300, 1e-3
+"""Most rounds of the linear program, and the relative gap to the bound at which they end."""
+INSIDE = 0.5
+"""Next prices are this part of the best ones, and the rest of those of the program."""
+FURTHER = 1.6
+"""Lanes are in the program from the start if they pay at prices of jobs that are so many times the first ones."""
+MORE = 50
+"""Most lanes that a round adds."""
+MOST_PAIRS = 20_000
+"""Most pairs of classes and lanes with fractional VMs in the program."""
+
+
+class LaneProgram:
+    """The linear program of contents, of lanes with 1, 2, ... VMs, and of pairs on lanes of fractional VMs.
+
+    Rows: the least jobs of each class; one number of VMs for each lane; no more contents of each number of VMs of a
+    kind than lanes; the VMs of each type. ``bound`` is the best bound so far, at the prices ``at``.
+    """
+
+    def __init__(self, lanes: Lanes, prices: Floats) -> None:
+        from mrdsl.solving.backends.highs import GrowingProgram
+
+        self.lanes, self.task, self.at = lanes, lanes.task, prices
+        self.bound, self.value = -np.inf, np.inf
+        classes, self.of_lane = len(self.task.mix), len(self.task.mix)
+        self.of_kind = self.of_lane + len(lanes.kind)
+        self.width = int(lanes.most[lanes.narrow].max(initial=1.0))
+        self.of_type = self.of_kind + len(lanes.gamma) * self.width
+        rows = self.of_type + len(lanes.room)
+        lower, upper = np.full(rows, -np.inf), np.full(rows, np.inf)
+        lower[:classes] = self.task.low
+        upper[self.of_lane : self.of_kind] = 1.0
+        upper[self.of_kind : self.of_type] = 0.0
+        upper[self.of_type :] = np.maximum(lanes.room, 0.0)
+        self.program = GrowingProgram(lower, upper)
+        self.rows, self.count = rows, 0
+        self.chosen: dict[int, tuple[int, int, Floats]] = {}
+        self.vms: dict[int, tuple[int, int]] = {}
+        self.seen: set[tuple[int, int, bytes]] = set()
+        self.there = np.zeros(len(lanes.kind), dtype=bool)
+        mix = self.task.mix
+        dear = 2.0 * float(mix.penalty.max(initial=0.0)) + 10.0 * float(prices.max(initial=0.0)) + 1.0
+        each = np.arange(classes)
+        self._columns(-mix.penalty, self.task.high - self.task.low, each, each, -np.ones(classes))
+        self._columns(np.full(classes, dear), np.full(classes, np.inf), each, each, np.ones(classes))
+        self._pairs(FURTHER * prices)
+        self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(FURTHER * prices) > 0.0)))
+
+    def _columns(self, costs: Floats, upper: Floats, rows: Places, columns: Places, values: Floats) -> None:
+        from scipy.sparse import coo_array
+
+        self.count += len(costs)
+        self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.rows, len(costs))))
+
+    def _pairs(self, prices: Floats) -> None:
+        """Add the pairs on lanes of fractional VMs that pay at some prices, the cheapest first if they are many."""
+        lanes = self.lanes
+        cost = lanes.price[:, None] * np.where(np.isfinite(lanes.gamma), lanes.gamma, 0.0)[lanes.kind]
+        pays = (~lanes.narrow & (lanes.most > 0.0))[:, None] & np.isfinite(lanes.gamma)[lanes.kind] & (cost < prices)
+        of_lane, of_class = pays.nonzero()
+        order = np.argsort(cost[pays] / prices[of_class], kind="stable")[:MOST_PAIRS]
+        of_lane, of_class = of_lane[order], of_class[order]
+        each = np.arange(len(order))
+        gamma = lanes.gamma[lanes.kind[of_lane], of_class]
+        rows = np.concatenate([of_class, self.of_type + lanes.market.vm_of_lane[of_lane]])
+        values = np.concatenate([np.ones(len(order)), gamma])
+        self._columns(cost[of_lane, of_class], self.task.high[of_class], rows, np.tile(each, 2), values)
+
+    def _lanes(self, new: Places) -> None:
+        """Add lanes with any number of VMs, and contents of one class alone for their kinds."""
+        lanes, classes = self.lanes, len(self.task.mix)
+        self.there[new] = True
+        costs: list[float] = []
+        rows: list[tuple[int, int, int, int]] = []
+        for lane in new.tolist():
+            kind, vm = int(lanes.kind[lane]), int(lanes.market.vm_of_lane[lane])
+            for vms, cost in enumerate(lanes.costs(lane)[1:].tolist(), start=1):
+                self.vms[self.count + len(costs)] = lane, vms
+                costs.append(cost)
+                rows.append((self.of_lane + lane, self._row(kind, vms), self.of_type + vm, vms))
+        if costs:
+            at = np.array(rows)
+            each = np.tile(np.arange(len(costs)), 3)
+            values = np.concatenate([np.ones(len(costs)), -np.ones(len(costs)), at[:, 3].astype(float)])
+            self._columns(np.array(costs), np.ones(len(costs)), at[:, :3].T.ravel(), each, values)
+        alone = []
+        for kind in np.unique(lanes.kind[new]).tolist():
+            gamma, most = lanes.gamma[kind], int(lanes.most[new[lanes.kind[new] == kind]].max())
+            for index in np.flatnonzero(gamma <= most).tolist():
+                jobs = np.zeros(classes)
+                jobs[index] = min(self.task.high[index], floor(most / float(gamma[index])))
+                alone.append((kind, int(ceiling(jobs[index] * float(gamma[index]))), jobs))
+        self.add(alone)
+
+    def _row(self, kind: int, vms: int) -> int:
+        return self.of_kind + kind * self.width + vms - 1
+
+    def add(self, contents: list[tuple[int, int, Floats]]) -> bool:
+        """Add contents, each a kind, a number of VMs and jobs; return True if one is new."""
+        new: list[tuple[int, int, Floats]] = []
+        for kind, vms, jobs in contents:
+            key = kind, vms, jobs.tobytes()
+            if key not in self.seen and jobs.any():
+                self.seen.add(key)
+                self.chosen[self.count + len(new)] = kind, vms, jobs
+                new.append((kind, vms, jobs))
+        if new:
+            jobs = np.array([each[2] for each in new])
+            columns, of_class = jobs.nonzero()
+            every = np.arange(len(new))
+            rows = np.concatenate([of_class, [self._row(kind, vms) for kind, vms, _ in new]])
+            values = np.concatenate([jobs[columns, of_class], np.ones(len(new))])
+            self._columns(np.zeros(len(new)), np.full(len(new), np.inf), rows, np.concatenate([columns, every]), values)
+        return bool(new)
+
+    def solve(self, until: float | None) -> None:
+        """Add contents and lanes that pay until the bound meets the program."""
+        task, classes, inside = self.task, len(self.task.mix), INSIDE
+        constant = float(task.mix.penalty @ (task.mix.expected - task.low)) + task.market.of_masters
+        prices = self.at
+        for _ in range(ROUNDS):
+            bound, new, more = self._priced(prices)
+            if bound > self.bound:
+                self.bound, self.at = bound, prices
+            found = self.add(new) or more
+            solved = self.program.solve(None if until is None else until - time.monotonic())
+            if solved is None:
+                return
+            value, self.point, duals = solved
+            self.value = value + constant
+            if self.value - self.bound <= NEAR * abs(self.bound) or (not found and not inside):
+                return
+            inside = inside if found else 0.0
+            prices = inside * self.at + (1.0 - inside) * np.maximum(duals[:classes], 0.0)
+
+    def _priced(self, prices: Floats) -> tuple[float, list[tuple[int, int, Floats]], bool]:
+        """Return the bound at some prices, the contents that are worth most, and True if it added lanes."""
+        lanes, task = self.lanes, self.task
+        saved = lanes.saved(prices)
+        some = np.flatnonzero(lanes.narrow & (saved > 0.0))
+        new: list[tuple[int, int, Floats]] = []
+        both: dict[int, list[Floats]] = {}
+        for contents, mine in lanes.contents(prices, some):
+            for lane in mine.tolist():
+                net = contents.worth[: int(lanes.most[lane]) + 1] - lanes.costs(lane)
+                saved[lane] = net.max()
+                both.setdefault(int(lanes.market.vm_of_lane[lane]), []).append(net)
+            kind = int(lanes.kind[mine[0]])
+            new += [(kind, vms, contents.jobs(vms)) for vms in range(1, len(contents.worth))]
+        of_types = np.bincount(lanes.market.vm_of_lane, weights=saved, minlength=len(lanes.room))
+        for vm, nets in both.items():
+            if len(nets) == 2:
+                of_types[vm] = min(of_types[vm], _within(nets[0], nets[1], float(lanes.room[vm])))
+        pays = np.flatnonzero((saved > 0.0) & lanes.narrow & ~self.there)
+        self._lanes(pays[np.argsort(-saved[pays], kind="stable")[:MORE]])
+        numbers = np.where(prices > task.mix.penalty, task.low, task.high)
+        least = float(task.mix.penalty @ task.mix.expected + (prices - task.mix.penalty) @ numbers)
+        return task.market.of_masters + least - float(of_types.sum()), new, len(pays) > 0
+
+    def with_a_vm(self) -> Floats:
+        """Return for each lane a lower bound on plans that rent a VM there; minus infinity on fractional VMs."""
+        lanes, vms = self.lanes, self.lanes.market.vm_of_lane
+        least = np.where(lanes.most > 0.0, -np.inf, np.inf)
+        alone = np.bincount(vms, minlength=len(lanes.room))[vms] == 1
+        for contents, mine in lanes.contents(self.at, np.flatnonzero(lanes.narrow)):
+            for lane in mine.tolist():
+                net = contents.worth[: int(lanes.most[lane]) + 1] - lanes.costs(lane)
+                saved = max(float(net[0]), float(net[1:].max())) if alone[lane] else 0.0
+                least[lane] = self.bound + saved - float(net[1:].max())
+        return least
+
+
+def _within(one: Floats, other: Floats, room: float) -> float:
+    """Return the most that two lanes of one type save within its room."""
+    both = one[:, None] + other[None, :]
+    vms = np.add.outer(np.arange(len(one)), np.arange(len(other)))
+    return float(np.where(vms <= room, both, -np.inf).max())
+
+
+def program_of_lanes(task: Task, prices: Floats, until: float | None) -> LaneProgram | None:
+    """Return the solved program, from prices of jobs on; None if one round would look at too much."""
+    lanes = Lanes(task)
+    if not (lanes.is_small and lanes.narrow.any()):
+        return None
+    program = LaneProgram(lanes, np.where(task.high > 0.0, prices, 0.0))
+    program.solve(until)
+    return program
+
+
+def program_of_plans(task: Task, program: LaneProgram, until: float | None) -> LaneProgram:
+    """Return a solved program whose contents keep classes on one type and parts on spot VMs: those have none."""
+    mix = task.mix
+    alone = task.market.spot[:, None] & (mix.spot_share < 1.0)
+    together = mix.together & task.same_type
+    gamma = np.where(alone | together, np.inf, mix.gamma)
+    if program.task is task and bool((gamma == mix.gamma).all()):
+        return program
+    low, high = (np.where(together, 0.0, each) for each in (task.low, task.high))
+    possible = np.isfinite(gamma).any(axis=0)
+    low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
+    plans = LaneProgram(Lanes(replace(task, mix=replace(mix, gamma=gamma), low=low, high=high)), program.at)
+    plans.solve(until)
+    return plans
+
+
+SURE, PART = 0.7, 0.25
+"""A dive fixes contents of at least that value, but no more than this part of the lanes at once."""
+
+
+def dived(program: LaneProgram, until: float | None) -> Floats:
+    """Return whole jobs on whole VMs of narrow lanes, (lanes, classes), near a solved program; jobs may be left."""
+    task, kinds = program.task, program.lanes.kind
+    jobs = np.zeros_like(task.mix.gamma)
+    closed, taken = np.zeros(len(jobs), dtype=bool), np.zeros(len(task.available))
+    low, high = task.low, task.high
+    while until is None or time.monotonic() < until:
+        fixed = list(_fixed(program, high))
+        for lane, vms, content in fixed:
+            jobs[lane] += content
+            closed[lane] = True
+            taken[task.market.vm_of_lane[lane]] += vms
+        total = jobs.sum(axis=0)
+        low, high = np.maximum(task.low - total, 0.0), task.high - total
+        if not fixed or not high.any():
+            break
+        left = replace(task, mix=replace(task.mix, expected=high), low=low, high=high)
+        before, kinds = list(program.chosen.values()), program.lanes.kind
+        first = dict(zip(reversed(kinds.tolist()), reversed(range(len(kinds))), strict=True))
+        program = LaneProgram(Lanes(left, closed, taken), program.at)
+        program.add(
+            [
+                (int(program.lanes.kind[first[kind]]), vms, content)
+                for kind, vms, content in before
+                if vms <= program.width and bool((content <= high).all())
+            ]
+        )
+        program.solve(until)
+    return jobs
+
+
+def _fixed(program: LaneProgram, left: Floats) -> Iterator[tuple[int, int, Floats]]:
+    """Yield lanes, numbers of VMs and contents that a plan takes from the program, the largest values first."""
+    if program.value == np.inf:
+        return
+    point, lanes = program.point, program.lanes
+    free: dict[tuple[int, int], list[int]] = {}
+    for column in sorted(program.vms, key=lambda column: point[column] if column < len(point) else 0.0):
+        lane, vms = program.vms[column]
+        if column < len(point) and point[column] > ROUNDING:
+            free.setdefault((int(lanes.kind[lane]), vms), []).append(lane)
+    there = [(float(point[column]), column) for column in program.chosen if column < len(point)]
+    there = sorted((each for each in there if each[0] > ROUNDING), key=lambda each: (-each[0], each[1]))
+    most, count = max(1.0, PART * sum(value for value, _ in there)), 0
+    used: set[int] = set()
+    left = left.copy()
+    for value, column in there:
+        if count and (value < SURE or count >= most):
+            return
+        kind, vms, content = program.chosen[column]
+        for _ in range(max(1, int(value + ROUNDING))):
+            some = free.get((kind, vms), [])
+            while some and some[-1] in used:
+                some.pop()
+            if not some or bool((content > left).any()):
+                break
+            used.add(some[-1])
+            count += 1
+            left -= content
+            yield some[-1], vms, content
