@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from mrdsl.core.result import Table
 
@@ -21,7 +22,11 @@ class Series:
 
 @dataclass(frozen=True)
 class LineChart:
-    """One line per series; ``y_zero`` lets the value axis start at 0, ``steps`` holds each value up to the next x."""
+    """One line per series.
+
+    ``y_zero`` lets the value axis start at 0, and ``steps`` holds each value up to the next x. A ``slider`` at a start
+    value shows the values of the nearest x.
+    """
 
     title: str
     x_label: str
@@ -29,6 +34,7 @@ class LineChart:
     series: tuple[Series, ...]
     y_zero: bool = False
     steps: bool = False
+    slider: float | None = None
 
     def table(self) -> Table:
         """Return the numbers of the lines."""
@@ -85,6 +91,18 @@ class IntervalChart:
         kinds = list(dict.fromkeys(kind for row in self.rows for kind in row.values))
         rows = [(row.name, *(row.values.get(kind) for kind in kinds), row.limit) for row in self.rows]
         return Table(self.label, ("", *kinds, self.limit), rows)
+
+
+def riskiest_first(chart: IntervalChart) -> IntervalChart:
+    """Return the chart with its rows by the largest value relative to the limit; rows without a limit are last."""
+
+    def share(row: Interval) -> float:
+        known = [value for value in row.values.values() if value is not None and value == value]
+        if row.limit is None or row.limit != row.limit or not known:
+            return inf
+        return -max(known) / row.limit if row.limit > 0.0 else -inf
+
+    return replace(chart, rows=tuple(sorted(chart.rows, key=share)))
 
 
 @dataclass(frozen=True)

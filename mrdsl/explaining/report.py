@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.charts import Chart, GanttChart
+from mrdsl.core.charts import Chart, GanttChart, IntervalChart, LineChart, riskiest_first
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
@@ -21,6 +21,7 @@ from mrdsl.planning.simulate_spec import observe
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
 from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.usage import simulated_scenarios, usage_chart
 from mrdsl.solving.processes import passed_on
 from mrdsl.spec.scaling import SCALE
 from mrdsl.spec.spec import Spec
@@ -64,14 +65,20 @@ def _written(
     runs: Settings | None,
     known: Iterable[Diagnostic],
 ) -> Report:
-    observed = observe(spec, result, runs) if runs is not None and result.plan is not None else None
+    with simulated_scenarios() as scenarios:
+        observed = observe(spec, result, runs) if runs is not None and result.plan is not None else None
     seen = observed if observed is not None and type(observed.plan) is type(result.plan) else result
     diagnostics = _each_once((*known, *result.diagnostics, *(observed.diagnostics if observed is not None else ())))
     shown = _shown(spec, family, seen)
     if result.plan is None:
         sections = [Section("Why", tuple(_why_not(spec, result, how)))]
     else:
-        sections = [*_plan(seen, shown), *_observed(result, observed, seen), *_reasons(spec, family, result, how)]
+        usage = usage_chart(scenarios)
+        sections = [
+            *_plan(seen, shown, usage),
+            *_observed(result, observed, seen),
+            *_reasons(spec, family, result, how),
+        ]
     sections += _remarks(shown, diagnostics, tuple(_risks(family, result, observed)))
     sections += [_listing(spec, diagnostics), _repeat(spec, result, command)]
     title = spec.title or f"{spec.problem.capitalize()} plan"
@@ -90,7 +97,9 @@ def _shown(spec: Spec, family: Family, result: Result) -> Shown:
         nothing = "No plan meets all constraints" if result.termination is Termination.INFEASIBLE else ""
         return Shown(f"{nothing or 'No plan was found'}.")
     if family.report is not None:
-        return family.report(spec, result)
+        shown = family.report(spec, result)
+        charts = (riskiest_first(one) if isinstance(one, IntervalChart) else one for one in shown.charts)
+        return replace(shown, charts=tuple(charts))
     objective = result.objective
     value = "" if objective.value is None else f": {objective.quantity} {objective.value:.6g} {objective.unit}".rstrip()
     return Shown(f"The plan of this {spec.problem} problem{value}.")
@@ -108,16 +117,18 @@ def charts_of(result: Result) -> tuple[Chart, ...]:
     )
 
 
-def _plan(result: Result, shown: Shown) -> Iterator[Section]:
+def _plan(result: Result, shown: Shown, usage: LineChart | None) -> Iterator[Section]:
     yield Section("At a glance", shown.charts)
     yield Section("Plan", result.tables())
     if result.today is not None:
         yield Section("Today and the plan", result.today.charts(result.currency))
     assert result.plan is not None
     bars = result.plan.bars()
+    over_time: list[Part] = [usage] if usage is not None else []
     if bars:
         more = [f"The first {BARS} of {len(bars):,} bars."] if len(bars) > BARS else []
-        yield Section("Over time", (*more, GanttChart("The plan over time", bars[:BARS])))
+        over_time = [*more, GanttChart("The plan over time", bars[:BARS]), *over_time]
+    yield Section("Over time", tuple(over_time))
     drawn = result.plan.graph("Order of tasks")
     if drawn is not None:
         yield Section("Order of tasks", (drawn,))

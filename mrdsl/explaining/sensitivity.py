@@ -208,6 +208,7 @@ def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Poi
         f"{kind}, in % of the spec's value",
         f"{goal.quantity} [{goal.unit}]" if goal.unit else goal.quantity,
         tuple(series),
+        slider=100.0,
     )
 
 

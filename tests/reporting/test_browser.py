@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Result, Table
 from mrdsl.explaining.report import report
 from mrdsl.explaining.sensitivity import How
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
 from mrdsl.reporting.html_page import page
+from mrdsl.reporting.report import Report, Section
 from mrdsl.reporting.study_files import study_report
 from mrdsl.sweeping.report import sweep_report
 from tests.reporting.browser import (
@@ -115,6 +117,28 @@ def test_tooltips_answer_wheels_zoom_legends_filter_and_keys_work(driver: Any, f
     symbol = driver.find_elements(By.CSS_SELECTOR, "#chart-3 .role-legend .mark-symbol path")[1]
     ActionChains(driver).move_to_element(symbol).click().perform()
     until(lambda: 0 < len(marks()) < before, "the legend's filter")
+
+
+def test_a_slider_shows_the_values_of_the_nearest_point(driver: Any, folder: Path) -> None:
+    from selenium.webdriver.common.by import By
+
+    places = [70.0, 100.0, 130.0]
+    lines = (Series("a", places, [9.0, 5.0, 2.5]), Series("b", places, [7.0, None, 3.5]))
+    chart = LineChart("Cost over deadlines", "deadline [%]", "cost [USD]", lines, slider=100.0)
+    path = folder / "slider.html"
+    path.write_text(page(Report("t", "", "", (Section("What if", (chart,)),))), encoding="utf-8")
+    open_page(driver, path)
+    assert requests(driver) == [path.as_uri()]
+    slider = driver.find_element(By.CSS_SELECTOR, "input[type=range]")
+    shown = (
+        "return [...document.querySelectorAll('.live .mark-text.role-mark text')].map(one => one.textContent).sort()"
+    )
+    assert driver.execute_script(shown) == ["5"], "b has no value at 100 %"
+    for value, expected in ((121, ["2.5", "3.5"]), (75, ["7", "9"])):
+        move = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
+        driver.execute_script(move, slider, value)
+        until(lambda expected=expected: driver.execute_script(shown) == expected, "the values at the slider")
+    assert driver.get_log("browser") == []
 
 
 def test_sweeps_and_studies_have_pages_too(driver: Any, folder: Path) -> None:

@@ -72,7 +72,9 @@ def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
     if len(plan.vms) > 1:
         when = list(range(len(plan.vms)))
         charts += [
-            LineChart("VMs by period", "period", "VMs", (Series("VMs", when, plan.vms.tolist()),), y_zero=True),
+            LineChart(
+                "VMs by period", "period", "VMs", (Series("VMs", when, plan.vms.tolist()),), y_zero=True, steps=True
+            ),
             LineChart(
                 "Cost by period",
                 "period",
@@ -82,6 +84,7 @@ def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
                     Series("penalties", when, plan.penalties.tolist()),
                 ),
                 y_zero=True,
+                steps=True,
             ),
         ]
     return charts

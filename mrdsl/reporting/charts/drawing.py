@@ -118,7 +118,9 @@ def draw_bars(chart: BarChart) -> Any:
 
 
 POINTS = 400
-"""Up to how many points are marked, each with its tooltip."""
+"""Most points that have a tooltip."""
+STEPS = 60
+"""Most points of steps that are drawn."""
 
 
 def draw_lines(chart: LineChart) -> Any:
@@ -139,8 +141,34 @@ def draw_lines(chart: LineChart) -> Any:
         layers.insert(0, band)
     if len(rows) <= POINTS:
         words = told(series="N line", x=f"Q {chart.x_label or 'x'}", y=f"Q {chart.y_label or 'y'}")
-        layers.append(base.mark_point(filled=True, size=44, opacity=1).encode(x=x, y=y, color=color, tooltip=words))
+        seen = 0 if chart.steps and len(rows) > STEPS else 1
+        layers.append(base.mark_point(filled=True, size=44, opacity=seen).encode(x=x, y=y, color=color, tooltip=words))
+    if chart.slider is not None and values:
+        layers += _at_slider(chart, base, {"x": x, "y": y, "color": color})
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+SLIDER_STEPS = 90
+"""Positions of a slider."""
+
+
+def _at_slider(chart: LineChart, base: Any, axes: Mapping[str, Any]) -> list[Any]:
+    """Return a slider, and the values of the nearest x with a vertical line through them."""
+    places = finite(x for one in chart.series for x in one.x)
+    low, high = min(places), max(places)
+    bound = alt.binding_range(
+        min=low, max=high, step=(high - low) / SLIDER_STEPS, name=f"{titled(chart.x_label) or ''} "
+    )
+    at = alt.param(name="at", value=chart.slider, bind=bound)
+    near = (
+        base.transform_filter("isValid(datum.y)")
+        .transform_calculate(away="abs(datum.x - at)")
+        .transform_joinaggregate(nearest="min(away)")
+        .transform_filter("datum.away == datum.nearest")
+    )
+    line = near.mark_rule(strokeDash=[4, 4]).encode(x=axes["x"]).add_params(at)
+    words = near.mark_text(align="left", dx=8, dy=-10, fontSize=13).encode(**axes, text=alt.Text("y:Q", format=",.4~r"))
+    return [line, words]
 
 
 def _rows(one: Series) -> list[dict[str, Any]]:
