@@ -76,7 +76,8 @@ def export(
         memory: Memory [bytes] that tasks can use on a VM type without `memory`.
 
     Returns:
-        `files` with texts by name, and `notes` on parts of the plan that the files do not express.
+        `files` with texts by name, `notes` on parts of the plan that the files do not express, and `diagnostics`, such
+        as the warning `beyond-node`.
 
     Raises:
         MrdslError: As :func:`solve`; `unknown-form` if the family does not support the target; `target-refuses` if the

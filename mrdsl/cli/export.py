@@ -99,6 +99,7 @@ def export(
 
             shown = next(each for each in result.tables() if each.title == result.today.table().title)
             say(table_text(shown), nl=False, err=True)
+        print_diagnostics(exported.diagnostics, loaded.texts)
     return exit_code(result)
 
 

@@ -12,7 +12,7 @@ from math import inf
 from pathlib import PurePath
 
 from mrdsl.contracts.family import Export, Family, kind_words
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error, nearest
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, error, nearest
 from mrdsl.core.result import Plan, plain
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
@@ -68,6 +68,7 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
     _refuse_others(target, wishes)
     files: dict[str, str] = {}
     notes: dict[str, None] = {}
+    diagnostics: dict[Diagnostic, None] = {}
     origin = _origin(spec, plan)
     clusters = family.deployments(spec, plan)
     for part, one in zip(file_words(each.part for each in clusters), clusters, strict=True):
@@ -75,7 +76,8 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
         written = target.load()(deployment, replace(wishes, master=wishes.names.get(wishes.master, wishes.master)))
         files |= {_part(name, part): text for name, text in written.files.items()}
         notes |= dict.fromkeys(written.notes)
-    return Exported(files, tuple(notes))
+        diagnostics |= dict.fromkeys(written.diagnostics)
+    return Exported(files, tuple(notes), tuple(diagnostics))
 
 
 def _refuse_others(target: Target, wishes: Wishes) -> None:

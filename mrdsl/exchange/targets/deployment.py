@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
+from mrdsl.core.diagnostics import Diagnostic
+
 FIRM = "firm"
 SPOT = "spot"
 
@@ -88,11 +90,26 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Container:
+    """An executor that runs ``tasks`` of a class, or the driver of one of its jobs.
+
+    ``overhead`` and ``off_heap`` are parts of its ``memory``; the default overhead is Spark's own.
+    """
+
+    cores: float
+    memory: float
+    overhead: float | None = None
+    off_heap: float = 0.0
+    tasks: int = 1
+
+
+@dataclass(frozen=True)
 class Workload:
     """One class of jobs: its machines, and its part of the cluster.
 
-    ``partitions``: the largest number of shuffle partitions, None if there is no shuffle or it is unknown. ``starts``:
-    the submission time of each job; empty if all are submitted at once.
+    ``executor`` and ``driver`` are those of the plan, None if it has none. ``partitions``: the largest number of
+    shuffle partitions, None if there is no shuffle or it is unknown. ``starts``: the submission time of each job; empty
+    if all are submitted at once.
     """
 
     name: str
@@ -100,6 +117,8 @@ class Workload:
     shares: tuple[Share, ...] = ()
     partitions: int | None = None
     starts: tuple[float, ...] = ()
+    executor: Container | None = None
+    driver: Container | None = None
 
     @property
     def jobs(self) -> int:
@@ -149,10 +168,11 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Exported:
-    """Texts by file name, and the parts of the plan that they lack."""
+    """Texts by file name, the parts of the plan that they lack, and warnings."""
 
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mrdsl.core.units import HOUR
@@ -25,7 +26,10 @@ from mrdsl.exchange.targets.deployment import (
     tags,
 )
 from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
-from mrdsl.exchange.targets.yarn import cluster_settings
+from mrdsl.exchange.targets.nodes import beyond_node, node_of
+from mrdsl.exchange.targets.spark import conf, executors_of
+from mrdsl.exchange.targets.yarn import MEMORY, VCORES, cluster_settings, queues_of
+from mrdsl.spec.platforms import EMR
 
 TIMEOUT = 60
 """Minutes after which what cannot be had on spot is had on demand."""
@@ -100,6 +104,8 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
     if wishes.fleets:
         notes.append("how many machines of each type - fleets have the cores of the plan and maybe other memory")
+    classes = _classes(deployment)
+    notes += [f"settings of class {name}: {_as_options(settings)}" for name, settings in classes.own.items()]
     document = {
         "Name": (deployment.origin.title or deployment.origin.spec or "mrdsl")[:NAME_LENGTH],
         "ReleaseLabel": RELEASE,
@@ -115,7 +121,11 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
         "ServiceRole": "EMR_DefaultRole",
         "Configurations": [
             {"Classification": name, "Properties": dict(values)}
-            for name, values in (("capacity-scheduler", told.queues), ("yarn-site", told.everywhere))
+            for name, values in (
+                ("capacity-scheduler", told.queues),
+                ("yarn-site", _nodes(deployment)),
+                ("spark-defaults", classes.all),
+            )
             if values
         ],
         "VisibleToAllUsers": True,
@@ -124,7 +134,43 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     wrong = mistakes(document)
     if wrong:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
-    return Exported({FILE: json.dumps(document, indent=2, ensure_ascii=False) + "\n"}, tuple(notes))
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return Exported({FILE: text}, tuple(notes), beyond_node(deployment, EMR))
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """Spark settings that ``all`` classes share, and those of each class's ``own``."""
+
+    all: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def _classes(deployment: Deployment) -> _Classes:
+    """Return the Spark settings of classes with executors, with the queue and the name of each."""
+    loads = [load for load in deployment.workloads if load.jobs and load.executor is not None]
+    names = queues_of(deployment, loads)
+    found = {
+        load.name: conf(queue, load.name, executors_of(deployment, load))
+        for queue, load in zip(names, loads, strict=True)
+    }
+    if not found:
+        return _Classes()
+    first, *others = found.values()
+    shared = {key: value for key, value in first.items() if all(each.get(key) == value for each in others)}
+    own = {name: {k: v for k, v in settings.items() if k not in shared} for name, settings in found.items()}
+    return _Classes(shared, {name: settings for name, settings in own.items() if settings})
+
+
+def _as_options(settings: Mapping[str, str]) -> str:
+    return " ".join(f"--conf {key}={value}" for key, value in settings.items() if key != "spark.app.name")
+
+
+def _nodes(deployment: Deployment) -> dict[str, str]:
+    """Return what YARN offers on a node of the one type of the deployment; EMR knows the figures of several."""
+    kinds = {group.vm for group in deployment.groups}
+    node = node_of(deployment.type_of(next(iter(kinds))), EMR) if len(kinds) == 1 else None
+    return {} if node is None else {MEMORY: str(node.memory), VCORES: str(node.vcores)}
 
 
 def _step(name: str) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from typing import Any
 from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets import spark
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, distinct, plain
-from mrdsl.exchange.targets.spark import DRIVER, Executors, driver_note, executors_of, running, split
+from mrdsl.exchange.targets.nodes import beyond_node
+from mrdsl.exchange.targets.spark import Executors, driver_notes, executors_of, running
+from mrdsl.spec.platforms import KUBERNETES
 
 Document = Mapping[str, Any]
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
@@ -155,7 +157,7 @@ def kubernetes(deployment: Deployment, _: Wishes) -> Exported:
     loads = running(deployment)
     names = object_names([load.name for load in loads])
     executors = [executors_of(deployment, load) for load in loads]
-    notes = (*deployment.notes, driver_note(), PROGRAM_NOTE, *_of_nodes(deployment))
+    notes = (*deployment.notes, *driver_notes(loads), PROGRAM_NOTE, *_of_nodes(deployment))
     comments = (*deployment.origin.lines(), *(f"not exported: {note}" for note in notes))
     files = {}
     for name, load, each in zip(names, loads, executors, strict=True):
@@ -171,13 +173,14 @@ def kubernetes(deployment: Deployment, _: Wishes) -> Exported:
         "data": {"queues.yaml": yaml_text(queues)},
     }
     files["queues.yaml"] = yaml_text(wrapped, comments)
-    return Exported(files, notes)
+    return Exported(files, notes, beyond_node(deployment, KUBERNETES))
 
 
 def _application(deployment: Deployment, name: str, load: Workload, executors: Executors) -> dict[str, Any]:
-    heap, overhead = split(executors.memory)
-    driver_heap, driver_overhead = split(DRIVER.memory)
-    settings = {"spark.task.cpus": str(executors.size.vcores)}
+    parts, driver = executors.parts, executors.driver_parts
+    settings = {"spark.task.cpus": str(executors.task_cpus)}
+    if parts.off_heap:
+        settings |= {"spark.memory.offHeap.enabled": "true", "spark.memory.offHeap.size": f"{parts.off_heap}m"}
     if executors.partitions is not None:
         settings["spark.sql.shuffle.partitions"] = str(executors.partitions)
         settings["spark.default.parallelism"] = str(executors.partitions)
@@ -204,17 +207,17 @@ def _application(deployment: Deployment, name: str, load: Workload, executors: E
             "sparkVersion": SPARK,
             "sparkConf": settings,
             "driver": {
-                "cores": DRIVER.vcores,
-                "memory": f"{driver_heap}m",
-                "memoryOverhead": f"{driver_overhead}m",
+                "cores": executors.driver.vcores,
+                "memory": f"{driver.heap}m",
+                "memoryOverhead": f"{driver.overhead}m",
                 "serviceAccount": "spark-operator-spark",
             },
             "executor": {
                 "instances": first,
                 "cores": executors.cores,
                 **_request(executors),
-                "memory": f"{heap}m",
-                "memoryOverhead": f"{overhead}m",
+                "memory": f"{parts.heap}m",
+                "memoryOverhead": f"{parts.overhead}m",
             },
             "dynamicAllocation": {
                 "enabled": True,
@@ -250,8 +253,8 @@ def _queues(names: Sequence[str], loads: Sequence[Workload], executors: Sequence
 
 def _quota(load: Workload, each: Executors) -> dict[str, str]:
     """Room for all executors and drivers of the class."""
-    cores = each.every * each.tasks * each.size.cores + load.jobs * DRIVER.cores
-    memory = each.every * each.memory + load.jobs * DRIVER.memory
+    cores = each.every * each.tasks * each.size.cores + load.jobs * each.driver.cores
+    memory = each.every * each.memory + load.jobs * each.driver.memory
     return {"vcore": f"{round(1000 * cores)}m", "memory": f"{memory}Mi"}
 
 

@@ -12,12 +12,20 @@ and its overhead together. The driver is not one of the plan's tasks. Each rule 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.exchange.capacity_scheduler import ROOT
-from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, file_words
+from mrdsl.exchange.targets.deployment import (
+    Container,
+    Deployment,
+    Exported,
+    TargetError,
+    Wishes,
+    Workload,
+    file_words,
+)
 from mrdsl.exchange.targets.yarn import LAYER, SYSTEM_CORES, SYSTEM_MEMORY, Size, kinds_of, queues_of, sizes_of
 
 Settings = Mapping[str, str]
@@ -52,15 +60,11 @@ def memory(settings: Settings) -> Iterator[str]:
 
 
 def overhead(settings: Settings) -> Iterator[str]:
-    """Check that the overhead of a container is a tenth of the heap, and at least 384 MiB [configuration]."""
+    """Check that overhead is a size; by default it is a tenth of the heap, at least 384 MiB [configuration]."""
     for part in ("driver", "executor"):
         name = f"spark.{part}.memoryOverhead"
-        if name not in settings:
-            continue
-        beside, heap = mib(settings[name]), mib(settings.get(f"spark.{part}.memory", "1g"))
-        least = max(OVERHEAD_LEAST, OVERHEAD_SHARE * (heap or 0.0) - 1)
-        if beside is None or beside < least:
-            yield f"{name} is `{settings[name]}`, and {least:.0f}m of the container lie beside the heap"
+        if name in settings and mib(settings[name]) is None:
+            yield f"{name} is `{settings[name]}`, which is not a size such as 384m"
 
 
 def cores(settings: Settings) -> Iterator[str]:
@@ -111,10 +115,20 @@ DRIVER = Size(SYSTEM_CORES, SYSTEM_MEMORY // MIB)
 
 
 @dataclass(frozen=True)
+class Parts:
+    """Parts of a container's memory [MiB]."""
+
+    heap: int
+    overhead: int
+    off_heap: int = 0
+
+
+@dataclass(frozen=True)
 class Executors:
     """The executors of one class's applications.
 
-    One runs ``tasks`` of ``size`` each; an application has ``least`` to ``most`` of them, all applications ``every``.
+    One runs ``tasks`` of ``size`` each, and is a ``container`` of the plan if that has executors. An application has
+    ``least`` to ``most`` of them, all applications ``every``.
     """
 
     tasks: int
@@ -123,16 +137,41 @@ class Executors:
     most: int
     every: int
     partitions: int | None
+    container: Container | None = None
+    driver_container: Container | None = None
 
     @property
     def cores(self) -> int:
         """Cores of an executor."""
+        if self.container is not None:
+            return max(self.tasks, int(ceiling(self.container.cores)))
         return self.tasks * self.size.vcores
 
     @property
     def memory(self) -> int:
-        """MiB of an executor, heap and overhead."""
-        return self.tasks * self.size.memory
+        """MiB of an executor: heap, overhead and off-heap."""
+        return self.tasks * self.size.memory if self.container is None else int(self.container.memory / MIB)
+
+    @property
+    def task_cpus(self) -> int:
+        """Cores of a task, as Spark counts them."""
+        return self.size.vcores if self.container is None else self.cores // self.tasks
+
+    @property
+    def parts(self) -> Parts:
+        """Heap, overhead and off-heap memory of an executor."""
+        return parts_of(self.memory, self.container)
+
+    @property
+    def driver(self) -> Size:
+        """Container of a driver."""
+        there = self.driver_container
+        return DRIVER if there is None else Size(max(1, int(ceiling(there.cores))), int(there.memory / MIB))
+
+    @property
+    def driver_parts(self) -> Parts:
+        """Heap, overhead and off-heap memory of a driver."""
+        return parts_of(self.driver.memory, self.driver_container)
 
 
 def executors_of(deployment: Deployment, load: Workload) -> Executors:
@@ -152,10 +191,15 @@ def executors_of(deployment: Deployment, load: Workload) -> Executors:
     held = [(max(one.at_once for one in share.tasks), share.jobs) for share in load.shares]
     slots = sum(each for each, _ in held)
     least, most = min(each // jobs for each, jobs in held), max(-(-each // jobs) for each, jobs in held)
+    if load.executor is not None:
+        tasks = load.executor.tasks
+        least, most = min(n // tasks // jobs for n, jobs in held), max(-(-(n // tasks) // jobs) for n, jobs in held)
+        return Executors(tasks, size, least, most, slots // tasks, load.partitions, load.executor, load.driver)
     hosted = [one.per_vm for share in load.shares for one in share.tasks]
     whole = (least, most, slots, *hosted)
     tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in whole))
-    return Executors(tasks, size, least // tasks, most // tasks, slots // tasks, load.partitions)
+    numbers = least // tasks, most // tasks, slots // tasks
+    return Executors(tasks, size, *numbers, load.partitions, driver_container=load.driver)
 
 
 def _refuse_lack(load: Workload, size: Size) -> None:
@@ -177,7 +221,7 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
     loads = running(deployment)
     names = queues_of(deployment, loads)
     found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
-    notes = (*deployment.notes, driver_note())
+    notes = (*deployment.notes, *driver_notes(loads))
     files = {
         f"spark-defaults-{word}.conf" if len(names) > 1 else "spark-defaults.conf": _file(
             deployment, load, found[name], conf(name, load.name, found[name]), notes
@@ -195,11 +239,11 @@ def running(deployment: Deployment) -> tuple[Workload, ...]:
     return loads
 
 
-def driver_note() -> str:
-    """Return the note on the driver, which every Spark target has in addition to the plan."""
-    return (
-        f"the driver of each application takes {DRIVER.vcores} core and {DRIVER.memory} MiB, besides the planned tasks"
-    )
+def driver_notes(loads: Sequence[Workload]) -> Iterator[str]:
+    """Yield the note on drivers, which every Spark target has in addition to a plan without them."""
+    if any(load.driver is None for load in loads):
+        size = f"{DRIVER.vcores} core and {DRIVER.memory} MiB"
+        yield f"the driver of each application takes {size}, besides the planned tasks"
 
 
 def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:
@@ -224,17 +268,27 @@ def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:
 
 def sizing(executors: Executors) -> dict[str, str]:
     """Driver and executors: cores, memory and overhead."""
-    heap, overhead = split(executors.memory)
-    driver_heap, driver_overhead = split(DRIVER.memory)
+    parts, driver = executors.parts, executors.driver_parts
+    off_heap = {"spark.memory.offHeap.enabled": "true", "spark.memory.offHeap.size": f"{parts.off_heap}m"}
     return {
-        "spark.driver.cores": str(DRIVER.vcores),
-        "spark.driver.memory": f"{driver_heap}m",
-        "spark.driver.memoryOverhead": f"{driver_overhead}m",
+        "spark.driver.cores": str(executors.driver.vcores),
+        "spark.driver.memory": f"{driver.heap}m",
+        "spark.driver.memoryOverhead": f"{driver.overhead}m",
         "spark.executor.cores": str(executors.cores),
-        "spark.executor.memory": f"{heap}m",
-        "spark.executor.memoryOverhead": f"{overhead}m",
-        "spark.task.cpus": str(executors.size.vcores),
+        "spark.executor.memory": f"{parts.heap}m",
+        "spark.executor.memoryOverhead": f"{parts.overhead}m",
+        **(off_heap if parts.off_heap else {}),
+        "spark.task.cpus": str(executors.task_cpus),
     }
+
+
+def parts_of(memory: int, container: Container | None) -> Parts:
+    """Return the parts of a container's memory [MiB]: those of the plan, otherwise as :func:`split` has them."""
+    off_heap = 0 if container is None else round(container.off_heap / MIB)
+    if container is None or container.overhead is None:
+        return Parts(*split(memory - off_heap), off_heap)
+    overhead = round(container.overhead / MIB)
+    return Parts(memory - overhead - off_heap, overhead, off_heap)
 
 
 def split(container: int) -> tuple[int, int]:

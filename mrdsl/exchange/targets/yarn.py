@@ -74,6 +74,26 @@ def kinds_of(load: Workload) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.kind for share in load.shares for one in share.tasks))
 
 
+MASTER_MEMORY = 1536
+"""MiB of the application master of a MapReduce job by default: hadoop.apache.org, mapred-default.xml."""
+
+
+def masters_of(load: Workload) -> Size:
+    """Return the container of the driver or application master of each job."""
+    if load.driver is not None:
+        return Size(load.driver.cores, int(load.driver.memory / MIB))
+    memory = SYSTEM_MEMORY // MIB if "task" in kinds_of(load) else MASTER_MEMORY
+    return Size(SYSTEM_CORES, memory)
+
+
+def container_of(load: Workload, kind: str, size: Size) -> tuple[Size, int]:
+    """Return the size of the containers of a kind, and how many of them all jobs of the class have."""
+    if load.executor is None:
+        return size, at_once(load, kind)
+    executor = Size(load.executor.cores, int(load.executor.memory / MIB))
+    return executor, -(-at_once(load, kind) // load.executor.tasks)
+
+
 def at_once(load: Workload, kind: str) -> int:
     """Return the number of concurrent tasks of a kind in all jobs of the class."""
     return sum(one.at_once for share in load.shares for one in share.tasks if one.kind == kind)
@@ -135,6 +155,8 @@ VCORES = "yarn.nodemanager.resource.cpu-vcores"
 UNSIZED = "cores and memory of a task - the spec does not contain them, so queues have only shares"
 MASTER = "the master of each application - YARN gives it a container in addition to the planned tasks"
 UNIT = "yarn.scheduler.minimum-allocation-mb"
+LEAST_UNIT = 32
+"""Least step of the memory of containers [MiB], as on EMR."""
 
 
 def yarn(deployment: Deployment, _: Wishes) -> Exported:
@@ -147,9 +169,7 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
         raise ValueError("there is no class, and so no queue")
     names = queue_names([load.name for load in loads])
     known = sized(deployment, loads)
-    notes = [*deployment.notes, MASTER]
-    if not known:
-        notes.append(UNSIZED)
+    notes = [*deployment.notes, *_of_masters(loads), *([] if known else [UNSIZED])]
     comments = (*deployment.origin.lines(), *(f"not exported: {note}" for note in notes))
     sizes = [sizes_of(deployment, load) if known else {} for load in loads]
     files = {
@@ -188,12 +208,15 @@ def cluster_settings(deployment: Deployment) -> ClusterSettings:
     names = queue_names([load.name for load in loads])
     queues = capacity_settings(_tree(deployment, names))
     if not sized(deployment, loads):
-        return ClusterSettings(queues, {}, {}, (MASTER, UNSIZED))
+        return ClusterSettings(queues, {}, {}, (*_of_masters(loads), UNSIZED))
     machines = _machines(deployment, loads, [sizes_of(deployment, load) for load in loads])
     first, *others = machines.values()
     alike = all(site == first for site in others)
     return ClusterSettings(
-        queues, first if alike else {UNIT: first[UNIT], **_detected(deployment, machines)}, machines, (MASTER,)
+        queues,
+        first if alike else {UNIT: first[UNIT], **_detected(deployment, machines)},
+        machines,
+        tuple(_of_masters(loads)),
     )
 
 
@@ -213,6 +236,11 @@ def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]])
         VCORES: "-1",
         "yarn.nodemanager.resource.system-reserved-memory-mb": str(max(0, int(min(rest, default=0)))),
     }
+
+
+def _of_masters(loads: Sequence[Workload]) -> Iterator[str]:
+    if any(load.driver is None for load in loads):
+        yield MASTER
 
 
 def queues_of(deployment: Deployment, loads: Sequence[Workload]) -> list[str]:
@@ -255,13 +283,21 @@ def _layer(loads: Sequence[Workload], names: Sequence[str], sizes: Sequence[Mapp
             FairQueue(
                 name,
                 load.weight,
-                sum(at_once(load, kind) * each.memory for kind, each in size.items()) if size else None,
-                sum(at_once(load, kind) * each.vcores for kind, each in size.items()) if size else None,
+                _demand(load, size)[1] if size else None,
+                _demand(load, size)[0] if size else None,
                 load.jobs,
             )
             for name, load, size in zip(names, loads, sizes, strict=True)
         ),
     )
+
+
+def _demand(load: Workload, sizes: Mapping[str, Size]) -> tuple[int, int]:
+    """Return the cores and the memory [MiB] of the planned containers of a class, its drivers included."""
+    held = [container_of(load, kind, each) for kind, each in sizes.items()]
+    if load.driver is not None:
+        held.append((masters_of(load), load.jobs))
+    return sum(size.vcores * count for size, count in held), sum(size.memory * count for size, count in held)
 
 
 def _job(queue: str, load: Workload, sizes: Mapping[str, Size]) -> dict[str, str]:
@@ -287,7 +323,12 @@ def _machines(
     taken: dict[str, list[Size]] = {}
     for vm, need in _needs(loads, sizes):
         taken.setdefault(vm, []).append(need)
-    unit = gcd(*(each.memory for size in sizes for each in size.values()))
+    asked = [
+        container_of(load, kind, each)[0]
+        for load, size in zip(loads, sizes, strict=True)
+        for kind, each in size.items()
+    ]
+    unit = max(LEAST_UNIT, gcd(*(each.memory for each in (*asked, *map(masters_of, loads)))))
     held = {group.vm for group in deployment.groups}
     return {
         vm: {
@@ -304,5 +345,6 @@ def _needs(loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]) -> It
     for load, size in zip(loads, sizes, strict=True):
         for share in load.shares:
             for one in share.tasks:
-                each = size[one.kind]
-                yield share.vm, Size(one.per_vm * each.vcores, one.per_vm * each.memory)
+                each, _ = container_of(load, one.kind, size[one.kind])
+                count = one.per_vm if load.executor is None else one.per_vm // load.executor.tasks
+                yield share.vm, Size(count * each.vcores, count * each.memory)

@@ -9,6 +9,7 @@ from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import (
     FIRM,
     SPOT,
+    Container,
     Deployment,
     Group,
     MachineType,
@@ -18,6 +19,7 @@ from mrdsl.exchange.targets.deployment import (
     Workload,
 )
 from mrdsl.families.capacity import market
+from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -77,12 +79,12 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
 
     The weight of a class is the part of all VMs that its slots take, since tasks differ in size.
     """
-    per_vm = slots_on_types(facts)
+    per_vm, of_slot = slots_on_types(facts), tasks_of_slots(facts.classes)
     every = float(plan.vms.sum())
     shares: dict[int, list[Share]] = {}
     for of_class, of_vm, lane, jobs, maps, reduces in _shares(plan):
         node = facts.classes[of_class]
-        hosted = int(per_vm[0][of_vm, of_class]), int(per_vm[1][of_vm, of_class])
+        hosted = int(per_vm[0][of_vm, of_class] * of_slot[of_class]), int(per_vm[1][of_vm, of_class])
         tasks = tuple(_tasks(node, facts.vms[of_vm].name, (maps, reduces), hosted))
         shares.setdefault(of_class, []).append(Share(facts.vms[of_vm].name, lane, round(jobs), tasks))
     return tuple(
@@ -91,9 +93,26 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
             float(plan.vms[index]) / every,
             tuple(found),
             partitions_of(facts.classes[index].stages, facts.classes[index].reduce),
+            executor=_executor(facts.classes[index]),
+            driver=_driver(facts.classes[index]),
         )
         for index, found in sorted(shares.items())
     )
+
+
+def _executor(node: JobClass) -> Container | None:
+    """Return the executor of a class, None if the spec lacks its cores or memory."""
+    there = None if node.container is None or not node.stages else node.container.executor
+    if there is None or there.cores is None or there.memory is None:
+        return None
+    return Container(there.cores, there.memory, there.overhead, there.off_heap or 0.0, there.tasks)
+
+
+def _driver(node: JobClass) -> Container | None:
+    there = node.driver if node.stages else None
+    if there is None or there.memory is None:
+        return None
+    return Container(there.cores or 1.0, there.memory, there.overhead)
 
 
 def _shares(plan: CapacityPlan) -> Iterator[Shared]:
@@ -127,7 +146,11 @@ def _tasks(node: JobClass, vm: str, slots: tuple[float, float], per_vm: tuple[in
 def _kind(node: JobClass, kind: str, of_job: int, slots: float, per_vm: int, seconds: float | None) -> Tasks:
     container = None if node.container is None else getattr(node.container, kind)
     taken = container or Resources(span=None)
-    return Tasks(kind, of_job, int(ceiling(slots)), per_vm, taken.cores, taken.memory, seconds)
+    cores, memory = taken.cores, taken.memory
+    executor = None if node.container is None or kind != "task" else node.container.executor
+    if executor is not None:
+        cores, memory = (None if each is None else each / executor.tasks for each in (executor.cores, executor.memory))
+    return Tasks(kind, of_job, int(ceiling(slots)), per_vm, cores, memory, seconds)
 
 
 def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:

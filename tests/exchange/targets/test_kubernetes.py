@@ -125,7 +125,7 @@ def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 REFUSED = {
     "name": ("metadata/name", "Night_1", "small letters"),
-    "sizes": ("spec/executor/memoryOverhead", "10m", "beside the heap"),
+    "sizes": ("spec/executor/memoryOverhead", "a tenth", "not a size"),
     "request": ("spec/executor/coreRequest", "99", "asks for `99` cores"),
     "allocation": ("spec/executor/instances", 0, "one executor at least"),
     "queue": ("spec/batchSchedulerOptions/queue", "root.my queue", "parted by dots"),

@@ -104,7 +104,7 @@ GOOD = {
 }
 REFUSED = {
     "memory": ("spark.executor.memory", "449m", "450m at least"),
-    "overhead": ("spark.executor.memoryOverhead", "383m", "beside the heap"),
+    "overhead": ("spark.executor.memoryOverhead", "a tenth", "not a size"),
     "cores": ("spark.task.cpus", "3", "no whole number of tasks of 3"),
     "allocation": ("spark.dynamicAllocation.minExecutors", "3", "executors are not"),
     "counts": ("spark.sql.shuffle.partitions", "0", "not a whole number from 1 on"),

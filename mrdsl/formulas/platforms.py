@@ -1,0 +1,49 @@
+"""Cores and memory of a machine that its platform's system takes, see :mod:`mrdsl.spec.platforms`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mrdsl.spec import platforms as published
+from mrdsl.spec.platforms import EMR
+
+MIB = 2**20
+
+
+def system_memory(platform: str, name: str, memory: float) -> float:
+    """Return the memory [B] of a machine of a type that is not for containers, of ``memory`` [B]."""
+    if platform == EMR:
+        return max(0.0, memory - MIB * emr_memory(name, memory / MIB))
+    reserved = _reserved(published.KUBERNETES_MEMORY, memory / MIB) + published.KUBERNETES_EVICTION
+    return min(memory, MIB * reserved)
+
+
+def system_cores(platform: str, cores: float) -> float:
+    """Return the cores of a machine that are not for containers: on EMR none."""
+    return 0.0 if platform == EMR else _reserved(published.KUBERNETES_CORES, cores)
+
+
+def emr_memory(name: str, memory: float) -> float:
+    """Return the memory that YARN has on an EMR node [MiB], of a type's name and its memory [MiB]."""
+    if name in published.EMR_EXCEPTIONS:
+        return float(published.EMR_EXCEPTIONS[name])
+    if name.partition(".")[0] not in published.EMR_WHOLE:
+        memory *= published.EMR_PARTS[0] / published.EMR_PARTS[1]
+    small = published.EMR_SMALL
+    return float(int(memory * 0.75 if memory <= small else memory - small / 4))
+
+
+def emr_hardware(memory: float) -> float:
+    """Return the least memory [MiB] of a machine of an unknown type on which YARN has ``memory`` [MiB] on EMR."""
+    part = published.EMR_PARTS[1] / published.EMR_PARTS[0]
+    small = published.EMR_SMALL
+    whole = memory / 0.75 if memory <= 0.75 * small else memory + small / 4
+    return float(-int(-whole * part // 1))
+
+
+def _reserved(steps: Iterable[tuple[float, float]], there: float) -> float:
+    found = 0.0
+    for size, part in steps:
+        found += part * min(size, there)
+        there = max(0.0, there - size)
+    return found

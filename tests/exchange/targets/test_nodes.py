@@ -1,0 +1,113 @@
+"""What nodes have for containers, against the published table, and the nodes that planned containers take."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from mrdsl.exchange.targets.deployment import MachineType, Wishes
+from mrdsl.exchange.targets.nodes import EC2, node_of
+from mrdsl.formulas.platforms import emr_hardware, emr_memory, system_cores, system_memory
+from mrdsl.spec.platforms import EMR, KUBERNETES
+from tests.exchange.targets.plans import exported
+
+SIZING = Path("/work/shared/data/sizing/emr_yarn_memory_by_instance.csv")
+SLIPS = {"m2.2xlarge", "m5zn.2xlarge"}
+"""Their published figures are above their hardware, and half of the next smaller type's."""
+EXECUTORS = """problem capacity "Nightly Spark"
+vm "m5.4xlarge" { cores = 16, memory = 64 GiB, on_demand { price = 0.768 USD/h } }
+class clicks {
+  stage scan { tasks = 240, avg = 20 s, max = 30 s }
+  stage sum  { tasks = 80, avg = 15 s, max = 25 s, after = [scan] }
+  container { executor { cores = 4, memory = 20 GiB, overhead = 4 GiB, off_heap = 1 GiB, tasks = 4 } }
+  driver    { cores = 1, memory = 2 GiB, overhead = 512 MiB }
+  jobs = 3, deadline = 10 min, penalty = 10 USD
+}
+minimize cost
+"""
+
+
+def published() -> list[dict[str, str]]:
+    if not SIZING.exists():
+        pytest.skip(f"{SIZING} is not there")
+    with SIZING.open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_memory_of_emr_nodes_is_the_published_one() -> None:
+    """223 types of June 2023, of which 207 have a known memory."""
+    known = [row for row in published() if row["ram_mib"]]
+    apart = {
+        row["instance"]
+        for row in known
+        if abs(emr_memory(row["instance"], float(row["ram_mib"])) - int(row["nodemanager_mb"])) > 1
+    }
+    assert len(known) == 207
+    assert apart == SLIPS
+
+
+def test_cores_and_memory_follow_from_the_names_of_types() -> None:
+    for row in published():
+        if row["ram_mib"] and EC2.fullmatch(row["instance"]):
+            node = node_of(MachineType(row["instance"]), EMR)
+            assert node is not None
+            assert node.cores == int(row["vcpu"]), row
+            if row["instance"] not in SLIPS:
+                assert abs(node.memory - int(row["nodemanager_mb"])) <= 1, row
+
+
+@pytest.mark.parametrize("memory", [1024, 12_288, 23_424, 57_344, 122_880, 385_024])
+def test_hardware_of_an_unknown_type_leaves_the_memory(memory: int) -> None:
+    hardware = emr_hardware(memory)
+    assert memory <= emr_memory("machine", hardware) <= memory + 2
+
+
+def test_kubernetes_reserves_by_steps() -> None:
+    """Of 64 GiB: a quarter of 4, a fifth of 4, a tenth of 8, 6 % of 48, and 100 MiB; of 16 cores 110 m."""
+    reserved = 1024 * (1.0 + 0.8 + 0.8 + 0.06 * 48) + 100
+    assert system_memory(KUBERNETES, "any", 2**36) == pytest.approx(2**20 * reserved)
+    assert system_cores(KUBERNETES, 16.0) == pytest.approx(0.06 + 0.01 + 0.01 + 12 * 0.0025)
+
+
+def test_executors_that_the_system_leaves_no_room_for_take_more_nodes() -> None:
+    """3 of 20 GiB fit 64 GiB, and 2 the 56 GiB that YARN has: 9 of them take 5 nodes."""
+    found = exported(EXECUTORS, "emr")
+    (told,) = found.diagnostics
+    assert told.code == "beyond-node"
+    assert "take 5 m5.4xlarge firm, not 3" in told.message
+    settings = {
+        each["Classification"]: each["Properties"] for each in json.loads(found.files["emr.json"])["Configurations"]
+    }
+    assert settings["yarn-site"]["yarn.nodemanager.resource.memory-mb"] == "57344"
+    assert settings["yarn-site"]["yarn.nodemanager.resource.cpu-vcores"] == "16"
+
+
+def test_an_executor_larger_than_a_node_fits_none() -> None:
+    (told,) = exported(EXECUTORS, "emr", Wishes(names={"m5.4xlarge": "m5.xlarge"})).diagnostics
+    assert "fits no node" in told.message
+
+
+def test_nodes_with_room_are_not_told_of() -> None:
+    assert not exported(EXECUTORS, "emr", Wishes(names={"m5.4xlarge": "r5.4xlarge"})).diagnostics
+
+
+def test_executors_are_exported_with_the_parts_of_their_memory() -> None:
+    for form, file in (("emr", "emr.json"), ("spark", "spark-defaults.conf")):
+        text = exported(EXECUTORS, form).files[file]
+        if form == "emr":
+            (found,) = [
+                each["Properties"]
+                for each in json.loads(text)["Configurations"]
+                if each["Classification"] == "spark-defaults"
+            ]
+        else:
+            found = dict(line.split(maxsplit=1) for line in text.splitlines() if not line.startswith("#"))
+        assert found["spark.executor.cores"] == "4"
+        assert found["spark.executor.memory"] == f"{15 * 1024}m"
+        assert found["spark.executor.memoryOverhead"] == f"{4 * 1024}m"
+        assert found["spark.memory.offHeap.size"] == "1024m"
+        assert (found["spark.driver.memory"], found["spark.driver.memoryOverhead"]) == ("1536m", "512m")
+        assert found["spark.dynamicAllocation.maxExecutors"] == "3"
