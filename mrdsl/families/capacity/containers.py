@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.lazy import kept
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.facts import JobClass
 from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.spec.blocks import any_stages, stages_of
-from mrdsl.spec.columns import Columns, column, parts_of
+from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -46,17 +44,6 @@ def taken(classes: Sequence[JobClass], kind: str, resource: str) -> Floats:
     if kind == "reduce":
         found = np.where(with_drivers(classes), column(classes, f"driver.{resource}"), found)
     return found
-
-
-def has_executors_or_drivers(facts: CapacityFacts) -> bool:
-    """Return True if a job of some class has executors or a driver."""
-    return kept(facts, "has_executors_or_drivers", lambda: any(map(_has_some, parts_of(facts.classes))))
-
-
-def _has_some(part: Any) -> bool:
-    if isinstance(part, Columns):
-        return any(path.startswith(("driver.", "container.executor.")) for path in part.values)
-    return any(each.driver is not None or (each.container and each.container.executor) for each in part)
 
 
 def tasks_of_executors(classes: Sequence[JobClass]) -> Floats:

@@ -19,8 +19,6 @@ def is_plain(facts: CapacityFacts) -> bool:
     VMs are then of one type, on demand and under one contract, without a quota. A slot takes the same part of every
     resource of a VM.
     """
-    from mrdsl.families.capacity.containers import has_executors_or_drivers
-
     if not is_bought_plainly(facts) or has_executors_or_drivers(facts):
         return False
     if not has_containers(facts):
@@ -45,8 +43,6 @@ def is_bought_plainly(facts: CapacityFacts) -> bool:
 
 def has_slots_for_all(facts: CapacityFacts) -> bool:
     """Return True if classes have ``slots`` alone: no containers or drivers, nothing of single types."""
-    from mrdsl.families.capacity.containers import has_executors_or_drivers
-
     if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
         return False
     return not has_containers(facts) and not has_executors_or_drivers(facts)
@@ -61,6 +57,17 @@ def _have_containers(part: Sequence[JobClass]) -> bool:
     if isinstance(part, Columns):
         return any(path.startswith("container.") for path in part.values)
     return any(node.container is not None for node in part)
+
+
+def has_executors_or_drivers(facts: CapacityFacts) -> bool:
+    """Return True if a job of some class has executors or a driver."""
+    return kept(facts, "has_executors_or_drivers", lambda: any(map(_have_some, parts_of(facts.classes))))
+
+
+def _have_some(part: Sequence[JobClass]) -> bool:
+    if isinstance(part, Columns):
+        return any(path.startswith(("driver.", "container.executor.")) for path in part.values)
+    return any(each.driver is not None or (each.container and each.container.executor) for each in part)
 
 
 FIXED = "takes the VM type as fixed: one type, on demand and under one contract, as many as wanted"

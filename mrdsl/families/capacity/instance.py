@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of
-from mrdsl.families.capacity.containers import has_executors_or_drivers, tasks_of_executors
+from mrdsl.families.capacity.containers import tasks_of_executors
 from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass
-from mrdsl.families.capacity.forms import has_containers, wholeness_of
+from mrdsl.families.capacity.forms import has_containers, has_executors_or_drivers, wholeness_of
 from mrdsl.families.capacity.market import RESERVED, Market, market_of
 from mrdsl.families.capacity.pairs import (
     Floats,

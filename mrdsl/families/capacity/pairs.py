@@ -13,7 +13,6 @@ from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import floor
 from mrdsl.families.capacity.containers import (
     RESOURCES,
-    has_executors_or_drivers,
     in_executors,
     limits_in_executors,
     staged,
@@ -174,7 +173,7 @@ def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
         own_limits = slot_limits(nodes)
         for part in ("map_least", "map_most", "reduce_least", "reduce_most"):
             getattr(limits, part)[places] = getattr(own_limits, part)
-    if has_executors_or_drivers(facts):
+    if staged(classes).any():  # others have neither executors nor drivers
         tasks = tasks_of_slots(classes)
         estimates = {name: in_executors(each, tasks) for name, each in estimates.items()}
         work, limits = in_executors(work, tasks), limits_in_executors(limits, tasks, with_drivers(classes))
