@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.charts import Series
 from mrdsl.core.result import Plan
-from mrdsl.core.today import Today, Use
 from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Series
+    from mrdsl.core.today import Today
 
 
 def today_of(spec: Spec, family: Family, plan: Plan | None) -> Today | None:
@@ -17,6 +19,8 @@ def today_of(spec: Spec, family: Family, plan: Plan | None) -> Today | None:
     node = getattr(spec.facts, "observed", None)
     if node is None or plan is None or family.today is None:
         return None
+    from mrdsl.core.today import Today, Use
+
     vm = next(iter(spec.facts.vms))
     price = node.price if node.price is not None else vm.on_demand.price + vm.fee
     time = node.vms * node.time
@@ -36,5 +40,7 @@ def _steps(values: Sequence[float], time: float) -> Series | None:
     """Return values of equal parts of a time as steps, the last one until its end."""
     if not values:
         return None
+    from mrdsl.core.charts import Series
+
     times = [time * place / len(values) for place in range(len(values) + 1)]
     return Series("", times, [*values, values[-1]])
