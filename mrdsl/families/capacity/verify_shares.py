@@ -25,7 +25,6 @@ from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec, bounds_in
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 APART = 4.0
