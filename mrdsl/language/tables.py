@@ -86,12 +86,8 @@ def resolve_table(
     _fill(node_type, columns, reader, raw, context, values, kept)
     if len(report.found) > before:
         return ()
-    every = Columns(node_type, names, values, partial(_row_span, raw.shown_only()))
+    every = Columns(node_type, names, values, raw.shown_only().span)
     return every if kept is None else _of_rows(every, kept)
-
-
-def _row_span(raw: RawTable, row: int) -> Span:
-    return raw.span(row)
 
 
 def _attributes(columns: Sequence[Column], reader: CellReader, names: Sequence[str]) -> dict[str, Attribute]:

@@ -395,7 +395,9 @@ class SpecForm:
     """Specs as JSON text; see :meth:`mrdsl.spec.spec.Spec.to_json`."""
 
     def write(self, spec: Spec, folder: str | None = None) -> str:
-        wrong = schema_mistakes(spec, _family(spec))
+        from mrdsl.families.diagnosis import find_family
+
+        wrong = schema_mistakes(spec, find_family(spec))
         if wrong:
             raise MrdslError(wrong)
         document, _, files = spec_document(spec, None, folder)
@@ -408,9 +410,3 @@ class SpecForm:
             return spec_of(document.get("spec"), saved_files(document.get("files", ()), "files", name), "spec")
         except MalformedError as problem:
             raise malformed(name, problem.path, problem.message, problem.hint) from None
-
-
-def _family(spec: Spec) -> Any:
-    from mrdsl.families.diagnosis import find_family
-
-    return find_family(spec)

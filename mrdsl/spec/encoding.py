@@ -292,13 +292,10 @@ def _cached_names(kind: Any) -> tuple[Sequence[str], Sequence[str]]:
 def hints_of(kind: type[Any]) -> Mapping[str, Any]:
     """Return the types of a dataclass's fields."""
     key: Any = kind
-    hints: Mapping[str, Any] = _hints_of(key)
-    return hints
+    return _hints_of(key)
 
 
-@cache
-def _hints_of(kind: Any) -> Mapping[str, Any]:
-    return get_type_hints(kind)
+_hints_of: Callable[[Any], Mapping[str, Any]] = cache(get_type_hints)
 
 
 def hint_at(node_type: type[Node], dotted: str, path: str) -> Any:
