@@ -21,10 +21,11 @@ from mrdsl.core.diagnostics import MrdslError, error
 @shared.overrides
 @shared.method_options
 @shared.time_limit
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a comment on a pull request.")
 @shared.as_json
 @shared.json_file
 @shared.force
-def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
+def diff(last: Path, now: Path, markdown: bool, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
     """List the changes from the plan LAST to the plan NOW, the smallest first.
 
     Both are saved plans, or specs, which are solved. Exit code 0 without changes, 5 with some.
@@ -34,6 +35,9 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     from mrdsl.planning.difference import diff as find
     from mrdsl.reporting.document import to_json
 
+    if markdown and as_json:
+        hint = "remove one of them"
+        raise MrdslError([error("wrong-option", "`--markdown` and `--json` both set the output", None, hint)])
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(last, now, options["data"])
     sides = [Side(last), Side(now)]
@@ -47,6 +51,8 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
         outputs.write("-o", to_json(found.document()))
     if as_json or outputs.to_standard_output is not None:
         say(to_json(found.document()), nl=False)
+    elif markdown:
+        say(found.to_markdown(), nl=False)
     else:
         say("".join(f"{line}\n" for line in found.lines()), nl=False)
         goals = [result.objective for result in results]

@@ -223,11 +223,12 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
     code = exit_code(result)
     contents: dict[str, Callable[[Result, Path], str | bytes]] = {"-o": _saved}
     contents |= {f"--{one.name}": partial(_content_of_plan, one) for one in writers}
+    always = {f"--{one.name}" for one in writers if one.without_plan}
     for option, content in contents.items():
         path = outputs.files[option]
         if path is None or (option == "-o" and path == STANDARD_OUTPUT):
             continue
-        if result.plan is None and (option != "-o" or code != NO_PLAN_EXISTS):
+        if result.plan is None and option not in always and (option != "-o" or code != NO_PLAN_EXISTS):
             say(f"{path} was not written: there is no plan", err=True)
             continue
         try:

@@ -86,6 +86,7 @@ class LogReader:
 @dataclass(frozen=True)
 class Writer(Generic[T]):
     """A format that is written. ``writes`` describes the contents, ``needs`` the package that it requires, if any.
+    ``without_plan``: a result without a plan is written too.
 
     ``load()`` gives the function.
     """
@@ -96,6 +97,7 @@ class Writer(Generic[T]):
     load: Callable[[], T]
     endings: tuple[str, ...] = ()
     needs: str = ""
+    without_plan: bool = False
 
 
 @dataclass(frozen=True)
@@ -423,11 +425,20 @@ GANTT = PlanWriter(
     DRAWN,
     needs="altair",
 )
+METRICS = PlanWriter(
+    "metrics",
+    "a plan or a run",
+    "metrics in the text format of Prometheus",
+    _loads("metrics", "prometheus"),
+    (".prom",),
+    without_plan=True,
+)
 OF_A_PLAN: tuple[PlanWriter, ...] = (
     GANTT,
     PlanWriter(
         "graph", "a plan", "the plan's tasks and their order", _loads("result_files", "graph"), DRAWN, needs="altair"
     ),
+    METRICS,
 )
 """Files that `solve` can write, each by the name of its option; the next constant has those of `simulate`."""
 OF_A_RUN: tuple[PlanWriter, ...] = (
@@ -435,5 +446,6 @@ OF_A_RUN: tuple[PlanWriter, ...] = (
     PlanWriter(
         "trace", "a run", "the first run, event by event, as a table", _loads("result_files", "trace"), (".csv",)
     ),
+    METRICS,
 )
 WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *TARGETS, *STARTS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))

@@ -10,8 +10,10 @@ from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RUN, Family, Operat
 from mrdsl.core.charts import BarChart
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result, Table
+from mrdsl.core.status import value_text
 from mrdsl.core.tables import Readable, cell_text
 from mrdsl.families.diagnosis import find_family
+from mrdsl.reporting.report_files import plain, table_markdown
 
 SAME = 1e-6
 """Relative difference up to which two numbers are the same setting, as solvers round."""
@@ -110,6 +112,17 @@ class Difference(Readable):
         """Return the changes with their numbers."""
         rows = [(c.text, c.setting.when, c.setting.what, c.before, c.after, c.change) for c in self.changes]
         return Table("To do", ("to do", "when", "what", "before", "after", "change"), rows)
+
+    def to_markdown(self) -> str:
+        """Return the changes as a table in Markdown, below the objective before and after."""
+        before, after = (plain(value_text(one.objective)) for one in (self.last, self.now))
+        count = len(self.changes)
+        head = f"**{plain(self.now.objective.quantity)}: {before} → {after}**" if after else "**Changes**"
+        changes = f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do"
+        rows = [(c.text, c.before, c.after) for c in self.changes]
+        table = [table_markdown(Table("", ("to do", *self.names), rows))] if rows else []
+        note = [plain(self.note)] if self.note else []
+        return "\n\n".join([f"{head}, {changes}", *table, *note]) + "\n"
 
     def document(self) -> dict[str, Any]:
         """As JSON."""

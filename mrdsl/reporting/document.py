@@ -7,7 +7,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, has_errors
 from mrdsl.core.json_text import collection_paused, json_text
-from mrdsl.core.result import Result, Termination, plain
+from mrdsl.core.result import Plan, Result, Termination, plain
 from mrdsl.core.version import __version__
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.spec.spec import Spec
@@ -39,6 +39,22 @@ def result_document(result: Result) -> dict[str, Any]:
 def _plan(result: Result) -> dict[str, Any] | None:
     with collection_paused():
         return result.plan.document() if result.plan is not None else None
+
+
+def figures(plan: Plan | None) -> dict[str, float]:
+    """Return the single numbers in the document of a plan, such as ``cost.total`` and ``vms.m5.spot``."""
+    found: dict[str, float] = {}
+    for name, value in ({} if plan is None else plan.document()).items():
+        parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        if name == "vms" and isinstance(value, dict):
+            parts = {f"vms.{vm}.{way}": count for vm, ways in value.items() for way, count in ways.items()}
+        if all(_is_number(part) for part in parts.values()):
+            found |= parts
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def failure_document(

@@ -120,7 +120,11 @@ LONGEST = 60
 
 def markdown(report: Report) -> str:
     """Return the report; no name in it becomes markup."""
-    parts = [f"# {plain(report.title)}", f"**{plain(report.decision)}**", plain(report.proof)]
+    parts = [
+        f"# {plain(report.title)}",
+        f"**{plain(report.decision)}**",
+        plain(report.proof),
+    ]
     for section in report.sections:
         parts.append(f"## {plain(section.title)}")
         parts += [_part(part) for part in section.parts]
@@ -137,13 +141,14 @@ def _part(part: Part) -> str:
     if isinstance(part, str):
         return plain(part)
     if isinstance(part, Table):
-        return _table(part, part.title)
+        return table_markdown(part, part.title)
     if isinstance(part, Listing):
         return _listing(part)
-    return _table(part.table(), part.title)
+    return table_markdown(part.table(), part.title)
 
 
-def _table(table: Table, title: str) -> str:
+def table_markdown(table: Table, title: str = "") -> str:
+    """Return a table as Markdown."""
     heads = [plain(head) or " " for head in table.columns]
     rows = [heads, ["---"] * len(heads), *([plain(cell_text(c)) for c in row] for row in table.rows[:LONGEST])]
     lines = ["| " + " | ".join(row) + " |" for row in rows]

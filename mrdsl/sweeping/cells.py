@@ -11,7 +11,8 @@ from math import isfinite
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.result import Limits, Plan, Result, Termination
+from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.reporting.document import figures
 from mrdsl.spec.declared import LARGEST_WHOLE
 from mrdsl.spec.spec import Spec
 
@@ -165,7 +166,7 @@ def findings(spec: Spec, result: Result) -> dict[str, Any]:
         "solver": result.solver["name"],
         "formulation": result.formulation,
         **_quantities(spec, find_family(spec), result.plan),
-        **_figures(result.plan),
+        **{f"plan.{name}": value for name, value in figures(result.plan).items()},
         "seconds": round(sum(result.seconds.values()), 6),
         "message": "" if result.plan is not None else first_message(result.diagnostics),
     }
@@ -179,22 +180,6 @@ def nothing(message: str) -> dict[str, Any]:
 def first_message(diagnostics: Iterable[Diagnostic]) -> str:
     """Return the first mistake in words, or ""."""
     return next((d.message for d in diagnostics if d.severity == "error"), "")
-
-
-def _figures(plan: Plan | None) -> dict[str, float]:
-    """Return the single numbers in the document of the plan, such as ``plan.cost.total``, ``plan.vms.m5.spot``."""
-    found: dict[str, float] = {}
-    for name, value in ({} if plan is None else plan.document()).items():
-        parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
-        if name == "vms" and isinstance(value, dict):
-            parts = {f"vms.{vm}.{way}": count for vm, ways in value.items() for way, count in ways.items()}
-        if all(_is_number(part) for part in parts.values()):
-            found |= {f"plan.{key}": part for key, part in parts.items()}
-    return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _quantities(spec: Any, family: Any, plan: Any) -> dict[str, float | None]:
