@@ -111,13 +111,8 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
 def _block(market: Market, vm: int) -> _Block | None:
     """Return the rows of a VM type, None if no run ends in its window there."""
     numbers, night = market.part(vm)
-    paths = [job.path() for job in night.jobs]
-    numbers = [
-        each for each in numbers if market.runs[each].ready + paths[market.runs[each].job] <= market.runs[each].due
-    ]
     if not numbers:
         return None
-    _, night = market.part(vm, numbers)
     machine = night.machine
     windows = windows_of(night, max(stage.tasks for job in night.jobs for stage in job.stages))
     assert windows is not None

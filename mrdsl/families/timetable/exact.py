@@ -195,7 +195,7 @@ def _program(market: Market, rent: str) -> _Program | None:
     }
     left_out: list[dict[int, int]] = [{} for _ in market.runs]
     for index, run in enumerate(market.runs):
-        types = market.types_of(run.job)
+        types = [vm for vm in market.types_of(run.job) if market.fits(vm, index)]
         if len(types) == 1:
             left_out[index] = {types[0]: out[index]} if index in out else {}
             continue
@@ -213,11 +213,11 @@ def _program(market: Market, rent: str) -> _Program | None:
 def _add_one_type(program: _Program, market: Market, left_out: list[dict[int, int]]) -> None:
     """Add rows that keep all runs of some jobs on one type."""
     for job in market.one:
-        chosen = {vm: program.variable(0.0, 1.0) for vm in market.types_of(job)}
+        chosen = {name: program.variable(0.0, 1.0) for name in dict.fromkeys(market.vms_of(job))}
         program.rows.add([(column, 1.0) for column in chosen.values()], 1.0, 1.0)
         for index, run in enumerate(market.runs):
             for vm, column in left_out[index].items() if run.job == job else ():
-                program.rows.add([(column, 1.0), (chosen[vm], 1.0)], 1.0, inf)
+                program.rows.add([(column, 1.0), (chosen[market.machines[vm].vm], 1.0)], 1.0, inf)
 
 
 def _add_type(
@@ -245,7 +245,9 @@ def _add_type(
             program.reserved[places[-1]] = program.variable(cost / program.unit, float(machine.reserved))
     capacity: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for index in numbers:
-        _add_run(program, night, vm, rent, index, market.runs[index], left_out[index].get(vm), places, capacity)
+        _add_run(
+            program, night, vm, rent, index, market.nights[vm].runs[index], left_out[index].get(vm), places, capacity
+        )
         if len(program.cost) > COLUMNS:
             return False
     for (place, _), terms in capacity.items():
@@ -287,9 +289,6 @@ def _add_run(
 ) -> None:
     """Add the tasks of a run on a VM type: all or none, each on one of its rentals, and after the stages before."""
     step, job = program.step, night.jobs[run.job]
-    if out is not None and run.ready + job.path() > run.due:
-        program.rows.add([(out, 1.0)], 1.0, 1.0)
-        return
     heads, tails = job.ends(max(each.tasks for each in job.stages)), job.tails(max(each.tasks for each in job.stages))
     by_start: list[dict[int, list[tuple[int, float]]]] = []
     for number, stage in enumerate(job.stages):
@@ -360,8 +359,12 @@ def _constant_kinds(market: Market, vm: int, step: int, last: int) -> Iterator[K
     """Yield clusters from each release to each end that cannot be later for the same cost."""
     _, night = market.part(vm)
     machine = night.machine
-    must = {job for job, each in enumerate(night.penalties) if each is None and market.types_of(job) == [vm]}
-    mandatory = [run.release for run in night.runs if run.job in must]
+    types = range(len(market.nights))
+    mandatory = [
+        run.release
+        for index, run in enumerate(market.runs)
+        if market.penalties[run.job] is None and [each for each in types if market.fits(each, index)] == [vm]
+    ]
     for release in sorted({run.release for run in night.runs}):
         if mandatory and release > min(mandatory):
             break

@@ -20,6 +20,7 @@ from mrdsl.spec.blocks import (
     Reserved,
     ShufflePhase,
     Slots,
+    Spot,
     Stage,
     on_type_blocks,
     stage_blocks,
@@ -57,6 +58,7 @@ __all__ = [
     "Slots",
     "Source",
     "Speculation",
+    "Spot",
     "Stage",
     "Stragglers",
     "TaskFailures",
@@ -88,6 +90,7 @@ class VmType(Node):
     reserved: Reserved | None = block(
         Reserved, "VMs under a long contract, a limited number; prepaid ones are paid over the horizon, used or not"
     )
+    spot: Spot | None = block(Spot, "VMs that the provider may take back, for runs with time for a second attempt")
     fee: Quantity = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
     boot: Quantity = quantity(
         "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0

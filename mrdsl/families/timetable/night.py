@@ -16,6 +16,9 @@ from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, Vm
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of
 
+SPOT = " (spot)"
+"""End of the names of spot machines."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -97,6 +100,12 @@ class Machine:
     masters: int
     reserved: int = 0
     reserved_price: float = 0.0
+    spot: bool = False
+
+    @property
+    def vm(self) -> str:
+        """The name of the VM type."""
+        return self.name.removesuffix(SPOT) if self.spot else self.name
 
     def billed(self, ticks: int) -> int:
         """Return the ticks that a rental is paid for."""

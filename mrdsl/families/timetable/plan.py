@@ -39,6 +39,12 @@ class Rental:
     count: int = 1
     master: bool = False
     reserved: bool = False
+    spot: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The VM type, with a mark if it is on spot."""
+        return f"{self.vm} (spot)" if self.spot else self.vm
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Bill:
 class VmUse:
     """A VM type in a plan: the slots of one VM, the most VMs at once, and the slot time in which tasks run [s].
 
-    ``reserved`` is the most reserved VMs at once.
+    ``reserved`` is the most reserved VMs at once. Spot VMs are a use of their own, with `(spot)` after their name.
     """
 
     vm: str
@@ -87,6 +93,7 @@ class VmUse:
     machines: int
     busy: float
     reserved: int = 0
+    spot: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +166,7 @@ class TimetablePlan(Plan):
         return {
             "rent": self.rent,
             "machines": self.machines,
-            "vms": {
-                each.vm: {"on_demand": each.machines - each.reserved, "reserved": each.reserved} for each in self.uses
-            },
+            "vms": self._vms(),
             "classes": dict(self._classes()),
             "cost": {
                 "vms": self.cost,
@@ -178,6 +183,7 @@ class TimetablePlan(Plan):
                     "billed": each.billed,
                     "machines": each.count,
                     **({"reserved": True} if each.reserved else {}),
+                    **({"spot": True} if each.spot else {}),
                 }
                 for each in self.rentals
             ],
@@ -202,11 +208,21 @@ class TimetablePlan(Plan):
         """Return the outcome of the deadlines of each class with admitted runs, from a simulation."""
         return {} if self.simulated is None else outcomes_of(self.observed, self.observed)
 
+    def _vms(self) -> dict[str, dict[str, int]]:
+        """Return the most VMs at once by type and way; `spot` if the spec has spot VMs of the type."""
+        found: dict[str, dict[str, int]] = {}
+        for each in self.uses:
+            if each.spot:
+                found[each.vm.removesuffix(" (spot)")]["spot"] = each.machines
+            else:
+                found[each.vm] = {"on_demand": each.machines - each.reserved, "reserved": each.reserved}
+        return found
+
     @property
     def utilization(self) -> float:
         """The share of the rented slot time in which tasks run."""
         slots = {each.vm: each.slots for each in self.uses}
-        rented = sum((each.end - each.begin) * each.count * slots.get(each.vm, 0) for each in self.rentals)
+        rented = sum((each.end - each.begin) * each.count * slots.get(each.kind, 0) for each in self.rentals)
         return self.busy / rented if rented else 0.0
 
     @property
@@ -244,7 +260,7 @@ class TimetablePlan(Plan):
             ("vm", "machines", f"from{unit}", f"to{unit}", "billed each [s]"),
             [
                 (
-                    f"{each.vm} (reserved)" if each.reserved else each.vm,
+                    f"{each.vm} (reserved)" if each.reserved else each.kind,
                     count,
                     self.time(each.begin),
                     self.time(each.end),
@@ -263,7 +279,7 @@ class TimetablePlan(Plan):
 
     def _of_type(self, use: VmUse) -> tuple[Any, ...]:
         """Return the row of a VM type in the table of machines."""
-        mine = [each for each in self.rentals if each.vm == use.vm]
+        mine = [each for each in self.rentals if each.kind == use.vm]
         rented = sum((each.end - each.begin) * each.count for each in mine)
         paid = sum(each.billed * each.count for each in mine)
         share = 100.0 * use.busy / (rented * use.slots) if rented else 0.0
@@ -352,7 +368,7 @@ def types_of_runs(plan: TimetablePlan, names: Sequence[str]) -> dict[int, int]:
     if len(names) == 1 or plan.tasks is None:
         return {index: 0 for index, run in enumerate(plan.runs) if run.admitted}
     places = {name: index for index, name in enumerate(names)}
-    of_rentals = [places[rental.vm] for rental in plan.rentals]
+    of_rentals = [places[rental.kind] for rental in plan.rentals]
     pairs = zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)
     return {run: of_rentals[machine] for run, machine in sorted(pairs)}
 

@@ -228,19 +228,21 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
                 most_at_once([one for one in found.leases if one.vm == vm]),
                 busy[vm] / TICK,
                 most_at_once([one for one in found.leases if one.vm == vm and one.reserved]),
+                each.spot,
             )
             for vm, each in enumerate(machines)
         ),
         prepaid=market.prepaid,
         rentals=tuple(
             Rental(
-                machines[each.vm].name,
+                machines[each.vm].vm,
                 each.begin / TICK,
                 each.end / TICK,
                 machines[each.vm].billed(each.end - each.begin) / TICK,
                 each.count,
                 each.master,
                 each.reserved,
+                machines[each.vm].spot,
             )
             for each in found.leases
         ),

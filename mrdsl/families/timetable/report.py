@@ -52,7 +52,7 @@ def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
     market = market_of(spec.facts)
     tasks, slots = plan.tasks, {each.vm: each.slots for each in plan.uses}
     workers = [each for each in plan.rentals if not each.master]
-    series = [_steps("rented", [(each.begin, each.end, slots[each.vm] * each.count) for each in workers])]
+    series = [_steps("rented", [(each.begin, each.end, slots[each.kind] * each.count) for each in workers])]
     if tasks is not None:
         types = types_of_runs(plan, [machine.name for machine in market.machines])
         ticks = [[[stage.ticks / TICK for stage in job.stages] for job in night.jobs] for night in market.nights]
@@ -93,7 +93,7 @@ def machines_chart(plan: TimetablePlan, boots: Mapping[str, float]) -> GanttChar
     lanes: dict[str, list[float]] = {}
     bars = []
     for each in sorted(plan.rentals, key=lambda rental: (rental.begin, rental.end))[:MOST_BARS]:
-        kind = f"{each.vm} (master)" if each.master else each.vm
+        kind = f"{each.vm} (master)" if each.master else each.kind
         lane = f"{kind} {_free_lane(lanes.setdefault(kind, []), each.begin, each.end) + 1}"
         ready = min(each.begin + boots[each.vm], each.end)
         if ready > each.begin:

@@ -52,6 +52,11 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
     rules = Simulation() if own is None else Simulation(**{each.name: getattr(own, each.name) for each in fields(own)})
     rules = asked(rules, settings.what_if)
     market = market_of(facts)
+    on_spot = [rental.vm for rental in plan.rentals if rental.spot]
+    if on_spot:
+        message = f"runs of the plan are on spot VMs of {on_spot[0]}, and second attempts of runs are not simulated"
+        place = next(vm for vm in facts.vms if vm.name == on_spot[0]).span_of("spot")
+        raise MrdslError([error("not-simulated", message, place, "leave out the block `spot` to simulate the spec")])
     _check_options(spec, market, settings)
     parts = [_Part(facts, plan, market, vm, rules) for vm in used_types(plan, market)]
     _check_scenario(spec, plan, parts, rules, settings)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.night import Job, Machine, Night, Run, job_of, machine_of, runs_of
+from mrdsl.families.timetable.night import SPOT, Job, Machine, Night, Run, job_of, machine_of, runs_of
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.spec.blocks import ONE
 
@@ -19,10 +20,12 @@ from mrdsl.spec.blocks import ONE
 class Market:
     """The nights of a spec, one for each VM type: all runs, with the times and slots of that type.
 
+    Spot VMs are a type of their own here: runs on them are due so early that a second attempt ends on time.
+
     Attributes:
-        nights: The night on each type.
+        nights: The night on each type, those on spot VMs last.
         allowed: Whether a job may run on a type, by type and job.
-        one: Jobs all of whose runs are on one type.
+        one: Jobs all of whose runs are on one type, on spot or not.
         prepaid: What reserved VMs cost over the horizon that are paid for used or not.
     """
 
@@ -55,11 +58,33 @@ class Market:
         """Return the types that a job may run on."""
         return [index for index, allowed in enumerate(self.allowed) if allowed[job]]
 
+    def vms_of(self, job: int) -> list[str]:
+        """Return the names of the types that a job may run on, of each once more if it may be on spot."""
+        return [self.machines[index].vm for index in self.types_of(job)]
+
+    def fits(self, index: int, run: int) -> bool:
+        """Return True if a run may be on a type, and ends in its window there with a slot for each task."""
+        return run in self._fitting[index]
+
+    @cached_property
+    def _fitting(self) -> tuple[Mapping[int, None], ...]:
+        found = []
+        for night, allowed in zip(self.nights, self.allowed, strict=True):
+            paths = [job.path() for job in night.jobs]
+            found.append(
+                {
+                    number: None
+                    for number, run in enumerate(night.runs)
+                    if allowed[run.job] and run.ready + paths[run.job] <= run.due
+                }
+            )
+        return tuple(found)
+
     def part(self, index: int, runs: Sequence[int] | None = None) -> tuple[Sequence[int], Night]:
-        """Return some runs, by default all that may run there, and the night of these runs on a type."""
+        """Return some runs, by default all that end in their windows there, and the night of these runs on a type."""
         night = self.nights[index]
         if runs is None:
-            runs = [number for number, run in enumerate(night.runs) if self.allowed[index][run.job]]
+            runs = list(self._fitting[index])
         return runs, replace(night, runs=tuple(night.runs[each] for each in runs))
 
 
@@ -87,9 +112,27 @@ def _market(facts: TimetableFacts) -> Market:
         nodes = [node_on(node, vm) for node in facts.classes]
         usable = [there for node, there in zip(facts.classes, nodes, strict=True) if may_use(node, vm)]
         nights.append(Night(tuple(map(job_of, nodes)), runs, machine_of(facts, vm, usable), startups, penalties))
-    allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in facts.vms)
+    every = [*facts.vms]
+    for vm, night in zip(facts.vms, list(nights), strict=True):
+        if vm.spot is not None:
+            nights.append(_on_spot(night, vm.spot.price + vm.fee))
+            every.append(vm)
+    allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in every)
     one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))
     return Market(tuple(nights), allowed, one, _prepaid(facts, runs))
+
+
+def _on_spot(night: Night, price: float) -> Night:
+    """Return the night on spot VMs.
+
+    A run ends so early there that another attempt, which begins at its end, ends on time on new VMs on demand: after
+    their boot and the startup of the run, with a slot for every task.
+    """
+    again = [night.machine.boot + startup + job.path() for startup, job in zip(night.startups, night.jobs, strict=True)]
+    runs = tuple(replace(run, due=run.due - again[run.job]) for run in night.runs)
+    name = f"{night.machine.name}{SPOT}"
+    machine = replace(night.machine, name=name, price=price, reserved=0, spot=True)
+    return replace(night, runs=runs, machine=machine)
 
 
 def _prepaid(facts: TimetableFacts, runs: Sequence[Run]) -> float:

@@ -50,7 +50,7 @@ def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
     for vm in facts.vms:
         for rental in plan.rentals:
             if rental.vm == vm.name:
-                total += rental.billed * rental.count * _price(vm, rental.reserved)
+                total += rental.billed * rental.count * _price(vm, rental)
     return total
 
 
@@ -92,7 +92,9 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
             known[run.job, vm] = _durations(facts.classes[run.job], facts.vms[vm].name)
     durations = [known[run.job, vm] for run, vm in zip(runs, where, strict=True)]
     yield from _tasks(facts, runs, plan, plan.tasks, durations)
-    yield from _rentals(facts, plan, where)
+    on_spot = _runs_on_spot(plan, plan.tasks)
+    yield from _spot(facts, runs, plan, plan.tasks, durations, on_spot)
+    yield from _rentals(facts, plan, where, on_spot)
     yield from _slots(facts, runs, plan, plan.tasks, durations, where)
 
 
@@ -125,6 +127,65 @@ def _types(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, t
     for job, vms in used.items():
         if facts.classes[job].types == ("one",) and len(vms) > 1:
             yield _wrong(f"the runs of {facts.classes[job].name} are on several VM types")
+
+
+def _runs_on_spot(plan: TimetablePlan, tasks: Tasks) -> set[int]:
+    """Return the indices of runs with tasks on spot VMs."""
+    spot = np.array([rental.spot for rental in plan.rentals], dtype=bool)
+    if not spot.any():
+        return set()
+    known = (tasks.machine >= 0) & (tasks.machine < len(spot))
+    return set(tasks.run[known][spot[tasks.machine[known]]].tolist())
+
+
+def _spot(
+    facts: TimetableFacts,
+    runs: Sequence[Stated],
+    plan: TimetablePlan,
+    tasks: Tasks,
+    durations: Sequence[Durations],
+    on_spot: set[int],
+) -> Iterator[Diagnostic]:
+    """Yield spot VMs that the spec does not have, and runs on them without time for a second attempt.
+
+    That begins when the first one ends at the latest, on new VMs on demand: after their boot and the startup of the
+    run, with a slot for every task.
+    """
+    vms = {vm.name: vm for vm in facts.vms}
+    for rental in plan.rentals:
+        if rental.spot and (vms[rental.vm].spot is None or rental.reserved or rental.master):
+            yield _wrong(f"a rental of {rental.vm} is on spot, which the spec does not have")
+            return
+    for index, machine in zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True):
+        if index not in on_spot:
+            continue
+        if not 0 <= machine < len(plan.rentals) or not plan.rentals[machine].spot:
+            yield _wrong(f"run {runs[index].number} of {plan.runs[index].job} is on spot VMs and on others")
+            return
+    boots = (
+        {
+            index: vms[plan.rentals[at].vm].boot
+            for index, at in zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True)
+        }
+        if on_spot
+        else {}
+    )
+    for index in sorted(on_spot):
+        run, node, end = runs[index], facts.classes[runs[index].job], plan.runs[index].end
+        again = boots[index] + node.startup + _longest(durations[index])
+        if end is None or end + again > run.due + SLACK:
+            yield _wrong(f"run {run.number} of {node.name} is on spot VMs without time for a second attempt")
+            return
+
+
+def _longest(stages: Durations) -> float:
+    """Return the time of the longest path of stages [s]."""
+    ends: dict[int, float] = {}
+    while len(ends) < len(stages):
+        for index, (_, time, parents) in enumerate(stages):
+            if index not in ends and all(parent in ends for parent in parents):
+                ends[index] = time + max((ends[parent] for parent in parents), default=0.0)
+    return max(ends.values())
 
 
 def _vms_of(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, tasks: Tasks) -> list[int]:
@@ -302,7 +363,9 @@ def _within(tasks: Tasks, runs: Sequence[Stated], durations: Sequence[Durations]
     return bool(((tasks.stage >= 0) & (tasks.stage < stages[tasks.run])).all())
 
 
-def _rentals(facts: TimetableFacts, plan: TimetablePlan, where: Sequence[int]) -> Iterator[Diagnostic]:
+def _rentals(
+    facts: TimetableFacts, plan: TimetablePlan, where: Sequence[int], on_spot: set[int]
+) -> Iterator[Diagnostic]:
     """Yield rentals that are not paid as they should be, too many of them, and a cost that is not theirs."""
     vms = {vm.name: vm for vm in facts.vms}
     for rental in plan.rentals:
@@ -319,7 +382,13 @@ def _rentals(facts: TimetableFacts, plan: TimetablePlan, where: Sequence[int]) -
     if plan.rent not in (("constant", "elastic", "per_job") if facts.rent == "cheapest" else (facts.rent,)):
         yield _wrong(f"machines are rented {plan.rent}, and the spec rents them {facts.rent}")
     for index, vm in enumerate(facts.vms):
-        yield from _of_type(facts, plan, vm, [run for run, each in zip(plan.runs, where, strict=True) if each == index])
+        for spot in (False, True):
+            ran = [
+                run
+                for number, (run, each) in enumerate(zip(plan.runs, where, strict=True))
+                if each == index and run.admitted and (number in on_spot) == spot
+            ]
+            yield from _of_type(facts, plan, vm, spot, ran)
     if plan.rent == "per_job" and plan.rentals:
         yield from _shared(plan, [each for each in plan.rentals if not each.master])
     cost = _cost(facts, plan)
@@ -330,14 +399,17 @@ def _rentals(facts: TimetableFacts, plan: TimetablePlan, where: Sequence[int]) -
         yield _wrong(f"the penalties come to {penalties:g}, and the plan counts {plan.penalties:g}")
 
 
-def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Sequence[RunTimes]) -> Iterator[Diagnostic]:
+def _of_type(
+    facts: TimetableFacts, plan: TimetablePlan, vm: VmType, spot: bool, ran: Sequence[RunTimes]
+) -> Iterator[Diagnostic]:
     """Yield more rentals of a type than are available or stated, rentals of another way to rent, and missing masters.
 
-    ``runs`` are those on the type.
+    ``ran`` are the runs on its VMs, on spot or not.
     """
-    rentals = [each for each in plan.rentals if each.vm == vm.name]
-    if plan.types:
-        stated = [(each.slots, (each.machines, each.reserved)) for each in plan.types if each.vm == vm.name]
+    rentals = [each for each in plan.rentals if each.vm == vm.name and each.spot == spot]
+    name = f"{vm.name} (spot)" if spot else vm.name
+    if plan.types and (vm.spot is not None or not spot):
+        stated = [(each.slots, (each.machines, each.reserved)) for each in plan.types if each.vm == name]
         hosted = [
             _slots_of(vm, node)
             for node in facts.classes
@@ -360,7 +432,6 @@ def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Seque
     if not workers:
         return
     spans = [(min(each.begin for each in workers), max(each.end for each in workers))]
-    ran = [run for run in runs if run.admitted]
     if plan.rent == "constant" and ran:
         first = min(run.release for run in ran) - vm.boot
         last = max(run.end or 0.0 for run in ran)
@@ -368,7 +439,7 @@ def _of_type(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, runs: Seque
             yield _wrong("a machine of a constant cluster is not rented from the first boot to the last end")
     elif plan.rent == "per_job":
         spans = [(each.begin, each.end) for each in workers]
-    if vm.masters and not _is_of_earlier_release(plan):
+    if vm.masters and not spot and not _is_of_earlier_release(plan):
         masters = [(each.begin, each.end, each.count) for each in rentals if each.master]
         for begin, end in spans:
             has = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
@@ -486,12 +557,12 @@ def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:
     return max(ceil(seconds / paid.period) * paid.period, paid.minimum)
 
 
-def _price(vm: VmType, reserved: bool) -> float:
+def _price(vm: VmType, rental: Rental) -> float:
     """Return the price of a VM, without what is prepaid [1/s]."""
-    if not reserved:
-        return vm.on_demand.price + vm.fee
-    if vm.reserved is None:
-        return vm.fee
+    if rental.spot and vm.spot is not None:
+        return vm.fee + vm.spot.price
+    if not rental.reserved or vm.reserved is None:
+        return vm.fee + vm.on_demand.price
     return vm.fee + (0.0 if vm.reserved.prepaid == "yes" else vm.reserved.price)
 
 

@@ -57,7 +57,7 @@ def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
     begin, end = _time(plan, found.begin), _time(plan, found.end)
     others = f"{first} alone" if len(runs) == 1 else f"{first} and {len(runs) - 1:,} more runs"
     yield f"From {begin} to {end}, {others} {'has' if len(runs) == 1 else 'have'} more work than fits on {fewest - 1}."
-    rows = list(_savings(night, found, slots))
+    rows = [] if night.machine.spot else list(_savings(night, found, slots))
     if rows:
         yield Table(
             "Longer deadlines of one class that may save a VM",

@@ -25,6 +25,12 @@ class SmallRun:
     is_chain: bool = True
     penalty: float | None = None
 
+    @property
+    def alone(self) -> int:
+        """Its minutes with a slot for each task."""
+        minutes = [each for _, each in self.stages]
+        return sum(minutes) if self.is_chain else max(minutes)
+
 
 @dataclass(frozen=True)
 class SmallNight:
@@ -38,6 +44,7 @@ class SmallNight:
     available: int | None = None
     reserved: int = 0
     prepaid: bool = False
+    spot: bool = False
 
     def spent(self, minutes: tuple[int, ...]) -> float:
         """The cost of machines that are rented at the same time, each paid for these minutes; a reserved one costs half
@@ -82,6 +89,8 @@ class SmallNight:
         return "\n".join([*lines, "minimize cost", ""])
 
     def _reserved(self) -> str:
+        if self.spot:
+            return ", spot { price = 0.5 USD/min, interruptions = 0.1/h }"
         if not self.reserved:
             return ""
         prepaid = ", prepaid = yes" if self.prepaid else ""
@@ -267,6 +276,29 @@ def _with_reserved(night: SmallNight, machines: tuple[Machine, ...]) -> float:
 def _most(machines: tuple[Machine, ...]) -> int:
     """The most machines at once, from their requests to their last tasks."""
     return max(sum(other[0] <= begin < other[1] for other in machines) for begin, _, _ in machines)
+
+
+def least_with_spot(night: SmallNight, rent: str) -> float:
+    """The least cost if each run may be on spot machines at half the price, and ends there early enough to run again.
+
+    The other attempt takes a boot and the time of the run with a slot for each task.
+    """
+    best = inf
+    for places in product((False, True), repeat=len(night.runs)):
+        total = 0.0
+        for spot, price in ((False, 1.0), (True, 0.5)):
+            mine = tuple(
+                replace(
+                    run,
+                    due=run.due - spot * (night.boot + run.alone),
+                    penalty=None if run.penalty is None else run.penalty / price,
+                )
+                for run, place in zip(night.runs, places, strict=True)
+                if place == spot
+            )
+            total += price * least(replace(night, runs=mine), rent) if mine else 0.0
+        best = min(best, total)
+    return best
 
 
 @dataclass(frozen=True)

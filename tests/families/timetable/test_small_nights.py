@@ -12,7 +12,15 @@ from mrdsl.families.timetable.methods.elastic import batched
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import elastic_of
 from mrdsl.families.timetable.types import market_of
-from tests.families.timetable.drawn_nights import WAYS, SmallNight, TypedNight, drawn, drawn_types, least
+from tests.families.timetable.drawn_nights import (
+    WAYS,
+    SmallNight,
+    TypedNight,
+    drawn,
+    drawn_types,
+    least,
+    least_with_spot,
+)
 
 
 def agrees(night: SmallNight, rent: str) -> None:
@@ -97,6 +105,21 @@ def test_reserved_machines_of_single_runs_cost_no_less_than_the_bound(seed: int)
     assert result.value is not None
     assert result.bound is not None
     assert result.bound <= result.value <= least(replace(night, reserved=0), "per_job") + night.fixed + 1e-9
+    assert not [each for each in result.diagnostics if each.code == "broken-plan"]
+
+
+@pytest.mark.parametrize("seed", range(400, 440))
+def test_runs_on_spot_machines_have_time_for_a_second_attempt_at_the_least_cost(seed: int) -> None:
+    """Every other run has a window that is long enough."""
+    small = next(night for night in map(drawn, range(seed * 100, seed * 100 + 100)) if tasks_of(night) <= 4)
+    runs = tuple(
+        replace(run, due=run.due + (seed + number) % 2 * (small.boot + run.alone))
+        for number, run in enumerate(small.runs)
+    )
+    night, rent = replace(small, runs=runs, spot=True), WAYS[seed % 3]
+    result = mrdsl.solve(mrdsl.loads(night.text(rent)))
+    assert result.value == pytest.approx(least_with_spot(night, rent))
+    assert result.solution == "optimal"
     assert not [each for each in result.diagnostics if each.code == "broken-plan"]
 
 

@@ -99,10 +99,13 @@ def per_job(market: Market) -> tuple[Rented | None, float]:
     """Return the runs on machines of their own, and a bound on the cost; None if no plan was found."""
     known: dict[tuple[int, int, int], tuple[list[Size], float]] = {}
     least = []
-    for run in market.runs:
+    for index, run in enumerate(market.runs):
         mine = {}
         for vm in market.types_of(run.job):
-            key = vm, run.job, run.due - run.ready
+            if not market.fits(vm, index):
+                continue
+            there = market.nights[vm].runs[index]
+            key = vm, run.job, there.due - there.ready
             if key not in known:
                 known[key] = sizes(market.nights[vm], *key[1:])
             mine[vm] = known[key]
@@ -133,33 +136,47 @@ def _bound(market: Market, least: Least) -> float:
         penalty = market.penalties[market.runs[run].job]
         return least[run][vm][1] if penalty is None else min(least[run][vm][1], penalty)
 
+    def penalty(run: int) -> float:
+        found = market.penalties[market.runs[run].job]
+        return inf if found is None else found
+
     total = 0.0
     together: dict[int, list[int]] = {job: [] for job in market.one}
     for index, run in enumerate(market.runs):
         if run.job in together:
             together[run.job].append(index)
         else:
-            total += min(of(index, vm) for vm in least[index])
-    for runs in together.values():
-        if runs:
-            total += min(sum(of(run, vm) for run in runs) for vm in least[runs[0]])
+            total += min((of(index, vm) for vm in least[index]), default=penalty(index))
+    for job, runs in together.items():
+        total += min(
+            sum(
+                min((of(run, vm) for vm in least[run] if market.machines[vm].vm == name), default=penalty(run))
+                for run in runs
+            )
+            for name in market.vms_of(job)
+        )
     return total
 
 
 def _allowed(market: Market, least: Least) -> Iterator[list[list[int]]]:
     """Yield the types of each job: all of its types, but one for jobs whose runs are together, the cheapest first."""
     every = [market.types_of(job) for job in range(len(market.jobs))]
-    together: dict[int, list[int]] = {}
+    together: dict[int, list[list[int]]] = {}
     for job in market.one:
         mine = [index for index, run in enumerate(market.runs) if run.job == job]
 
-        def spent(vm: int, mine: list[int] = mine) -> float:
-            return sum(min((size.cost for size in least[run][vm][0]), default=inf) for run in mine)
+        def spent(name: str, mine: list[int] = mine) -> float:
+            costs = (
+                [size.cost for vm in least[run] if market.machines[vm].vm == name for size in least[run][vm][0]]
+                for run in mine
+            )
+            return sum(min(each, default=inf) for each in costs)
 
-        together[job] = sorted(every[job], key=lambda vm: (spent(vm), vm))
+        names = sorted(dict.fromkeys(market.vms_of(job)), key=spent)
+        together[job] = [[vm for vm in every[job] if market.machines[vm].vm == name] for name in names]
     for rank in range(len(market.nights) if together else 1):
         yield [
-            [together[job][min(rank, len(together[job]) - 1)]] if job in together else types
+            together[job][min(rank, len(together[job]) - 1)] if job in together else types
             for job, types in enumerate(every)
         ]
 
@@ -171,7 +188,7 @@ def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
     chosen: dict[int, tuple[int, Rented]] = {}
     for index in sorted(range(len(runs)), key=lambda index: (runs[index].due, index)):
         for vm, size in choices[index]:
-            part = _placed(market.nights[vm], runs[index], size, slots[vm])
+            part = _placed(market.nights[vm], market.nights[vm].runs[index], size, slots[vm])
             if part is not None:
                 chosen[index] = vm, part
                 break

@@ -58,12 +58,16 @@ def _cheapest(market: Market) -> Assignment:
     """Return each job on the type with the cheapest slot time, of those on which its runs end in their windows."""
     chosen = []
     for job in range(len(market.jobs)):
-        window = min((run.due - run.ready for run in market.runs if run.job == job), default=0)
+        mine = [index for index, run in enumerate(market.runs) if run.job == job]
 
-        def spent(vm: int, job: int = job, window: int = window) -> tuple[bool, float, int]:
+        def spent(vm: int, job: int = job, mine: list[int] = mine) -> tuple[bool, float, int]:
             night = market.nights[vm]
             there = night.jobs[job]
-            return there.path() > window, there.work * night.machine.price / night.machine.slots, vm
+            return (
+                not all(market.fits(vm, run) for run in mine),
+                there.work * night.machine.price / night.machine.slots,
+                vm,
+            )
 
         chosen.append(min(market.types_of(job), key=spent))
     return tuple(chosen[run.job] for run in market.runs)
@@ -72,10 +76,9 @@ def _cheapest(market: Market) -> Assignment:
 def _preferring(market: Market, vm: int) -> Assignment:
     """Return all jobs on one type if they may run there, the others on their cheapest one."""
     others = _cheapest(market)
+    apart = {run.job for index, run in enumerate(market.runs) if run.job in market.one and not market.fits(vm, index)}
     return tuple(
-        vm
-        if market.allowed[vm][run.job] and run.ready + market.nights[vm].jobs[run.job].path() <= run.due
-        else others[index]
+        vm if market.fits(vm, index) and run.job not in apart else others[index]
         for index, run in enumerate(market.runs)
     )
 
@@ -98,7 +101,7 @@ class _Search:
         if key not in self.known:
             _, night = self.market.part(vm, runs)
             self.work += len(runs)
-            fits = all(run.ready + night.jobs[run.job].path() <= run.due for run in night.runs)
+            fits = all(self.market.fits(vm, run) for run in runs)
             self.known[key] = self.plans.found(night, self.way).best if fits else None
         return self.known[key]
 
