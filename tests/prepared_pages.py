@@ -45,6 +45,12 @@ def _log(event: str, instead: str) -> str:
     return "".join([*lines[:at], instead, *lines[at + 1 :]])
 
 
+def _failed_log() -> str:
+    """A shipped job history as that of another job, which failed after all its tasks."""
+    text = model("logs/job_1700000000000_0001.jhist").replace("job_1700000000000_0001", "job_1700000000000_0099")
+    return text.replace('"type":"JOB_FINISHED"', '"type":"JOB_FAILED"')
+
+
 def _imports(depth: int) -> dict[str, str]:
     return {
         "nightly.mrspec": 'import "part1.mrspec"\n' + model(REFERENCE),
@@ -113,6 +119,7 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "file-changed": lambda bad: {"nightly.mrspec": "\n\n" + model(REFERENCE)},
     "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},
     "lost-events": lambda bad: {"lost.jhist": _log("MAP_ATTEMPT_FINISHED", "")},
+    "partial-classes": lambda bad: {"failed.jhist": _failed_log()},
     "cut-log": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},
     "empty-log": lambda bad: {"empty.jhist": ""},
     "no-classes": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},

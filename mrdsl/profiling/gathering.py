@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
-from mrdsl.profiling.classes import MAX, JobClass, LeftOut, Profiled, classes_of, sort_out
+from mrdsl.profiling.classes import MAX, JobClass, LeftOut, Profiled, Summary, classes_of, sort_out
 from mrdsl.profiling.cluster import Cluster, cluster_of
 from mrdsl.profiling.phases import phases_of
 from mrdsl.profiling.stage_classes import Grouped, StageClass, sort_out_applications, stage_classes_of
@@ -36,6 +36,17 @@ class Gathered:
     jobs: tuple[Profiled, ...] = field(repr=False)
     applications: tuple[Grouped, ...] = field(repr=False)
     usable: tuple[Grouped, ...] = field(default=(), repr=False)
+
+    @property
+    def slot_time(self) -> float:
+        """The slot-seconds of all runs, also of those that make no profile."""
+        held = sum(each.overhead.work + each.overhead.time for each in (*self.classes, *self.stage_classes))
+        return held + sum(each.slot_time for each in self.left_out)
+
+    def share(self, classes: Iterable[Summary]) -> float:
+        """Return the share of the observed slot time that classes stand for; 1 without slot time."""
+        every = self.slot_time
+        return sum(each.overhead.work + each.overhead.time for each in classes) / every if every else 1.0
 
     @property
     def runs(self) -> int:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mrdsl.spec.spec import Spec
 
 SORT_COUNTS_AS = ("reduce", "shuffle")
+LEAST_SHARE = 0.8
+"""Of the slot time of all runs, the share that classes stand for without a warning."""
 Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 """Of how many bytes lie there, a context whose value is called with how many of them were read."""
 
@@ -225,6 +227,11 @@ def _losses(gathered: Gathered, strict: bool) -> tuple[Diagnostic, ...]:
                 "copy the log again" if not strict else "copy the log again, or run without `--strict` to leave it out"
             )
             tell("lost-events", f"{left.job or 'this application'} is left out: {left.reason}", left.source, 1, hint)
+    share = gathered.share([*gathered.classes, *gathered.stage_classes])
+    if gathered.runs and share < LEAST_SHARE:
+        message = f"the classes stand for {share:.0%} of the slot time of all runs, so a plan for them is too small"
+        hint = "the table `Left out` has the reasons; group the runs otherwise, with `--by` or `--cluster`"
+        telling.warn("partial-classes", message, gathered.left_out[0].source, 1, hint)
     return telling.diagnostics()
 
 

@@ -16,7 +16,8 @@ from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.cluster import counts_of
 from mrdsl.profiling.losses import attempts_of, damage, usable
-from mrdsl.profiling.stage_classes import Ran, ran_stages, times_of
+from mrdsl.profiling.ran import Ran, ran_stages
+from mrdsl.profiling.stage_classes import times_of
 from mrdsl.simulation.engine.draws import Block
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Submission

@@ -16,7 +16,7 @@ from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.losses import lost_tasks, usable
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.spec_text import words_of
-from mrdsl.profiling.stage_classes import overhead_of, ran_stages
+from mrdsl.profiling.stage_classes import overhead_of
 
 
 def report(profiles: Profiles) -> tuple[Table, ...]:
@@ -53,7 +53,7 @@ def _classes(profiles: Profiles) -> Table:
             each.map.longest,
             each.reduce_tasks,
             each.reduce.average if each.reduce is not None else None,
-            *_trust(each),
+            *_trust(each, profiles.gathered),
         )
         for each in profiles.classes
     ]
@@ -61,11 +61,21 @@ def _classes(profiles: Profiles) -> Table:
     return Table("Classes", columns, rows)
 
 
-_TRUST = ("at once", "spread [%]", "input grows [%]", "attempts lost", "time lost [s]", "lost [%]", "beware")
+_TRUST = (
+    "of work [%]",
+    "at once",
+    "spread [%]",
+    "input grows [%]",
+    "attempts lost",
+    "time lost [s]",
+    "lost [%]",
+    "beware",
+)
 
 
-def _trust(each: Summary) -> tuple[Any, ...]:
+def _trust(each: Summary, gathered: Gathered) -> tuple[Any, ...]:
     return (
+        100.0 * gathered.share([each]),
         f"{each.jobs_low}..{each.jobs_high}",
         100.0 * each.spread,
         None if each.grows is None else 100.0 * each.grows,
@@ -84,7 +94,7 @@ def _stage_classes(profiles: Profiles) -> Table:
             len(each.stages),
             sum(stage.tasks for stage in each.stages),
             sum(stage.tasks * stage.times.average for stage in each.stages),
-            *_trust(each),
+            *_trust(each, profiles.gathered),
         )
         for each in profiles.stage_classes
     ]
@@ -172,9 +182,8 @@ def sample_files(gathered: Gathered) -> dict[str, str]:
         if each.reduce_tasks:
             files[f"{word}-reduce.txt"] = [value for job in jobs for value in _reduces(job)]
     for staged, word in zip(gathered.stage_classes, words[len(gathered.classes) :], strict=True):
-        runs = [ran_stages(run) for run, name in gathered.applications if name == staged.name]
-        for place in range(len(staged.stages)):
-            files[f"{word}-s{place}.txt"] = [value / 1000 for stages in runs for value in stages[place].durations]
+        for place, stage in enumerate(staged.stages):
+            files[f"{word}-s{place}.txt"] = [value / 1000 for value in stage.durations.values]
     return {name: _text(values) for name, values in files.items() if values}
 
 

@@ -51,6 +51,8 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
     cluster = gathered.cluster
     hours = f"{cluster.hours:.1f} h, with tasks in {cluster.busy:.1f} of them"
     yield f"# From {gathered.runs} runs in logs over {hours}; {len(gathered.left_out)} more were left out."
+    share = gathered.share([*gathered.classes, *gathered.stage_classes])
+    yield f"# The classes stand for {share:.0%} of the slot time of all runs."
     for kind, slots in (("map", cluster.map), ("reduce", cluster.reduce), ("Spark", cluster.task)):
         if slots.most:
             used = f"{slots.use:.0%} of {'the slots of its executors' if kind == 'Spark' else 'so many slots'} used"

@@ -20,7 +20,8 @@ from mrdsl.profiling.classes import BY_NAME, Profiled, Taught
 from mrdsl.profiling.cluster import counts_of
 from mrdsl.profiling.known_jobs import Known, Part, estimates, simulated
 from mrdsl.profiling.phases import Phases
-from mrdsl.profiling.stage_classes import Grouped, shape_of, times_of
+from mrdsl.profiling.ran import shape_of
+from mrdsl.profiling.stage_classes import Grouped, times_of
 from mrdsl.profiling.whole_runs import CAUSES, RunPredicted, predicted_applications, predicted_jobs
 
 LEAST_TASKS = 3

@@ -6,29 +6,29 @@ ones of a job after the last ones of the jobs that had ended when it was submitt
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
 from statistics import median
 
-import numpy as np
-
-from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
+from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
-from mrdsl.profiling.gaps import delays_of, idle_between
-from mrdsl.profiling.losses import LONGEST_IDLE, complete_stages, damage, lost_tasks, planned, usable
+from mrdsl.profiling.gaps import idle_between
+from mrdsl.profiling.losses import LONGEST_IDLE, damage, lost_tasks, usable
 from mrdsl.profiling.phases import Durations, Overhead, Times, believed
+from mrdsl.profiling.ran import Ran, ran_stages
+from mrdsl.profiling.shapes import Alike, alike
 
 Grouped = tuple[SparkApplication, str]
-Shape = tuple[tuple[int, ...], ...]
-"""For every stage of a run the places of those that it comes after."""
+MOST_KINDS = 4
+"""Classes of runs of one name, at most."""
 
 
 @dataclass(frozen=True)
 class StageProfile:
     """One stage in all runs of a class: its mean number of tasks, their times, the places of those it comes after.
 
-    ``delay`` is the median time before it in which no task runs [s].
+    ``delay`` is the median time before it in which no task runs [s], ``durations`` are those of all its tasks.
     """
 
     title: str
@@ -36,6 +36,7 @@ class StageProfile:
     times: Measured
     after: tuple[int, ...]
     delay: float = 0.0
+    durations: Durations = field(default=Durations(), repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,18 +44,6 @@ class StageClass(Summary):
     """The contents of a spec for a class of Spark applications."""
 
     stages: tuple[StageProfile, ...]
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A stage that ran, its retries with it."""
-
-    number: int
-    title: str
-    tasks: int
-    durations: tuple[int, ...]
-    after: tuple[int, ...]
-    delay: int = 0
 
 
 def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list[LeftOut]]:
@@ -105,36 +94,35 @@ def stage_classes_of(
         groups.setdefault(name, []).append(application)
     classes, used, left = [], [], []
     for name, group in sorted(groups.items()):
-        alike, others = _alike(group)
-        classes.append(_class(name, alike, len(others), longest))
-        used += [(each, name) for each in alike]
+        kinds = alike([ran_stages(each) for each in group])
+        names = (
+            each for each in chain([name], (f"{name}_{n}" for n in count(2))) if each == name or each not in groups
+        )
+        for kind, own in zip(kinds[:MOST_KINDS], names, strict=False):
+            runs = [group[place] for place in kind.runs]
+            classes.append(_class(own, runs, kind, len(group), longest))
+            used += [(each, own) for each in runs]
+        others = [group[place] for kind in kinds[MOST_KINDS:] for place in kind.runs]
         left += [_left(each, "its stages differ from those of most runs of its class") for each in others]
-    return tuple(classes), used, left
+    return tuple(sorted(classes, key=lambda each: each.name)), used, left
 
 
-def _alike(group: Sequence[SparkApplication]) -> tuple[list[SparkApplication], list[SparkApplication]]:
-    """Return the runs with the most frequent graph of stages, and the others."""
-    shapes = [shape_of(each) for each in group]
-    ((shape, _),) = Counter(shapes).most_common(1)
-    chosen = [own == shape for own in shapes]
-    return (
-        [each for each, alike in zip(group, chosen, strict=True) if alike],
-        [each for each, alike in zip(group, chosen, strict=True) if not alike],
-    )
-
-
-def _class(name: str, runs: Sequence[SparkApplication], others: int, longest: str) -> StageClass:
-    ran = [ran_stages(each) for each in runs]
+def _class(name: str, runs: Sequence[SparkApplication], kind: Alike, of: int, longest: str) -> StageClass:
+    present = [[kind.stages[place][run] for place in range(len(kind.stages))] for run in range(len(runs))]
+    ones = [_one(each, [stage for stage in own if stage]) for each, own in zip(runs, present, strict=True)]
     summary = StageClass(
-        **summed_up(name, [_one(each, stages) for each, stages in zip(runs, ran, strict=True)]),
-        stages=tuple(_stage(alike, longest) for alike in zip(*ran, strict=True)),
+        **summed_up(name, ones),
+        stages=tuple(_stage(stages, after, longest) for stages, after in zip(kind.stages, kind.after, strict=True)),
     )
-    return replace(summary, warnings=(*doubts(summary), *summary.warnings, *_doubts(runs, others)))
+    fewer = sum(None in own for own in present)
+    return replace(summary, warnings=(*doubts(summary), *summary.warnings, *_doubts(runs, of, fewer)))
 
 
-def _doubts(runs: Sequence[SparkApplication], others: int) -> Iterator[str]:
-    if others:
-        yield f"{others} of {len(runs) + others} runs have other stages and do not count: group them otherwise"
+def _doubts(runs: Sequence[SparkApplication], of: int, fewer: int) -> Iterator[str]:
+    if of > len(runs):
+        yield f"{len(runs)} of the {of} runs of its name have these stages: the others are classes of their own"
+    if fewer:
+        yield f"{fewer} of its {len(runs)} runs lack some of its stages: a stage has its mean number of tasks over all"
     if losses := [loss for each in runs for loss in lost_tasks(each)]:
         read, tasks = sum(loss.read for loss in losses), sum(loss.tasks for loss in losses)
         yield f"{len(losses)} of its stages lost ends of tasks: {read:,} of {tasks:,} are read, and scaled up"
@@ -145,11 +133,13 @@ def _doubts(runs: Sequence[SparkApplication], others: int) -> Iterator[str]:
         yield f"{cut} of its runs have no end: they count up to the last job that ended"
 
 
-def _stage(runs: Sequence[Ran], longest: str) -> StageProfile:
-    times = measured(Durations.of(value for run in runs for value in run.durations), longest)
+def _stage(runs: Sequence[Ran | None], after: tuple[int, ...], longest: str) -> StageProfile:
+    there = [run for run in runs if run is not None]
+    durations = Durations.of(value for run in there for value in run.durations)
+    times = measured(durations, longest)
     assert times is not None, "a stage that ran has tasks"
-    tasks = max(1, round(float(np.mean([run.tasks for run in runs]))))
-    return StageProfile(runs[0].title, tasks, times, runs[0].after, median(run.delay for run in runs) / 1000)
+    tasks = max(1, round(sum(run.tasks for run in there) / len(runs)))
+    return StageProfile(there[0].title, tasks, times, after, median(run.delay for run in there) / 1000, durations)
 
 
 def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
@@ -187,61 +177,3 @@ def overhead_of(application: SparkApplication) -> Overhead:
         sum(stage.killed_time for stage in stages) / 1000,
         sum(sum(stage.durations) for stage in stages) / 1000,
     )
-
-
-def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
-    """Return the stages of an application that ran, in the order of their numbers."""
-    attempts: dict[int, list[StageRun]] = {}
-    for stage in application.stages:
-        if stage.launches:
-            attempts.setdefault(stage.stage, []).append(stage)
-    places = {number: place for place, number in enumerate(sorted(attempts))}
-    before, complete = _job_order(application.jobs, attempts), complete_stages(application)
-    stages = []
-    for number in sorted(attempts):
-        runs = attempts[number]
-        durations = tuple(max(0, value) for run in runs for value in run.durations)
-        parents = {parent for run in runs for parent in run.parents if parent in places} | before.get(number, set())
-        after = tuple(sorted(places[parent] for parent in parents if parent < number))
-        stages.append(Ran(number, runs[0].name, planned(runs, number in complete), durations, after))
-    delays = delays_of(application, [stage.number for stage in stages], [stage.after for stage in stages])
-    return tuple(replace(stage, delay=delay) for stage, delay in zip(stages, delays, strict=True))
-
-
-def shape_of(application: SparkApplication) -> Shape:
-    """Return the graph of its stages that ran."""
-    return tuple(stage.after for stage in ran_stages(application))
-
-
-def _job_order(jobs: Sequence[SparkJob], ran: dict[int, list[StageRun]]) -> dict[int, set[int]]:
-    """For the first stages of every job the last ones of the jobs before it."""
-    taken: set[int] = set()
-    own: list[tuple[SparkJob, set[int]]] = []
-    for job in jobs:
-        mine = {stage for stage in job.stages if stage in ran} - taken
-        taken |= mine
-        if mine:
-            own.append((job, mine))
-    before: dict[int, set[int]] = {}
-    for job, mine in own:
-        lasts = {last for other in _just_before(job, own) for last in _last(other, ran)}
-        for stage in mine:
-            if not any(parent in mine for run in ran[stage] for parent in run.parents):
-                before[stage] = lasts
-    return before
-
-
-def _just_before(job: SparkJob, own: Sequence[tuple[SparkJob, set[int]]]) -> Iterator[set[int]]:
-    """Yield the stages of each job that had ended when this one was submitted, but of those before others of them."""
-    if job.submitted is None:
-        return
-    ended = [(other, mine) for other, mine in own if other.ended is not None and other.ended <= job.submitted]
-    latest = max((other.submitted or 0 for other, _ in ended), default=0)
-    for other, mine in ended:
-        if other.ended is not None and (other.ended > latest or other.submitted == latest):
-            yield mine
-
-
-def _last(mine: set[int], ran: dict[int, list[StageRun]]) -> set[int]:
-    followed = {parent for stage in mine for run in ran[stage] for parent in run.parents}
-    return mine - followed

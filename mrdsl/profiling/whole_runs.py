@@ -25,8 +25,9 @@ from mrdsl.profiling.cluster import counts_of, parallel_tasks
 from mrdsl.profiling.known_jobs import Known, Part, estimates, repeated, scaled, simulated, together
 from mrdsl.profiling.losses import damage
 from mrdsl.profiling.phases import Phases
+from mrdsl.profiling.ran import Shape, ran_stages
 from mrdsl.profiling.replay import in_order
-from mrdsl.profiling.stage_classes import Grouped, Shape, ran_stages, times_of
+from mrdsl.profiling.stage_classes import Grouped, times_of
 
 CAUSES = ("input", "driver", "skew", "waiting")
 FAR_OFF = 0.1

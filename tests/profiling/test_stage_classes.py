@@ -10,8 +10,11 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl import api
 from mrdsl.cli import cli
+from mrdsl.exchange.logs.spark_events import operator
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.profiles import Profiles
+from mrdsl.profiling.ran import Ran
+from mrdsl.profiling.shapes import alike
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
 
@@ -56,12 +59,96 @@ def test_a_retried_stage_is_one(tmp_path: Path) -> None:
     assert again.overhead.failed == 1
 
 
-def test_runs_with_other_stages_do_not_count(tmp_path: Path) -> None:
+def test_a_run_without_some_of_the_stages_counts(tmp_path: Path) -> None:
+    """One of four runs ends after its first job: its work is in stages that all have."""
     logs = {f"log{i}": spark_events(f"etl-{i}", BEGIN + i * 5000, JOBS) for i in range(3)}
     found = profiles(tmp_path, **logs, other=spark_events("etl-9", BEGIN, JOBS[:1]))
     (each,) = found.stage_classes
-    assert (each.name, each.runs, each.jobs_low, each.jobs_high) == ("etl", 3, 2, 3)
-    assert any("1 of 4 runs have other stages" in told for told in each.warnings)
+    assert (each.name, each.runs) == ("etl", 4)
+    assert [(stage.title, stage.tasks, stage.after) for stage in each.stages] == [
+        ("step 0", 4, ()),
+        ("step 1", 1, (0,)),
+        ("step 3", 1, (1,)),
+        ("step 4", 1, (2,)),
+    ]
+    assert any("1 of its 4 runs lack some of its stages" in told for told in each.warnings)
+    assert found.gathered.share(found.stage_classes) == 1.0
+
+
+def named(log: bytes, *titles: str) -> bytes:
+    """The log with other titles of its stages, in order."""
+    for number, title in enumerate(titles):
+        log = log.replace(b'"Stage Name": "step %d"' % number, b'"Stage Name": "%s"' % title.encode())
+    return log
+
+
+def test_runs_that_alternate_between_two_graphs_are_two_classes(tmp_path: Path) -> None:
+    """Six runs load and count, three load and sort for much longer; together they are all of the work."""
+    short: list[Stage] = [(0, (), ((0, 4000),) * 2), (1, (0,), ((5000, 6000),))]
+    long: list[Stage] = [(0, (), ((0, 1000),) * 2), (1, (0,), ((2000, 12_000),) * 4)]
+    for number in range(9):
+        job = short if number % 3 else long
+        log = spark_events("etl", BEGIN + number * 60_000, [(0, 13_000, job)])
+        (tmp_path / f"log{number}").write_bytes(named(log, "load", "count" if number % 3 else "sort"))
+    found = api.profile([tmp_path])
+    assert [(each.name, each.runs) for each in found.stage_classes] == [("etl", 6), ("etl_2", 3)]
+    titles = [[stage.title for stage in each.stages] for each in found.stage_classes]
+    assert titles == [["load", "count"], ["load", "sort"]]
+    work = 6 * (2 * 4 + 1), 3 * (2 * 1 + 4 * 10)
+    shares = [found.gathered.share([each]) for each in found.stage_classes]
+    assert shares == pytest.approx([each / sum(work) for each in work])
+    assert {name for _, name in found.gathered.applications} == {"etl", "etl_2"}
+    spec = found.to_spec()
+    assert sum(len(runs) for runs in (node.took for node in spec.facts.classes)) == 9
+    assert mrdsl.solve(spec).plan is not None
+
+
+def test_stages_are_known_by_their_title_and_operators(tmp_path: Path) -> None:
+    """Line numbers do not matter. A run with its first stage cached has the others only, in a later place."""
+    whole: list[Stage] = [(0, (), ((0, 1000),) * 2), (1, (0,), ((2000, 6000),) * 4), (2, (1,), ((7000, 8000),))]
+    cached: list[Stage] = [(0, (), ((2000, 6000),) * 4), (1, (0,), ((7000, 8000),))]
+    for number in range(4):
+        log = spark_events("etl", BEGIN + number * 60_000, [(0, 8000, cached if number == 3 else whole)])
+        titles = [f"join at A.scala:{number}", f"save at A.scala:{number + 1}"]
+        (tmp_path / f"log{number}").write_bytes(named(log, *(titles if number == 3 else ["scan", *titles])))
+    (each,) = api.profile([tmp_path]).stage_classes
+    assert [(stage.tasks, stage.after) for stage in each.stages] == [(2, ()), (4, (0,)), (1, (1,))]
+    assert each.stages[1].times.average == 4.0
+    assert len(each.stages[0].durations.values) == 6
+
+
+def test_graphs_that_contradict_each_other_are_kept_apart() -> None:
+    def run(*titles: str) -> tuple[Ran, ...]:
+        return tuple(Ran(n, title, 1, (1000,), (n - 1,) if n else ()) for n, title in enumerate(titles))
+
+    kinds = alike([run("a", "b"), run("b", "a"), run("a", "b")])
+    assert [kind.runs for kind in kinds] == [(0, 2), (1,)]
+    (one,) = alike([run("a", "b", "d"), run("a", "c", "b", "d")])
+    assert [stage[1].title for stage in one.stages if stage[1]] == ["a", "c", "b", "d"]
+    assert one.after == ((), (0,), (0, 1), (2,))
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        ({"Name": "MapPartitionsRDD", "Scope": '{"id":"4","name":"WholeStageCodegen (12)"}'}, "WholeStageCodegen"),
+        ({"Name": "ParallelCollectionRDD[7]"}, "ParallelCollectionRDD[]"),
+        ({"Name": 4, "Scope": None}, ""),
+        (None, ""),
+    ],
+)
+def test_operators_of_data_sets(data: object, wanted: str) -> None:
+    assert operator(data) == wanted
+
+
+def test_classes_of_less_than_most_of_the_work_are_warned_of(tmp_path: Path) -> None:
+    failed = spark_events("etl-7", BEGIN + 60_000, JOBS).replace(b"JobSucceeded", b"JobFailed")
+    found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS), b=failed)
+    assert found.gathered.share(found.stage_classes) == pytest.approx(0.5)
+    assert "partial-classes" in [each.code for each in found.diagnostics]
+    assert "stand for 50% of the slot time" in found.to_mrspec()
+    (tmp_path / "b").write_bytes(spark_events("etl-7", BEGIN + 60_000, JOBS))
+    assert "partial-classes" not in [each.code for each in api.profile([tmp_path]).diagnostics]
 
 
 def test_the_cluster_of_executors(tmp_path: Path) -> None:

@@ -170,7 +170,8 @@ class StageRun:
     of the tasks that failed and that were killed, copies that another one overtook included. ``completed`` ones ended
     without a failure. ``unexplained`` is the longest time [ms] that a task held its slot beyond what its executor
     accounts for. ``run_time`` and ``gc_time`` [ms] are those of the executors for its successful tasks, ``spilled`` the
-    bytes that did not fit in memory, ``largest_input`` the most bytes that one task read. ``hosts`` has the number of
+    bytes that did not fit in memory, ``largest_input`` the most bytes that one task read. ``operators`` are the names
+    of its data sets or of their SQL operators, without numbers. ``hosts`` has the number of
     successful tasks and their milliseconds by machine.
     """
 
@@ -198,6 +199,7 @@ class StageRun:
     output_bytes: int = 0
     largest_input: int = 0
     hosts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    operators: str = ""
 
     @property
     def durations(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ rolled log is the lines of its files, one file behind the other.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -323,6 +324,7 @@ class _Application:
             tasks.output_bytes,
             tasks.largest_input,
             tasks.hosts,
+            info.operators() if info is not None else "",
         )
 
 
@@ -403,6 +405,19 @@ class Metrics(Struct, gc=False):
         return self.run_time + self.deserializing + self.serializing
 
 
+_OPERATOR = re.compile(r'"name":"([^"(]*)')
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+
+
+def operator(data_set: Any) -> str:
+    """Return the SQL operator of one of ``RDD Info``, otherwise its own name, without numbers."""
+    if not isinstance(data_set, dict):
+        return ""
+    found = _OPERATOR.search(str(data_set.get("Scope", "")))
+    name = str(data_set.get("Name", "")) if found is None else found[1]
+    return name.translate(_NO_DIGITS).strip()
+
+
 class StageInfo(Struct, gc=False):
     """``Stage Info``."""
 
@@ -412,6 +427,11 @@ class StageInfo(Struct, gc=False):
     tasks: int | None = struct_field(name="Number of Tasks", default=None)
     parents: list[int] = struct_field(name="Parent IDs", default_factory=list)
     failure: str | None = struct_field(name="Failure Reason", default=None)
+    data: Any = struct_field(name="RDD Info", default=None)
+
+    def operators(self) -> str:
+        """Return the SQL operators of its data sets, or the names of the others, each once."""
+        return intern(", ".join(dict.fromkeys(map(operator, self.data)))) if isinstance(self.data, list) else ""
 
 
 class ExecutorInfo(Struct, gc=False):
