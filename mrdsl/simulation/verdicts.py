@@ -168,31 +168,6 @@ UNITS = ("mean", "share")
 MOST_RUNS = 1_000_000
 
 
-def judge_counts(
-    in_time: Sequence[int], jobs: Sequence[int], level: float, confidence: float = CONFIDENCE, alike: float = 1.0
-) -> Verdict:
-    """Return the verdict on the share ``level`` of jobs on time, from the counts in several independent runs.
-
-    Counts alone hardly show correlations if few jobs are late: ``alike`` (at least 1) is the least number of jobs that
-    count as one independent job. :func:`judge_share` finds it from the times. A single run shows no correlation and
-    decides nothing. Raises ValueError without observations, or for a number out of its range.
-    """
-    _check(level, confidence)
-    good, sizes = np.asarray(in_time, dtype=np.float64), np.asarray(jobs, dtype=np.float64)
-    if len(good) != len(sizes) or (good > sizes).any() or (good < 0.0).any():
-        raise ValueError("each run has between none and all of its jobs in time")
-    good, sizes = good[sizes > 0.0], sizes[sizes > 0.0]
-    total = float(sizes.sum())
-    if not total:
-        raise ValueError("there are no observations")
-    share, units = float(good.sum()) / total, len(sizes)
-    variance = share * (1.0 - share)
-    if units > 1 and variance > 0.0:
-        between = float(((good - share * sizes) ** 2).sum()) / (units - 1) * units / total
-        alike = max(alike, few(units, confidence) * between / variance)
-    return _of_share(share, total / max(1.0, alike), level, confidence, units, int(total), decided=units > 1)
-
-
 def judge_share(runs: Sequence[Sequence[float]], limit: float, level: float, confidence: float = CONFIDENCE) -> Verdict:
     """Return the verdict on the share ``level`` of jobs that take at most ``limit`` seconds, from times in independent
     runs.
@@ -245,17 +220,15 @@ def confidence_of_each(confidence: float, looks: int) -> float:
     return 1.0 - (1.0 - confidence) / looks
 
 
-def _of_share(
-    share: float, independent: float, level: float, confidence: float, runs: int, jobs: int, decided: bool = True
-) -> Verdict:
+def _of_share(share: float, independent: float, level: float, confidence: float, runs: int, jobs: int) -> Verdict:
     def outcome_at(count: float) -> Outcome:
         return _outcome_of_share(level, share, *share_bounds(share, count, confidence))
 
     low, high = share_bounds(share, independent, confidence)
-    outcome = outcome_at(independent) if decided else Outcome.UNDECIDED
+    outcome = outcome_at(independent)
     enough = None
     if outcome is Outcome.UNDECIDED:
-        times = 1.0 if decided else 2.0
+        times = 1.0
         while outcome_at(independent * times) is Outcome.UNDECIDED and runs * times < MOST_RUNS:
             times *= 1.1
         enough = _within_reach(runs * times)
@@ -281,8 +254,7 @@ def verdict_doubt(verdict: Verdict) -> str:
         if verdict.low > widest[0] + ROUNDING or high < widest[1] - ROUNDING:
             return "has bounds closer than so many jobs allow"
         follows = _outcome_of_share(verdict.wanted, verdict.seen, verdict.low, high)
-    one_run = verdict.runs == 1 and verdict.outcome is Outcome.UNDECIDED
-    return "" if follows is verdict.outcome or one_run else f"is `{verdict.outcome}`, but its bounds give `{follows}`"
+    return "" if follows is verdict.outcome else f"is `{verdict.outcome}`, but its bounds give `{follows}`"
 
 
 def _outcome_of_share(level: float, share: float, low: float, high: float) -> Outcome:

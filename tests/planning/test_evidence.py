@@ -14,7 +14,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Outcome
 from mrdsl.simulation.observed import Verdict
-from mrdsl.simulation.verdicts import judge_counts, judge_mean, judge_share, verdict_doubt
+from mrdsl.simulation.verdicts import judge_mean, judge_share, verdict_doubt
 from tests.command_lines import run_here
 from tests.prepared_pages import _run_of_another_seed
 
@@ -127,10 +127,6 @@ def test_no_doubt_about_what_runs_say(verdict: Verdict) -> None:
     assert verdict_doubt(verdict) == ""
     other = Outcome.KEPT if verdict.outcome is not Outcome.KEPT else Outcome.BROKEN
     assert verdict_doubt(replace(verdict, outcome=other))
-
-
-def test_one_run_may_leave_open_what_its_bounds_would_say() -> None:
-    assert verdict_doubt(judge_counts([100], [100], 0.5)) == ""
 
 
 def test_bounds_closer_than_so_many_jobs_allow_are_doubted() -> None:

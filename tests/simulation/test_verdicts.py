@@ -8,48 +8,42 @@ import numpy as np
 import pytest
 
 from mrdsl.core.result import Outcome
-from mrdsl.simulation.verdicts import Verdict, confidence_of_each, jobs_to_show, judge_counts, judge_mean, judge_share
+from mrdsl.simulation.verdicts import Verdict, confidence_of_each, jobs_to_show, judge_mean, judge_share, share_bounds
 
 NORMAL_90, NORMAL_95, NORMAL_99 = 1.2815515655446004, 1.6448536269514722, 2.3263478740408408
 
 
 def test_the_bounds_are_those_of_printed_tables() -> None:
     # Clopper's and Pearson's one-sided 95 % bound: of 59 cases in time it is 95 %, which 58 do not show.
-    assert judge_counts([30, 29], [30, 29], 0.95).outcome is Outcome.KEPT
-    assert judge_counts([29, 29], [29, 29], 0.95).outcome is Outcome.UNDECIDED
-    assert judge_counts([30, 30], [30, 30], 0.95).low == pytest.approx(0.05 ** (1 / 60), abs=1e-12)
-    # Of 20 cases 18 in time, spread evenly: the table says 71.738 %.
-    assert judge_counts([9, 9], [10, 10], 0.5).low == pytest.approx(0.71738, abs=5e-6)
+    assert judge_share([[1.0] * 30, [1.0] * 29], 1.0, 0.95).outcome is Outcome.KEPT
+    assert judge_share([[1.0] * 29, [1.0] * 29], 1.0, 0.95).outcome is Outcome.UNDECIDED
+    assert judge_share([[1.0] * 30, [1.0] * 30], 1.0, 0.95).low == pytest.approx(0.05 ** (1 / 60), abs=1e-12)
+    # Of 20 cases 18 in time: the table says 71.738 %.
+    assert share_bounds(0.9, 20, 0.95)[0] == pytest.approx(0.71738, abs=5e-6)
     assert [jobs_to_show(level) for level in (0.9, 0.95, 0.99, 0.999, 1.0, 0.0)] == [29, 59, 299, 2995, 299, 1]
 
 
-def test_one_run_decides_nothing_by_counts_alone() -> None:
-    verdict = judge_counts([1000], [1000], 0.5)
-    assert verdict.outcome is Outcome.UNDECIDED
-    assert verdict.enough == 2
+def _runs(in_time: int, jobs: int, runs: int) -> list[list[float]]:
+    """Equal runs, some of whose jobs take at most 1 s and the others longer."""
+    return [[1.0] * in_time + [2.0] * (jobs - in_time)] * runs
 
 
 def test_runs_that_are_all_or_nothing_count_as_one_job_each() -> None:
     # 20 runs of 50 equal jobs, 10 of them late: what is known is that of 20 jobs, and not that of 1,000.
-    verdict = judge_counts([50] * 10 + [0] * 10, [50] * 20, 0.6)
+    verdict = judge_share([*_runs(50, 50, 10), *_runs(0, 50, 10)], 1.0, 0.6)
     assert verdict.outcome is Outcome.UNDECIDED
-    assert verdict.low == pytest.approx(judge_counts([1] * 10 + [0] * 10, [1] * 20, 0.6).low, rel=1e-9)
-    assert judge_counts([25] * 20, [50] * 20, 0.6).outcome is Outcome.BROKEN
-
-
-def test_alike_widens_what_counts_do_not_show() -> None:
-    assert judge_counts([100] * 3, [100] * 3, 0.95).outcome is Outcome.KEPT
-    assert judge_counts([100] * 3, [100] * 3, 0.95, alike=10.0).outcome is Outcome.UNDECIDED
+    assert verdict.low == pytest.approx(judge_share([*_runs(1, 1, 10), *_runs(0, 1, 10)], 1.0, 0.6).low, rel=1e-9)
+    assert judge_share(_runs(25, 50, 20), 1.0, 0.6).outcome is Outcome.BROKEN
 
 
 def test_more_jobs_decide_what_enough_says() -> None:
-    undecided = judge_counts([97] * 5, [100] * 5, 0.96)
+    undecided = judge_share(_runs(97, 100, 10), 1.0, 0.965)
     assert undecided.outcome is Outcome.UNDECIDED
     assert undecided.enough is not None
-    assert judge_counts([97] * undecided.enough, [100] * undecided.enough, 0.96).outcome is Outcome.KEPT
+    assert judge_share(_runs(97, 100, undecided.enough), 1.0, 0.965).outcome is Outcome.KEPT
     fewer = undecided.enough * 4 // 5
-    assert judge_counts([97] * fewer, [100] * fewer, 0.96).outcome is Outcome.UNDECIDED
-    assert judge_counts([95] * 5, [100] * 5, 0.95).enough is None, "no number of jobs tells a share from itself"
+    assert judge_share(_runs(97, 100, fewer), 1.0, 0.965).outcome is Outcome.UNDECIDED
+    assert judge_share(_runs(95, 100, 10), 1.0, 0.95).enough is None, "no number of jobs tells a share from itself"
 
 
 def test_all_jobs_in_time_and_none() -> None:
@@ -76,9 +70,8 @@ def test_the_mean_by_student() -> None:
 
 
 def test_what_is_out_of_range_is_refused() -> None:
-    for wrong in (lambda: judge_counts([2], [1], 0.9), lambda: judge_counts([0], [0], 0.9)):
-        with pytest.raises(ValueError, match=r"observations|between"):
-            wrong()
+    with pytest.raises(ValueError, match="observations"):
+        judge_share([[]], 1.0, 0.9)
     with pytest.raises(ValueError, match="observations"):
         judge_mean([[]], 1.0)
     for level, confidence in ((1.1, 0.95), (-0.1, 0.95), (0.5, 1.0), (0.5, 0.5)):
