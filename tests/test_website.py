@@ -77,6 +77,7 @@ def test_indexes_name_every_page() -> None:
         ("diagnostics", "grammar/diagnostics"),
         ("decisions", "docs/decisions"),
         ("how-to", "docs/how-to"),
+        ("questions", "docs/questions"),
         ("concepts/families", "docs/concepts/families"),
         ("reference/families", "docs/reference/families"),
         ("validation", "docs/validation"),

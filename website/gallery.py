@@ -1,8 +1,14 @@
-"""The gallery: every shipped model with its text and its report."""
+"""The gallery: shipped models with their texts and reports, and pictures of the answers to common questions.
+
+What is computed is kept in `.cache/gallery` until the code or the text changes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import mrdsl
@@ -30,8 +36,49 @@ def pages(root: Path, which: str) -> Iterator[tuple[str, str]]:
         name = f"{family}-{path.stem}"
         lines.append(f"- [{path.stem}]({name}.md): {spec.title or 'no title'}")
         yield f"gallery/{name}.md", _page(path, name, root)
-        yield f"gallery/{name}-report.html", _report(spec)
+        family_files = "".join(str(each.stat().st_mtime_ns) for each in sorted(path.parent.iterdir()))
+        key = f"{path.read_text(encoding='utf-8')}{family_files}"
+        yield f"gallery/{name}-report.html", _kept(root, key, lambda spec=spec: _report(spec))
     yield "gallery/index.md", "\n".join([*lines, ""])
+
+
+QUESTIONS = "docs/questions/"
+
+
+def with_picture(root: Path, source: str, text: str) -> tuple[str, str]:
+    """The page of a question with a picture of its plan, and the picture as SVG."""
+    spec = re.search(r"^```mrspec\n(# file: .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert spec is not None, source
+    name = f"{Path(source).stem}.svg"
+    picture = _kept(root, spec[1], lambda: _picture(spec[1]))
+    return f"{text}\n![The plan]({name})\n", picture
+
+
+def _picture(text: str) -> str:
+    from mrdsl.reporting.charts.rendering import svg
+
+    charts = mrdsl.solve(mrdsl.loads(text), limits=mrdsl.Limits(time=SECONDS)).charts
+    named = [chart for chart in charts if "ompletion" in chart.title or "obs" in chart.title]
+    return svg((named or charts)[0])
+
+
+def _kept(root: Path, key: str, make: Callable[[], str]) -> str:
+    """The text that `make` gives, from the cache if neither the key nor the code has changed."""
+    mark = hashlib.sha256(f"{_code(root)}{key}".encode()).hexdigest()
+    path = root / ".cache" / "gallery" / mark
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make(), encoding="utf-8")
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def _code(root: Path) -> str:
+    """The fingerprint of the code and of the solver files."""
+    found = hashlib.sha256()
+    for path in sorted((*(root / "mrdsl").rglob("*.py"), *(root / "solvers").glob("*.toml"))):
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 def _page(path: Path, name: str, root: Path) -> str:

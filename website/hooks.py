@@ -50,6 +50,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     copied: set[str] = set()
     for source, page in pages.items():
         text = links.turned((root / source).read_text(encoding="utf-8"), source, pages, root, copied)
+        if source.startswith(gallery.QUESTIONS) and config.extra["gallery"] != "none":
+            text, picture = gallery.with_picture(root, source, text)
+            _put(files, config, page.removesuffix(".md") + ".svg", picture)
         _put(files, config, page, text)
     for path in sorted(copied):
         _put(files, config, links.COPIES + path, (root / path).read_bytes())

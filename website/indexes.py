@@ -8,6 +8,7 @@ from pathlib import Path
 DIAGNOSTICS = "grammar/diagnostics"
 FOLDERS = {
     "how-to": ("How-to guides", "One task per page."),
+    "questions": ("Common questions", "Each page has a spec, its result and a picture. Copy the spec and change it."),
     "reference/families": ("Families", "The blocks, items and quantities of each family of problems."),
     "concepts/families": ("Families", "The model, the methods and the limits of each family of problems."),
     "validation": ("Validation", "How results are checked, and how they compare with the papers."),
