@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mrdsl.spec import platforms as published
-from mrdsl.spec.platforms import EMR
+from mrdsl.spec.platforms import EMR, KUBERNETES
 
 MIB = 2**20
 
@@ -39,6 +39,21 @@ def emr_hardware(memory: float) -> float:
     small = published.EMR_SMALL
     whole = memory / 0.75 if memory <= 0.75 * small else memory + small / 4
     return float(-int(-whole * part // 1))
+
+
+def kubernetes_hardware(cores: int, memory: int) -> tuple[int, int]:
+    """Return whole cores and memory [MiB] of the least machine that leaves so much to pods."""
+    whole = cores
+    while whole - system_cores(KUBERNETES, float(whole)) < cores:
+        whole += 1
+    low, high = memory, 2 * memory + 2 * published.KUBERNETES_MEMORY[0][0]
+    while low < high:
+        middle = (low + high) // 2
+        if middle - system_memory(KUBERNETES, "", MIB * middle) / MIB < memory:
+            low = middle + 1
+        else:
+            high = middle
+    return whole, low
 
 
 def _reserved(steps: Iterable[tuple[float, float]], there: float) -> float:

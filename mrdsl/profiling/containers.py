@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from mrdsl.exchange.logs.records import SparkApplication
+from mrdsl.formulas.platforms import emr_hardware, kubernetes_hardware
 
 LEAST_OVERHEAD = 384
 OVERHEAD, OF_EMR, OF_PYTHON = 0.10, 0.1875, 0.40
@@ -175,25 +176,37 @@ def _sizes(memory: Memory) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """The least cores and memory [MiB] of a machine: the executors that were on one, and the largest driver."""
+    """The least cores and memory [MiB] of a machine: the executors that were on one, and the largest driver.
+
+    ``system`` is the platform, if the logs name it, whose part is included.
+    """
 
     cores: int
     memory: int
     executors: int
+    system: str = ""
 
     def lines(self) -> Iterator[str]:
         """Yield the params of a machine's cores and memory."""
         what = f"{self.executors} executor{'s' if self.executors > 1 else ''} on one VM in the logs, and a driver"
-        yield f"param vm_cores = {self.cores}  # at least: {what}"
-        yield f"param vm_memory = {self.memory} MiB  # the same: write what the VM has for containers"
+        system = ", with the part of its system" if self.system else ""
+        yield f"param vm_cores = {self.cores}  # at least: {what}{system}"
+        yield f"param vm_memory = {self.memory} MiB  # the same: write what the VM has{'' if system else ' for them'}"
+
+    @property
+    def items(self) -> str:
+        """The items of the VM type."""
+        return ", cores = vm_cores, memory = vm_memory" + (f", system = {self.system}" if self.system else "")
 
 
 def machine_of(applications: Iterable[SparkApplication]) -> Machine | None:
     """Return the least machine for the executors of some applications; None if no executor is known."""
+    platforms: set[str] = set()
     cores = memory = executors = driver_cores = driver_memory = 0
     for each in applications:
         if (found := containers_of(each)) is None:
             continue
+        platforms.add(found.platform)
         count = max(1, (each.host_cores or found.cores) // found.cores)
         if count * found.memory.total > memory:
             memory, executors = count * found.memory.total, count
@@ -201,4 +214,11 @@ def machine_of(applications: Iterable[SparkApplication]) -> Machine | None:
         if found.driver is not None:
             driver_cores = max(driver_cores, found.driver_cores)
             driver_memory = max(driver_memory, found.driver.total)
-    return Machine(cores + driver_cores, memory + driver_memory, executors) if executors else None
+    if not executors:
+        return None
+    cores, memory = cores + driver_cores, memory + driver_memory
+    if platforms == {EMR}:
+        return Machine(cores, ceil(emr_hardware(memory)), executors, EMR)
+    if platforms == {KUBERNETES}:
+        return Machine(*kubernetes_hardware(cores, memory), executors, KUBERNETES)
+    return Machine(cores, memory, executors)

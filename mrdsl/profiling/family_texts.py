@@ -113,7 +113,7 @@ def _promised(
 def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     yield from _never_together(gathered)
     machine, executors = machine_of(run for run, _ in gathered.applications), _executors(gathered)
-    size = "" if machine is None else ", cores = vm_cores, memory = vm_memory"
+    size = "" if machine is None else machine.items
     yield f"vm machine {{ on_demand {{ price = price }}{size} }}"
     yield ""
     yield from parts.observed(gathered)

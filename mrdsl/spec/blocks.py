@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.spec.columns import Columns, names_of, parts_of
+from mrdsl.spec.platforms import PLATFORMS
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity, references
 from mrdsl.spec.simulated import DISTRIBUTIONS, SCHEDULERS, Run, preemption_item
 from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantity, Whole
@@ -215,6 +216,17 @@ class Spot(Node):
 
     price: Quantity = quantity("price", "price of one spot VM", at_least=0.0)
     interruptions: Quantity = quantity("rate", "how often the provider takes one VM back", at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class System(Node):
+    """Cores and memory of a VM that its operating system and its platform take."""
+
+    platform: str | None = choice(
+        PLATFORMS, "the published figures of a platform, by the name of the type, its cores and memory", default=None
+    )
+    cores: OptionalQuantity = quantity("number", "cores of the system", default=None, at_least=0.0)
+    memory: OptionalQuantity = quantity("data", "memory of the system", default=None, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

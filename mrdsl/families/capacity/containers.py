@@ -15,11 +15,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.capacity.facts import JobClass
+from mrdsl.families.capacity.facts import JobClass, VmType
 from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.platforms import system_cores, system_memory
 from mrdsl.spec.blocks import any_stages, stages_of
-from mrdsl.spec.columns import column
+from mrdsl.spec.columns import column, words
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -31,6 +32,21 @@ def staged(classes: Sequence[JobClass]) -> Flags:
     if not any_stages(classes):
         return np.zeros(len(classes), dtype=bool)
     return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
+
+
+def left_to_containers(vms: Sequence[VmType], resource: str) -> Floats:
+    """Return the cores or the memory [B] of each VM type without those of its system; NaN if not given."""
+    there = column(vms, resource)
+    platforms = words(vms, "system.platform")
+    system = np.nan_to_num(column(vms, f"system.{resource}"))
+    memory = column(vms, "memory")
+    for place in np.flatnonzero(platforms != "").tolist():
+        platform = str(platforms[place])
+        if resource == "memory":
+            system[place] = system_memory(platform, vms[place].name, float(memory[place]))
+        else:
+            system[place] = system_cores(platform, float(there[place]))
+    return np.asarray(there - system)
 
 
 def taken(classes: Sequence[JobClass], kind: str, resource: str) -> Floats:

@@ -23,6 +23,7 @@ from mrdsl.spec.blocks import (
     Slots,
     Spot,
     Stage,
+    System,
     on_type_blocks,
     simulation_block,
     stage_blocks,
@@ -88,8 +89,15 @@ class VmType(Node):
         at_least=0,
         whole=True,
     )
-    cores: OptionalQuantity = quantity("number", "cores that tasks may use", default=None, above=0.0)
-    memory: OptionalQuantity = quantity("data", "memory that tasks may use", default=None, above=0.0)
+    cores: OptionalQuantity = quantity(
+        "number", "cores that tasks may use, and those of its system if it has one", default=None, above=0.0
+    )
+    memory: OptionalQuantity = quantity(
+        "data", "memory that tasks may use, and that of its system if it has one", default=None, above=0.0
+    )
+    system: System | None = block(
+        System, "what is not for containers; default: all cores and memory are", short="platform"
+    )
     masters: Whole = quantity(
         "vms", "VMs of the type that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )

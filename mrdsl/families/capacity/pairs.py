@@ -14,6 +14,7 @@ from mrdsl.core.rounding import floor
 from mrdsl.families.capacity.containers import (
     RESOURCES,
     in_executors,
+    left_to_containers,
     limits_in_executors,
     staged,
     taken,
@@ -27,7 +28,6 @@ from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.packing import Size
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import ONE, OnType, any_rows, shared_rows
-from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -287,7 +287,7 @@ def _fitting(facts: CapacityFacts, kind: str) -> Floats:
     slots = np.full((len(facts.vms), len(facts.classes)), np.inf)
     for resource in RESOURCES:
         each = taken(facts.classes, kind, resource)
-        there = column(facts.vms, resource)
+        there = left_to_containers(facts.vms, resource)
         with np.errstate(invalid="ignore"):
             slots = np.fmin(slots, floor(there[:, None] / each))
     return np.where(np.isinf(slots), np.nan, slots)
@@ -345,7 +345,7 @@ def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
     keys = np.rint(hosts).astype(np.int64)
     parts = np.repeat(1.0 / hosts[:, None], len(RESOURCES), axis=1)
     vectors: dict[tuple[Fraction, Fraction], int] = {}
-    there = [column(facts.vms, each) for each in RESOURCES]
+    there = [left_to_containers(facts.vms, each) for each in RESOURCES]
     by_container = fits_by_container(facts)
     for number, kind in enumerate(("map", "reduce")):
         parts_taken = [taken(facts.classes, kind, each) for each in RESOURCES]

@@ -33,6 +33,10 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     yield from _no_types(facts)
     yield from _unknown_types(facts, names)
     yield from _named_one(facts, names)
+    systems = list(_systems(facts.vms)) if _have_systems(facts.vms) else []
+    if systems:
+        yield from systems
+        return
     if has_slots_for_all(facts):
         for index in matching(
             facts.classes, lambda c: c.lacks("slots.map") & c.lacks("slots.task") & c.lacks("slots.reduce")
@@ -45,6 +49,15 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     for index, node in distinct_classes(facts):
         for found in _hosting(vms, lacking, node):
             yield at_path(found, f"classes[{index}]")
+
+
+def _have_systems(vms: Sequence[VmType]) -> bool:
+    return any(
+        any(path.startswith("system.") for path in part.values)
+        if isinstance(part, Columns)
+        else any(vm.system is not None for vm in part)
+        for part in parts_of(vms)
+    )
 
 
 def check_rows(facts: CapacityFacts) -> Iterator[Diagnostic]:
@@ -248,6 +261,35 @@ def _sizes(node: JobClass) -> Iterator[tuple[str, Any]]:
         yield "driver", node.driver
 
 
+def _left(vm: VmType, resource: str) -> float:
+    """Return the cores or memory of a type that its system leaves to containers."""
+    from mrdsl.families.capacity.containers import left_to_containers
+
+    return float(left_to_containers((vm,), resource)[0])
+
+
+def _systems(vms: Sequence[VmType]) -> Iterator[Diagnostic]:
+    """Yield systems without the cores and memory that they are taken from, and those that leave nothing."""
+    for number, vm in enumerate(vms):
+        if vm.system is None:
+            continue
+        said = vm.system.cores is not None or vm.system.memory is not None
+        found = []
+        for resource, example in (("cores", "cores = 16"), ("memory", "memory = 64 GiB")):
+            there, wanted = getattr(vm, resource), getattr(vm.system, resource)
+            if there is None and (vm.system.platform is not None or wanted):
+                what = f"vm {vm.name} has a system and no `{resource}`, from which it is taken"
+                found.append(error("missing-item", what, vm.system.span or vm.span, f"add {example}, of the whole VM"))
+            elif there is not None and _left(vm, resource) <= 0.0:
+                what = f"the system of vm {vm.name} leaves no {resource} to containers"
+                found.append(error("out-of-range", what, vm.system.span or vm.span, f"write less in `{resource}`"))
+        if said == (vm.system.platform is not None):
+            what = "both a platform and cores or memory" if said else "neither a platform nor cores or memory"
+            hint = "write system = emr, or system { cores = 1, memory = 2 GiB }"
+            found.append(error("wrong-value", f"the system of vm {vm.name} has {what}", vm.system.span, hint))
+        yield from (at_path(each, f"vms[{number}].system") for each in found)
+
+
 def _one(kind: str) -> str:
     words = {"task": "a task", "executor": "an executor", "driver": "the driver"}
     return words.get(kind, f"a {kind} task")
@@ -312,7 +354,7 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
     for kind, taken in _sizes(node):
         for resource in ("memory", "cores"):
             wanted = getattr(taken, resource, None)
-            known = [(getattr(vm, resource), vm.name) for vm in usable if getattr(vm, resource) is not None]
+            known = [(_left(vm, resource), vm.name) for vm in usable if getattr(vm, resource) is not None]
             if wanted is not None and known and max(known)[0] < wanted:
                 most, name = max(known)
                 amount = [_amount(each, resource) for each in (wanted, most)]
@@ -339,7 +381,8 @@ def _lacking(node: JobClass, vm: VmType) -> list[str]:
     found = []
     for kind, taken in _sizes(node):
         for resource in ("memory", "cores"):
-            wanted, there = getattr(taken, resource, None), getattr(vm, resource)
+            wanted = getattr(taken, resource, None)
+            there = None if getattr(vm, resource) is None else _left(vm, resource)
             if wanted is not None and there is not None and there < wanted:
                 amounts = _amount(there, resource), _amount(wanted, resource)
                 found.append(f"{vm.name} has {amounts[0]}, and {_one(kind)} takes {amounts[1]}")

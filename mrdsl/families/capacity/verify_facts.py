@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.nodes import left_to_containers
 from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
@@ -139,7 +140,7 @@ class Rows:
     def _fitting(self, paths: Iterable[str]) -> _Hosted:
         """Count how often the given resources fit a VM, by the scarcer one; 0 if none is given."""
         taken = np.array([column(self.facts.classes, path)[self.of_class] for path in paths])
-        there = np.array([column(self.facts.vms, each)[self.of_vm] for each in RESOURCES])
+        there = left_to_containers(self.facts.vms)[:, self.of_vm]
         parts = np.nan_to_num(taken / there)
         with np.errstate(divide="ignore"):
             return _Hosted(floor(np.where(parts.max(axis=0) > 0.0, 1.0 / parts.max(axis=0), 0.0)), parts)

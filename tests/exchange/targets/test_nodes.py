@@ -10,7 +10,7 @@ import pytest
 
 from mrdsl.exchange.targets.deployment import MachineType, Wishes
 from mrdsl.exchange.targets.nodes import EC2, node_of
-from mrdsl.formulas.platforms import emr_hardware, emr_memory, system_cores, system_memory
+from mrdsl.formulas.platforms import emr_hardware, emr_memory, kubernetes_hardware, system_cores, system_memory
 from mrdsl.spec.platforms import EMR, KUBERNETES
 from tests.exchange.targets.plans import exported
 
@@ -63,6 +63,17 @@ def test_cores_and_memory_follow_from_the_names_of_types() -> None:
 def test_hardware_of_an_unknown_type_leaves_the_memory(memory: int) -> None:
     hardware = emr_hardware(memory)
     assert memory <= emr_memory("machine", hardware) <= memory + 2
+
+
+@pytest.mark.parametrize(("cores", "memory"), [(1, 1024), (4, 15_000), (16, 60_000), (95, 700_000)])
+def test_hardware_on_kubernetes_is_the_least(cores: int, memory: int) -> None:
+    whole, hardware = kubernetes_hardware(cores, memory)
+
+    def left(mib: int) -> float:
+        return mib - system_memory(KUBERNETES, "", 2.0**20 * mib) / 2**20
+
+    assert left(hardware - 1) < memory <= left(hardware)
+    assert whole - 1 - system_cores(KUBERNETES, whole - 1.0) < cores <= whole - system_cores(KUBERNETES, float(whole))
 
 
 def test_kubernetes_reserves_by_steps() -> None:

@@ -147,6 +147,45 @@ def defects(plan: CapacityPlan) -> Iterator[CapacityPlan]:
     yield replace(plan, packing=replace(plan.packing, slots=split))
 
 
+SYSTEMS = {
+    "system = emr": (16, 65536 - 8192),
+    "system = kubernetes": (16 - 0.11, 65536 - 1024 * (1.0 + 0.8 + 0.8 + 0.06 * 48) - 100),
+    "system { cores = 2.5, memory = 9 GiB }": (13.5, 65536 - 9 * 1024),
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("executor", [(4, 20), (3, 14), (1, 5)])
+def test_the_part_of_the_system_is_taken_off_before_packing(system: str, executor: tuple[int, int]) -> None:
+    text = SPEC.format(**{**EXAMPLE, "executor": executor, "jobs": 2}).replace("vm m5", 'vm "m5.4xlarge"')
+    spec = mrdsl.loads(text.replace("cores = 16, memory = 64 GiB,", f"cores = 16, memory = 64 GiB, {system},"))
+    plan = mrdsl.solve(spec).plan
+    cores, memory = map(Fraction, SYSTEMS[system])
+    sizes: list[Size] = [(Fraction(n) / cores, 1024 * Fraction(g) / memory) for n, g in (executor, (1, 4))]
+    assert plan.rented == fewest(sizes, (2 * 3, 2))
+    assert not errors(spec, plan)
+    without = mrdsl.solve(mrdsl.loads(text)).plan
+    assert without.rented <= plan.rented
+    if without.rented < plan.rented:
+        assert errors(spec, without)
+
+
+@pytest.mark.parametrize(
+    ("system", "code"),
+    [
+        ("system { }", "wrong-value"),
+        ("system { platform = emr, cores = 1 }", "wrong-value"),
+        ("system { cores = 16 }", "out-of-range"),
+        ("system { memory = 99 GiB }", "out-of-range"),
+        ("system = yarn", "unknown-choice"),
+    ],
+)
+def test_bad_systems_are_refused(system: str, code: str) -> None:
+    with pytest.raises(MrdslError) as caught:
+        mrdsl.solve(mrdsl.loads(SPEC.format(**EXAMPLE).replace("vm m5 {", f"vm m5 {{ {system},")))
+    assert [each.code for each in caught.value.diagnostics] == [code]
+
+
 def test_what_is_no_whole_executor_is_found() -> None:
     spec = spec_of(vm=(16, 200), executor=(3, 18))
     plan = mrdsl.solve(spec).plan
