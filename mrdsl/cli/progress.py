@@ -55,6 +55,8 @@ class WorkBar:
         """Draw the progress, if the time since the last drawing is long enough."""
         now = self.clock()
         if told.over:
+            if self.bars is not None and self.began is not None:
+                self._draw(told, now - self.began)
             self._end()
             return
         if self.began is None:

@@ -56,7 +56,8 @@ def sweep_table(rows: Sequence[Row], heads: Sequence[str]) -> Table:
     unit = next((row["unit"] for row in rows if row.get("unit")), "")
     named = {**{head: head for head in heads}, "seed": "seed", GOAL: f"goal [{unit}]" if unit else "goal"}
     named |= {"termination": "termination", "gap": "gap"}
-    named |= {key: " ".join(key.split(".")[2:]) for row in rows for key in row if key.startswith("plan.vms.")}
+    vms = (key for row in rows for key in row if key.startswith("plan.vms."))
+    named |= {key: " ".join(key.removeprefix("plan.vms.").rsplit(".", 1)) for key in vms}
     named["message"] = "message"
     rows = [{**row, "gap": None if (row.get("gap") or 0.0) <= PROVEN else row["gap"]} for row in rows]
     shown = [key for key in named if key in heads or any(row.get(key) not in (None, "", 0) for row in rows)]

@@ -121,6 +121,15 @@ def test_a_bar_comes_after_a_moment_and_goes_at_the_end() -> None:
     assert shown.getvalue().endswith("\x1b[2K")
 
 
+def test_a_bar_ends_with_all_that_was_done() -> None:
+    """The last picture but the empty one is that of the end, however little time has passed since the one before."""
+    times, shown = iter([0.0, 1.0, 1.01]), io.StringIO()
+    bar = WorkBar(lambda: next(times), Console(file=shown, force_terminal=True, width=100))
+    for told in (Progress("runs", 0, 7), Progress("runs", 5, 7), Progress("runs", 7, 7, over=True)):
+        bar(told)
+    assert "7/7" in shown.getvalue()
+
+
 def test_words_say_what_is_known() -> None:
     assert words_of(Progress("simulating", 3, 10), 12.3) == "simulating, 12 s"
     assert words_of(Progress("solving", value=0.5), 1.0) == "solving, 1 s: best 0.5"

@@ -30,6 +30,10 @@ def test_rows_show_the_change_the_goal_and_the_vms(tmp_path: Path) -> None:
     assert "plan.vms.m5.on_demand" in (tmp_path / "s.csv").read_text().splitlines()[0].split(",")
 
 
+def test_names_of_types_may_have_points() -> None:
+    assert sweep_table([{"x": 1, "plan.vms.m5.large.on_demand": 2}], ["x"]).columns == ("x", "m5.large on_demand")
+
+
 def test_a_long_sweep_shows_its_first_rows() -> None:
     rows = [{"x": number, "value": None, "message": "late" if number else ""} for number in range(2 * MOST_ROWS)]
     table = sweep_table(rows, ["x"])
