@@ -85,7 +85,7 @@ def collect(
             if word in words.repeated and not words.is_single(statement):
                 repeated.setdefault(word, []).append(statement)
             else:
-                _collect_block(words, statement, context, count, prefix, values, written, span, given, lacking)
+                _collect_block(words, statement, context, count, prefix, values, written, given, lacking)
         else:
             report.add(stray_statement(statement, context))
             item = meant_item(statement, words)
@@ -158,7 +158,6 @@ def _collect_block(
     prefix: str,
     values: dict[str, Any],
     written: dict[str, Any],
-    span: Span,
     given: frozenset[str],
     lacking: list[str] | None,
 ) -> None:

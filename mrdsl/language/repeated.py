@@ -31,7 +31,7 @@ class Header(NamedTuple):
 
 def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
     """Return the nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
-    headers = [header for block in blocks if (header := _told_header(word, declared, block, context)) is not None]
+    headers = [header for block in blocks if (header := _told_header(word, block, context)) is not None]
     named = _by_name(headers, context)
     parts = [nodes for header in headers if (nodes := _told(word, declared, header, named, context)) is not None]
     if len(parts) == 1:
@@ -41,10 +41,10 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], c
     return nodes
 
 
-def _told_header(word: str, declared: Block, block: tree.Block, context: BlockContext) -> Header | None:
+def _told_header(word: str, block: tree.Block, context: BlockContext) -> Header | None:
     """Return a block's header; None where it is a mistake, which is reported."""
     try:
-        return _header(word, declared, block, context)
+        return _header(word, block, context)
     except MistakeError as mistake:
         context.scope.report.add(mistake.diagnostic)
         return None
@@ -89,7 +89,7 @@ def _resolve_one(
     return () if node is None else (node,)
 
 
-def _header(word: str, declared: Block, block: tree.Block, context: BlockContext) -> Header:
+def _header(word: str, block: tree.Block, context: BlockContext) -> Header:
     words = list(block.words[1:])
     more = list(block.more)
     scope = context.scope

@@ -44,7 +44,7 @@ def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], c
     log = list(entries)
     broken: list[str] = []
     for entry in log:
-        _note(entry, cohorts, machine)
+        _note(entry, cohorts)
     broken += _audit_jobs(log, cohorts, list(jobs))
     for number, cohort in cohorts.items():
         broken += [f"cohort {number}: {what}" for what in _audit_cohort(cohort, machine, log[-1].time)]
@@ -58,7 +58,7 @@ def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], c
     return broken
 
 
-def _note(entry: Entry, cohorts: dict[int, _Cohort], machine: MachineType) -> None:
+def _note(entry: Entry, cohorts: dict[int, _Cohort]) -> None:
     facts = entry.facts
     match entry.what:
         case "rent":

@@ -110,11 +110,11 @@ def options_taken(declared: SolverFile | None, family: str) -> Mapping[str, Item
     """Return the options of a method in a family: those of every method, and the parameters of a pipeline's steps."""
     if declared is None or not declared.is_pipeline:
         return METHOD_OPTIONS
-    own = {name: _item_of(name, default) for name, default in declared.parameters(family).items()}
+    own = {name: _item_of(default) for name, default in declared.parameters(family).items()}
     return MappingProxyType({**{name: item for name, item in METHOD_OPTIONS.items() if name != "formulation"}, **own})
 
 
-def _item_of(name: str, default: Any) -> Item:
+def _item_of(default: Any) -> Item:
     """Return a step's parameter as an item: its kind is that of its default."""
     doc = f"a parameter of the method's steps, {default} by default"
     if isinstance(default, bool):

@@ -198,7 +198,7 @@ def verify(spec: Spec, plan: DeadlinePlan, relax: bool = False) -> Iterator[Diag
     slack = TOLERANCE * allowed[dag]
     duration, delay = np.array(tasks.duration, dtype=np.float64), plan.delay[rows]
     ends = np.array(ends_of(tasks, delay.tolist()), dtype=np.float64)
-    yield from _tasks(tasks, plan, rows, slack, ends)
+    yield from _tasks(tasks, plan, rows, slack)
     reached = np.zeros(len(allowed))
     np.maximum.at(reached, dag, np.where(np.isnan(ends), np.inf, ends))
     for number in np.flatnonzero(reached > allowed * (1 + TOLERANCE)).tolist():
@@ -213,7 +213,6 @@ def verify(spec: Spec, plan: DeadlinePlan, relax: bool = False) -> Iterator[Diag
     early = ends - duration - plan.latest_start[rows]
     yield from _told(
         tasks,
-        plan,
         rows,
         ~((np.abs(late) <= slack) & (np.abs(early) <= slack)),
         lambda row, _: f"the latest start and finish of task {plan.names[row]} do not fit the delays up to it",
@@ -232,12 +231,11 @@ def _missing(tasks: Written, plan: DeadlinePlan, rows: Ints) -> Iterator[Diagnos
         yield error("broken-plan", f"the plan counts {plan.count[row]} tasks as {name}, the spec {counted[row]}")
 
 
-def _tasks(tasks: Written, plan: DeadlinePlan, rows: Ints, slack: Floats, ends: Floats) -> Iterator[Diagnostic]:
+def _tasks(tasks: Written, plan: DeadlinePlan, rows: Ints, slack: Floats) -> Iterator[Diagnostic]:
     """Report tasks that get less than they run, whose slack is another, or whose duration is."""
     duration, delay = np.array(tasks.duration, dtype=np.float64), plan.delay[rows]
     yield from _told(
         tasks,
-        plan,
         rows,
         ~(delay >= duration - slack),
         lambda row, task: (
@@ -247,23 +245,19 @@ def _tasks(tasks: Written, plan: DeadlinePlan, rows: Ints, slack: Floats, ends: 
     )
     yield from _told(
         tasks,
-        plan,
         rows,
         ~(np.abs(delay - duration - plan.slack[rows]) <= slack),
         lambda row, _: f"the slack of task {plan.names[row]} is not its delay less its duration",
     )
     yield from _told(
         tasks,
-        plan,
         rows,
         ~(np.abs(plan.duration[rows] - duration) <= slack),
         lambda row, task: f"task {plan.names[row]} runs {tasks.duration[task]:g} s, and not {plan.duration[row]:g} s",
     )
 
 
-def _told(
-    tasks: Written, plan: DeadlinePlan, rows: Ints, wrong: NDArray[np.bool_], say: Callable[[int, int], str]
-) -> Iterator[Diagnostic]:
+def _told(tasks: Written, rows: Ints, wrong: NDArray[np.bool_], say: Callable[[int, int], str]) -> Iterator[Diagnostic]:
     """Report each row of the plan once, at its first task."""
     found, first = np.unique(rows[wrong], return_index=True)
     for row, task in zip(found.tolist(), np.flatnonzero(wrong)[first].tolist(), strict=True):

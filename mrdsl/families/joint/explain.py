@@ -33,7 +33,7 @@ def report(spec: Spec, result: Result) -> Shown:
     """Report the VMs and the rejected demand; cost, VMs by class and service, responses, periods."""
     plan = result.plan
     assert isinstance(plan, JointPlan)
-    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
+    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions())
 
 
 def _decision(spec: Spec, plan: JointPlan) -> str:
@@ -98,7 +98,7 @@ def _simulated(plan: JointPlan, deadlines: Mapping[str, float]) -> list[Chart]:
     return [IntervalChart("Simulated completions beside deadlines", "time [s]", rows)] if rows else []
 
 
-def _assumptions(spec: Spec) -> tuple[str, ...]:
+def _assumptions() -> tuple[str, ...]:
     return (
         "A service's VMs share its requests evenly and answer them one after the other; responses are means.",
         "Jobs of a class come evenly over a period and run in rounds as long as their deadline.",
@@ -184,10 +184,10 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
         spec = as_planned(spec, result.plan.whole)
     work = workload(spec)
     if not isinstance(result.plan, JointPlan):
-        return (_sizes(spec, work),)
+        return (_sizes(work),)
     hour = spec.facts.cluster.period / HOUR
     tables: list[Table | str] = [
-        _sizes(spec, work),
+        _sizes(work),
         _one_more(spec, work, result.plan, hour),
         _reasons(spec, work, result.plan, hour),
     ]
@@ -233,7 +233,7 @@ def _smallest(work: Workload, vms: Floats) -> int:
     return size
 
 
-def _sizes(spec: Spec, work: Workload) -> Table:
+def _sizes(work: Workload) -> Table:
     rows: list[tuple[Any, ...]] = [
         ("smallest cluster that keeps every least demand", smallest_feasible(work)),
         ("smallest cluster that turns nothing away that is worth its VMs", smallest_without_rejections(work)),

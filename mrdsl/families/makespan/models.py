@@ -105,7 +105,7 @@ def time_indexed(grid: Grid, floor: int, ceiling: int) -> pyo.ConcreteModel:
     model.busy = pyo.Var(range(floor, ceiling), domain=pyo.Binary)
     model.steps_busy = pyo.Objective(expr=floor + pyo.quicksum(model.busy.values()))
     _count_tasks(model, grid)
-    _reduces_follow_maps(model, grid, ceiling)
+    _reduces_follow_maps(model, grid)
     _share_slots(model, grid, floor, ceiling)
     model.busy_in_one_piece = pyo.Constraint(range(floor + 1, ceiling), rule=lambda m, t: m.busy[t] <= m.busy[t - 1])
     return model
@@ -127,7 +127,7 @@ def _count_tasks(model: pyo.ConcreteModel, grid: Grid) -> None:
     )
 
 
-def _reduces_follow_maps(model: pyo.ConcreteModel, grid: Grid, ceiling: int) -> None:
+def _reduces_follow_maps(model: pyo.ConcreteModel, grid: Grid) -> None:
     def maps_first(m: Any, j: int, t: int) -> Any:
         ended = pyo.quicksum(m.maps[j, s] for s in range(t - grid.map_steps[j] + 1))
         return ended >= grid.map_tasks[j] * m.mapped[j, t]

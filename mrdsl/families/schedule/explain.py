@@ -96,7 +96,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
         Table(
             "Jobs that most VMs were rented for",
             ("job", "VMs", "for", "map tasks", "reduce tasks", "due after [s]"),
-            _renters(spec, entries),
+            _renters(entries),
         )
     )
     if spec.facts.policy.algorithm != "frugal":
@@ -191,7 +191,7 @@ def _ends(job: Job, story: _Story, boot: float, every_idle: bool) -> float:
     return end
 
 
-def _renters(spec: Spec, entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
+def _renters(entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
     """Return the job whose tasks are placed first on rented VMs is the one that they were rented for."""
     open_: dict[int, Mapping[str, Any]] = {}
     rented: Counter[str] = Counter()

@@ -37,7 +37,7 @@ def audit(
         *_slots(attempts, kinds, machines),
         *_machines(attempts, losses),
         *_tasks(attempts, kinds, ended, losses),
-        *_order(attempts, kinds, losses),
+        *_order(attempts, kinds),
     ]
 
 
@@ -93,7 +93,7 @@ def _tasks(
                 yield f"job {job} has ended without tasks {missing} of stage {stage.name}"
 
 
-def _order(attempts: Sequence[Attempt], kinds: Sequence[JobKind], losses: Sequence[Loss]) -> Iterator[str]:
+def _order(attempts: Sequence[Attempt], kinds: Sequence[JobKind]) -> Iterator[str]:
     """No task ends before the first ends of all tasks before it, nor, without ``slowstart``, starts before them."""
     first: dict[Task, float] = {}
     for each in attempts:

@@ -151,7 +151,7 @@ def fit(draft: Draft, rounds: int = 8) -> Draft:
             _measure(search, placement, runs)
         except OutOfTimeError:
             break
-        _refit(search, placement)
+        _refit(search)
         plan = planned(search.spec, search.fits, {}, False, draft.limits)
         if plan is None:
             break
@@ -169,7 +169,7 @@ def _measure(search: Search, placement: Placement, runs: int) -> None:
             search.note(want, placement[want.index], search.time_of(placement, want, runs))
 
 
-def _refit(search: Search, placement: Placement) -> None:
+def _refit(search: Search) -> None:
     for want in search.wanted:
         points = search.points.get(want.index, [])
         if want.beside and want.index not in search.fits and points and points[-1].time <= want.limit:

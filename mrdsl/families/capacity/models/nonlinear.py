@@ -245,12 +245,12 @@ def _limit_slots(model: pyo.ConcreteModel, instance: Instance) -> None:
         ("reduce", model.reduce_slots, limits.reduce_least, limits.reduce_most),
     ):
         used = [(n, float(low), float(high)) for n, low, high in zip(instance.names, least, most, strict=True) if high]
-        setattr(model, f"{kind}_at_least", _per_job(model, {n: low for n, low, _ in used}, slots, 1.0))
+        setattr(model, f"{kind}_at_least", _per_job({n: low for n, low, _ in used}, slots, 1.0))
         known = {n: high for n, _, high in used if np.isfinite(high)}
-        setattr(model, f"{kind}_at_most", _per_job(model, known, slots, -1.0))
+        setattr(model, f"{kind}_at_most", _per_job(known, slots, -1.0))
 
 
-def _per_job(model: pyo.ConcreteModel, limits: dict[str, float], slots: pyo.Var, sign: float) -> pyo.Constraint:
+def _per_job(limits: dict[str, float], slots: pyo.Var, sign: float) -> pyo.Constraint:
     """``sign * (limit h - s) <= 0``, in P1 ``sign * (limit - s Psi) <= 0``."""
 
     def rule(k: pyo.ConcreteModel, n: str) -> object:

@@ -54,7 +54,7 @@ def shortest_start(machines: Machines, job: JobData, until: float = inf) -> Star
         return None
     search = SetSearch(machines, job)
     sets = np.indices(tuple((machines.available + 1).tolist())).reshape(len(machines), -1).T[1:]
-    bounds = _bounds(machines, search, sets)
+    bounds = _bounds(search, sets)
     price = sets @ machines.price
     kept = np.flatnonzero(np.isfinite(bounds) & (bounds * price <= job.budget * (1 + ROUNDING)))
     kept = kept[np.argsort(bounds[kept], kind="stable")]
@@ -113,7 +113,7 @@ def _neighbours(machines: Machines, vms: Ints) -> Iterator[Ints]:
             yield new
 
 
-def _bounds(machines: Machines, search: SetSearch, sets: Ints) -> Floats:
+def _bounds(search: SetSearch, sets: Ints) -> Floats:
     """For every set a bound on the uptime of a plan that takes no other VMs; infinite where it cannot run the tasks."""
     job = search.job
     can_map, can_reduce = np.isfinite(job.map_time), np.isfinite(job.reduce_time)
