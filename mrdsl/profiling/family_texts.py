@@ -72,11 +72,12 @@ def _promised(
     more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
     executors: Mapping[str, tuple[Containers, int]] = MappingProxyType({}),
     times: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
+    sized: bool = True,
 ) -> Iterator[str]:
     """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them.
 
     ``more`` and ``times`` of each class come before its jobs and its deadline. ``executors`` are those of classes that
-    have them in place of slots.
+    have them in place of slots. ``sized``: stages grow with the input.
     """
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
@@ -84,6 +85,8 @@ def _promised(
     yield from _slots(gathered, executors)
     currency = (price or GUESSED).currency
     yield f"param penalty = 10 {currency}  # a guess: what it costs to turn a job away"
+    if sized:
+        yield from parts.input_params(classes, words)
     for each, word in zip(classes, words, strict=True):
         yield f"param deadline_{word} = {parts.guessed_deadline(each)}  # a guess: twice the longest that it took"
     for each, word in zip(classes, words, strict=True):
@@ -96,7 +99,8 @@ def _promised(
                 yield parts.recorded(each, word, samples)
             yield "  slots { map = map_slots, reduce = reduce_slots }"
         else:
-            yield from parts.stages(each, None if samples is None else f"{samples}/{word}")  # type: ignore[arg-type]
+            files = None if samples is None else f"{samples}/{word}"
+            yield from parts.stages(each, files, word=word if sized else "")  # type: ignore[arg-type]
             known = executors.get(each.name)
             yield from ("  slots { task = task_slots }",) if known is None else container_lines(*known)
         yield from parts.startup(each)
@@ -164,7 +168,7 @@ def several_types(
     def more(each: Summary) -> Iterator[str]:
         return _measured_on(each, on, endings)
 
-    yield from _promised(gathered, price, parts.jobs_at_once, samples, more, times=parts.took)
+    yield from _promised(gathered, price, parts.jobs_at_once, samples, more, times=parts.took, sized=False)
 
 
 def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str]) -> Iterator[str]:

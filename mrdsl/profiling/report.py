@@ -6,17 +6,18 @@ Task times of each class are files of one number a line, in seconds, from which 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.profiling.classes import Summary
 from mrdsl.profiling.gathering import Gathered
+from mrdsl.profiling.growth import NAMES
 from mrdsl.profiling.losses import lost_tasks, usable
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.spec_text import words_of
-from mrdsl.profiling.stage_classes import overhead_of
+from mrdsl.profiling.stage_classes import StageClass, overhead_of
 
 
 def report(profiles: Profiles) -> tuple[Table, ...]:
@@ -26,6 +27,7 @@ def report(profiles: Profiles) -> tuple[Table, ...]:
         tables.append(_classes(profiles))
     if profiles.stage_classes:
         tables.append(_stage_classes(profiles))
+    tables += _growth(profiles.stage_classes)
     tables.append(_cluster(profiles))
     if profiles.applications:
         tables.append(_applications(profiles))
@@ -99,6 +101,27 @@ def _stage_classes(profiles: Profiles) -> Table:
         for each in profiles.stage_classes
     ]
     return Table("Classes of stages", ("class", "runs", "stages", "tasks", "work [s]", *_TRUST), rows)
+
+
+def _growth(classes: Sequence[StageClass]) -> Iterator[Table]:
+    grown = [
+        (each.name, f"s{place}", what, growth.constant, growth.slope, growth.interval)
+        for each in classes
+        for place, stage in enumerate(each.stages)
+        for what, growth in (("tasks", stage.more_tasks), ("mean task time [s]", stage.longer))
+        if growth is not None
+    ]
+    if grown:
+        columns: tuple[str, ...] = ("class", "stage", "what", "at 0 MiB", "for each MiB", "± (95 %)")
+        yield Table("Growth of stages with the input", columns, grown)
+    runs = [
+        (each.name, known.runs, known.least, known.most, *known.coefficients, known.interval)
+        for each in classes
+        if (known := each.growth) is not None
+    ]
+    if runs:
+        columns = ("class", "runs", "input from [MiB]", "to [MiB]", *NAMES, "± (95 %) [s]")
+        yield Table("Time of runs [s] by input n [MiB] and slots m", columns, runs)
 
 
 def _cluster(profiles: Profiles) -> Table:

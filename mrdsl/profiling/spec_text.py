@@ -13,7 +13,7 @@ from mrdsl.core.units import HOUR, MONEY, TIME, UNITS, scaled
 from mrdsl.profiling.classes import JobClass, Measured, Summary
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.stage_classes import StageClass
+from mrdsl.profiling.stage_classes import StageClass, StageProfile
 
 _PRICE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*/\s*([A-Za-z]+)\s*$")
 
@@ -112,14 +112,44 @@ def recorded(each: JobClass, word: str, folder: str) -> str:
     return f"  recorded {{ {', '.join(files)} }}"
 
 
-def stages(each: StageClass, samples: str | None = None, with_delays: bool = True) -> Iterator[str]:
-    """Yield the stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin."""
+def stages(each: StageClass, samples: str | None = None, with_delays: bool = True, word: str = "") -> Iterator[str]:
+    """Yield the stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin.
+
+    With ``word`` they grow with the param ``input_`` of that word.
+    """
     for place, stage in enumerate(each.stages):
         delay = f", delay = {seconds(stage.delay)}" if stage.delay and with_delays else ""
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         title = f"  # {printable(stage.title)}" if stage.title else ""
         recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
-        yield f"  stage s{place} {{ tasks = {stage.tasks}, {times(stage.times)}{delay}{after}{recorded} }}{title}"
+        tasks, taken = _sized(stage, word) if word else (str(stage.tasks), times(stage.times))
+        yield f"  stage s{place} {{ tasks = {tasks}, {taken}{delay}{after}{recorded} }}{title}"
+
+
+def grows(each: Summary) -> bool:
+    """Return True if stages of the class grow with its input."""
+    return isinstance(each, StageClass) and any(stage.more_tasks or stage.longer for stage in each.stages)
+
+
+def input_params(classes: Sequence[Summary], words: Sequence[str]) -> Iterator[str]:
+    """Yield the input of a run of each class that grows with it, with the range of the inputs in the logs."""
+    for each, word in zip(classes, words, strict=True):
+        if isinstance(each, StageClass) and grows(each) and each.growth is not None:
+            seen = f"its mean; runs read {each.growth.least:,.0f} to {each.growth.most:,.0f} MiB"
+            yield f"param input_{word} = {each.size:.0f} MiB  # {seen}"
+
+
+def _sized(stage: StageProfile, word: str) -> tuple[str, str]:
+    """Return the tasks of a stage and their times, over the input ``word`` if they grow with it."""
+    tasks, taken = str(stage.tasks), times(stage.times)
+    size = f"* input_{word} / MiB"
+    if stage.more_tasks is not None:
+        tasks = f"max(1, ceil({round(stage.more_tasks.constant, 6):.4g} + {stage.more_tasks.slope:.4g} {size}))"
+    if stage.longer is not None:
+        mean = f"{round(stage.longer.constant, 6):.4g} s + {stage.longer.slope:.4g} s {size}"
+        most = max(1.0, stage.times.longest / stage.times.average) if stage.times.average else 1.0
+        taken = f"avg = {mean}, max = {most:.4g} * ({mean})"
+    return tasks, taken
 
 
 def startup(each: Summary, with_delays: bool = False) -> Iterator[str]:

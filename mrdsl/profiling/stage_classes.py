@@ -13,7 +13,9 @@ from statistics import median
 
 from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
+from mrdsl.profiling.cluster import counts_of
 from mrdsl.profiling.gaps import idle_between
+from mrdsl.profiling.growth import MIB, SIZES, Growth, RunGrowth, growth_of, of_several_sizes, run_growth
 from mrdsl.profiling.losses import LONGEST_IDLE, damage, lost_tasks, usable
 from mrdsl.profiling.phases import Durations, Overhead, Times, believed
 from mrdsl.profiling.ran import Ran, ran_stages
@@ -29,6 +31,7 @@ class StageProfile:
     """One stage in all runs of a class: its mean number of tasks, their times, the places of those it comes after.
 
     ``delay`` is the median time before it in which no task runs [s], ``durations`` are those of all its tasks.
+    ``more_tasks`` and ``longer`` are the growth of their number and of their mean time [s] with the input.
     """
 
     title: str
@@ -37,13 +40,20 @@ class StageProfile:
     after: tuple[int, ...]
     delay: float = 0.0
     durations: Durations = field(default=Durations(), repr=False, compare=False)
+    more_tasks: Growth | None = None
+    longer: Growth | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageClass(Summary):
-    """The contents of a spec for a class of Spark applications."""
+    """The contents of a spec for a class of Spark applications.
+
+    ``size`` is the mean input of a run in MiB, and ``growth`` that of the time of runs, if they are of several sizes.
+    """
 
     stages: tuple[StageProfile, ...]
+    size: float = 0.0
+    growth: RunGrowth | None = None
 
 
 def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list[LeftOut]]:
@@ -110,9 +120,15 @@ def stage_classes_of(
 def _class(name: str, runs: Sequence[SparkApplication], kind: Alike, of: int, longest: str) -> StageClass:
     present = [[kind.stages[place][run] for place in range(len(kind.stages))] for run in range(len(runs))]
     ones = [_one(each, [stage for stage in own if stage]) for each, own in zip(runs, present, strict=True)]
+    sizes = [one.input_bytes for one in ones]
+    inputs = [(size or 0) / MIB for size in sizes] if of_several_sizes(sizes) else []
     summary = StageClass(
         **summed_up(name, ones),
-        stages=tuple(_stage(stages, after, longest) for stages, after in zip(kind.stages, kind.after, strict=True)),
+        size=sum(inputs) / len(inputs) if inputs else 0.0,
+        growth=_growth(runs, inputs) if inputs else None,
+        stages=tuple(
+            _stage(stages, after, longest, inputs) for stages, after in zip(kind.stages, kind.after, strict=True)
+        ),
     )
     fewer = sum(None in own for own in present)
     return replace(summary, warnings=(*doubts(summary), *summary.warnings, *_doubts(runs, of, fewer)))
@@ -133,13 +149,37 @@ def _doubts(runs: Sequence[SparkApplication], of: int, fewer: int) -> Iterator[s
         yield f"{cut} of its runs have no end: they count up to the last job that ended"
 
 
-def _stage(runs: Sequence[Ran | None], after: tuple[int, ...], longest: str) -> StageProfile:
+def _growth(runs: Sequence[SparkApplication], inputs: Sequence[float]) -> RunGrowth | None:
+    """Return the growth of the time of runs with known times; None if too few have them."""
+    known = [
+        (size, slots_of_run(run), (times.end - times.begin) / 1000)
+        for run, size, times in zip(runs, inputs, map(times_of, runs), strict=True)
+        if times.begin is not None and times.end is not None
+    ]
+    return run_growth(*zip(*known, strict=True)) if len(known) >= SIZES else None
+
+
+def slots_of_run(run: SparkApplication) -> int:
+    """Return the most slots of its executors at once, or its most concurrent tasks if they are unknown."""
+    if run.cores and run.cores >= run.task_cpus:
+        return run.cores // run.task_cpus
+    spans = (span for each in run.stages for span in zip(each.launches, each.finishes, strict=True))
+    return counts_of(spans).most or 1
+
+
+def _stage(runs: Sequence[Ran | None], after: tuple[int, ...], longest: str, inputs: Sequence[float]) -> StageProfile:
     there = [run for run in runs if run is not None]
     durations = Durations.of(value for run in there for value in run.durations)
     times = measured(durations, longest)
     assert times is not None, "a stage that ran has tasks"
     tasks = max(1, round(sum(run.tasks for run in there) / len(runs)))
-    return StageProfile(there[0].title, tasks, times, after, median(run.delay for run in there) / 1000, durations)
+    more = growth_of(inputs, [0.0 if run is None else float(run.tasks) for run in runs]) if inputs else None
+    means = [
+        (size, sum(run.durations) / len(run.durations) / 1000) for size, run in zip(inputs, runs, strict=False) if run
+    ]
+    longer = growth_of(*zip(*means, strict=True)) if len({size for size, _ in means}) >= SIZES else None
+    delay = median(run.delay for run in there) / 1000
+    return StageProfile(there[0].title, tasks, times, after, delay, durations, more, longer)
 
 
 def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:

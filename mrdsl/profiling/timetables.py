@@ -62,6 +62,7 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
     yield parts.price_param(price or GUESSED, price is None)
     yield "param boot = 2 min  # a guess: from the request of a VM to its first task"
     yield _slots(gathered)
+    yield from parts.input_params(classes, words)
     for each, word in zip(classes, words, strict=True):
         yield f"param deadline_{word} = {parts.guessed_deadline(each)}  # a guess: twice the longest that it took"
     yield ""
@@ -83,7 +84,7 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
             )
         else:
             files = None if samples is None else f"{samples}/{word}"
-            yield from parts.stages(each, files, with_delays=False)  # type: ignore[arg-type]
+            yield from parts.stages(each, files, with_delays=False, word=word)  # type: ignore[arg-type]
             yield "  slots { task = task_slots }"
         yield from parts.startup(each, with_delays=True)
         yield f"  runs {{ {_runs(starts[each.name], dated)} }}"

@@ -21,13 +21,13 @@ from itertools import pairwise
 
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
 from mrdsl.profiling.classes import BY_NAME, Profiled, Taught, with_sort
-from mrdsl.profiling.cluster import counts_of, parallel_tasks
+from mrdsl.profiling.cluster import parallel_tasks
 from mrdsl.profiling.known_jobs import Known, Part, estimates, repeated, scaled, simulated, together
 from mrdsl.profiling.losses import damage
 from mrdsl.profiling.phases import Phases
 from mrdsl.profiling.ran import Shape, ran_stages
 from mrdsl.profiling.replay import in_order
-from mrdsl.profiling.stage_classes import Grouped, times_of
+from mrdsl.profiling.stage_classes import Grouped, slots_of_run, times_of
 
 CAUSES = ("input", "driver", "skew", "waiting")
 FAR_OFF = 0.1
@@ -201,11 +201,7 @@ def _first_part(run: SparkApplication, own: Known, share: float) -> Known:
 
 
 def _slots(run: SparkApplication) -> Slots:
-    """Return the most slots of its executors at once, or its most concurrent tasks if they are unknown."""
-    if run.cores and run.cores >= run.task_cpus:
-        return (run.cores // run.task_cpus,)
-    spans = (span for each in run.stages for span in zip(each.launches, each.finishes, strict=True))
-    return (counts_of(spans).most or 1,)
+    return (slots_of_run(run),)
 
 
 def _pools(job: MapReduceJob) -> Slots:
