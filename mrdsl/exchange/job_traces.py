@@ -91,7 +91,7 @@ def _read(
     most: int,
 ) -> Iterator[R]:
     last = 0.0
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = _rows(file, str(path), problems)
         _, header = next(rows, (0, None))
         if header is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.exchange.job_traces import SwimJob, TableJob, read_jobs, read_swim
+from mrdsl.exchange.job_traces import SwimJob, TableJob, read_jobs, read_runs, read_swim
 from mrdsl.exchange.spot_history import PriceSteps, price_steps, read_spot_history
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -171,3 +171,11 @@ def test_the_example_of_the_aws_documentation(tmp_path: Path) -> None:
     steps = price_steps(records, "us-west-1a")
     assert isinstance(steps, PriceSteps)
     assert steps.prices == (pytest.approx(0.08 / 3600),)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("class,submit [s]\na,0\n", encoding="utf-8-sig")
+    mistakes: list[Diagnostic] = []
+    assert [each.name for each in read_runs(path, mistakes)] == ["a"]
+    assert not mistakes
