@@ -22,5 +22,7 @@ FAMILY = Family(
         Export(CRON, lazy("mrdsl.families.timetable.export", "cron")),
         Export(YARN_RESERVATIONS, lazy("mrdsl.families.timetable.export", "yarn_reservations")),
     ),
-    **hooks_in(__name__, report="report", today="report", operated="plan", simulate_plan="simulate"),
+    **hooks_in(
+        __name__, repeat_runs="simulate", report="report", today="report", operated="plan", simulate_plan="simulate"
+    ),
 )

@@ -13,7 +13,7 @@ from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineTy
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
 from mrdsl.families.timetable.plan import TimetablePlan
-from mrdsl.families.timetable.types import market_of
+from mrdsl.families.timetable.types import market_of_plan
 from mrdsl.spec.spec import Spec
 
 IDLE = 60
@@ -75,7 +75,7 @@ def _require_one_type(plan: TimetablePlan) -> None:
 
 def _slots_of_runs(spec: Spec, plan: TimetablePlan) -> Iterator[tuple[int, list[tuple[float, float, int]]]]:
     """Yield the index of each admitted run, and how many slots it uses from when to when, gaps with 0 between."""
-    night, tasks = market_of(spec.facts).nights[0], plan.tasks
+    night, tasks = market_of_plan(spec.facts, plan).nights[0], plan.tasks
     if tasks is None:
         raise TargetError("the plan has no tasks", "solve the spec again")
     changes: dict[int, dict[int, int]] = {}

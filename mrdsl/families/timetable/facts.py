@@ -177,8 +177,10 @@ class JobClass(Node):
     )
     guarantee: str = choice(
         ("average", "upper"),
-        "which task times are planned with: `average` takes `avg`, `upper` takes `max`",
+        "which task times are planned with: `average` takes `avg`, `upper` takes `max`; p95: 95 % of the runs end on "
+        "time, in simulation",
         default="average",
+        percentiles=True,
     )
     distribution: str = distribution_item()
     samples: Source | None = samples_item()

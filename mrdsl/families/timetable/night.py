@@ -6,7 +6,7 @@ Times are whole numbers of ticks (nanoseconds), so that sums of them are exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
 
@@ -219,6 +219,13 @@ def shuffle_of(node: JobClass, time: str) -> float:
         return 0.0
     first = getattr(node.shuffle, f"first_{time}")
     return float(max(getattr(node.shuffle, time), node.shuffle.first_max if first is None else first))
+
+
+def with_times(job: Job, by: float) -> Job:
+    """Return a job whose tasks take ``by`` times as long."""
+    return (
+        job if by == 1.0 else _ordered(job.name, [replace(each, ticks=round(each.ticks * by)) for each in job.stages])
+    )
 
 
 def _ordered(name: str, stages: Sequence[Stage]) -> Job:

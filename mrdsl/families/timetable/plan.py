@@ -74,6 +74,23 @@ class RunSeen:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """Evidence on ``guarantee = p95``: ``jobs`` runs of the class in ``runs`` fresh executions from ``seed``.
+
+    ``share`` of them were on time. With ``confidence``, at least ``low`` are; the required share is ``level``.
+    """
+
+    name: str
+    level: float
+    seed: int
+    runs: int
+    jobs: int
+    share: float
+    low: float
+    confidence: float
+
+
+@dataclass(frozen=True)
 class Bill:
     """Cost of all rentals in a simulation, in the currency of the spec."""
 
@@ -135,6 +152,8 @@ class TimetablePlan(Plan):
         of_runs: Observed times of each run; None for those that were rejected.
         bill: Observed cost.
         simulated: Settings of the simulation.
+        factors: Planned time of tasks, as a multiple of their average, of each class with a percentile.
+        shown: Evidence on each percentile.
     """
 
     planned: ClassVar[str] = "Classes"
@@ -157,6 +176,8 @@ class TimetablePlan(Plan):
     of_runs: tuple[RunSeen | None, ...] = field(default=(), repr=False)
     bill: Bill | None = None
     simulated: Simulated | None = None
+    factors: Mapping[str, float] = field(default_factory=dict)
+    shown: tuple[Evidence, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
@@ -201,6 +222,7 @@ class TimetablePlan(Plan):
                 for each, seen in zip_longest(self.runs, self.of_runs)
             ],
             "utilization": self.utilization,
+            **({"guarantees": plain(self.shown), "factors": plain(self.factors)} if self.shown else {}),
             **how,
         }
 
@@ -275,7 +297,18 @@ class TimetablePlan(Plan):
             ("class", "run", f"release{unit}", f"start{unit}", f"end{unit}", "slack [s]"),
             [tuple(self._row(each)) for each in self.runs[:SHOWN]] + _more(len(self.runs), 5),
         )
-        return rented, classes, cost, rentals, runs, *self._simulated(unit)
+        return rented, classes, cost, *self._shown(), rentals, runs, *self._simulated(unit)
+
+    def _shown(self) -> Iterator[Table]:
+        """Yield the evidence on percentiles, and the times of tasks that are planned with."""
+        if self.shown:
+            rows = [
+                (each.name, each.level, each.share, each.low, each.confidence, each.jobs, each.runs, each.seed)
+                for each in self.shown
+            ]
+            head = ("class", "required", "on time", "at least", "confidence", "runs", "executions", "seed")
+            yield Table("Kept in simulation", head, rows)
+            yield Table("Planned time of tasks", ("class", "x average"), list(self.factors.items()))
 
     def _of_type(self, use: VmUse) -> tuple[Any, ...]:
         """Return the row of a VM type in the table of machines."""

@@ -13,7 +13,7 @@ from mrdsl.core.today import Use
 from mrdsl.core.units import show
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.types import market_of
+from mrdsl.families.timetable.types import market_of_plan
 from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
 
@@ -49,7 +49,7 @@ def report(spec: Spec, result: Result) -> Shown:
 
 def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
     """Return slots that are rented and slots at work over time."""
-    market = market_of(spec.facts)
+    market = market_of_plan(spec.facts, plan)
     tasks, slots = plan.tasks, {each.vm: each.slots for each in plan.uses}
     workers = [each for each in plan.rentals if not each.master]
     series = [_steps("rented", [(each.begin, each.end, slots[each.kind] * each.count) for each in workers])]

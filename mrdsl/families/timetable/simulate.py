@@ -14,8 +14,8 @@ from mrdsl.core.clock import TICK
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
-from mrdsl.families.timetable.plan import Bill, RunSeen, TimetablePlan, types_of_runs
-from mrdsl.families.timetable.types import Market, market_of, node_on
+from mrdsl.families.timetable.plan import Bill, Evidence, RunSeen, TimetablePlan, types_of_runs
+from mrdsl.families.timetable.types import Market, market_of_plan, node_on
 from mrdsl.simulation.described import asked, class_of, faults_of
 from mrdsl.simulation.drawn import MOST_TASKS, options_without_effect
 from mrdsl.simulation.engine.reserved import Executed, PlannedJob, Timetable, Wave, execute
@@ -26,9 +26,11 @@ from mrdsl.simulation.observed import Observed, Simulated, Verdict
 from mrdsl.simulation.planned import check_repeats, override_notes
 from mrdsl.simulation.promises import IT_TAKES, JOBS_TAKE, observed_of, promised, verdict_warnings
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.verdicts import CONFIDENCE, confidence_of_each, judge_mean, on_time_share
+from mrdsl.simulation.verdicts import CONFIDENCE, confidence_of_each, judge_mean, judge_share, on_time_share
 from mrdsl.solving.parallel import in_processes
 from mrdsl.spec.blocks import Simulation
+from mrdsl.spec.declared import SIMULATION, require_options
+from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -47,29 +49,7 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
     Raises:
         MrdslError: An option has no effect, too many tasks, or an execution would hardly end.
     """
-    facts = filled(spec.facts)
-    own = facts.simulation
-    rules = Simulation() if own is None else Simulation(**{each.name: getattr(own, each.name) for each in fields(own)})
-    rules = asked(rules, settings.what_if)
-    market = market_of(facts)
-    on_spot = [rental.vm for rental in plan.rentals if rental.spot]
-    if on_spot:
-        message = f"runs of the plan are on spot VMs of {on_spot[0]}, and second attempts of runs are not simulated"
-        place = next(vm for vm in facts.vms if vm.name == on_spot[0]).span_of("spot")
-        raise MrdslError([error("not-simulated", message, place, "leave out the block `spot` to simulate the spec")])
-    _check_options(spec, market, settings)
-    parts = [_Part(facts, plan, market, vm, rules) for vm in used_types(plan, market)]
-    _check_scenario(spec, plan, parts, rules, settings)
-    requests = [
-        (part.timetable, settings.seed, run + OTHER_TYPE * part.vm) for part in parts for run in range(settings.runs)
-    ]
-    executed: list[Executed] = in_processes(_execute, requests, settings.processes)
-    for number, part in enumerate(parts):
-        part.executed = executed[number * settings.runs : (number + 1) * settings.runs]
-    ends = np.full((settings.runs, len(plan.runs)), np.nan)
-    for part in parts:
-        ends[:, part.places] = [each.ends for each in part.executed]
-    ends /= TICK
+    facts, parts, ends = _executed(spec, plan, settings)
     observed, verdicts = {}, []
     for index, node in enumerate(facts.classes):
         found = _Class(plan, node, ends)
@@ -89,6 +69,74 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
         simulated=Simulated(settings.runs, settings.seed, 1, 0.0, settings.what_if.said()),
     )
     return ran, (*verdicts, *override_notes(settings))
+
+
+def judged(spec: Spec, plan: TimetablePlan, settings: Settings, confidence: float) -> dict[str, Verdict]:
+    """Return the verdict on each class with a percentile and admitted runs, from executions of the plan.
+
+    Raises MrdslError as :func:`simulate_plan` does.
+    """
+    facts, _, ends = _executed(spec, plan, settings)
+    classes = [_Class(plan, node, ends) for node in facts.classes if node.guarantee in PERCENTILES]
+    return {each.node.name: each.on_share(confidence) for each in classes if len(each.runs)}
+
+
+def repeat_runs(spec: Spec, plan: TimetablePlan, processes: int) -> TimetablePlan | None:
+    """Return the plan with evidence from new executions; None if it has none."""
+    if not plan.shown:
+        return None
+    found, made = [], {}
+    for each in plan.shown:
+        key = each.runs, each.seed, each.confidence
+        if key not in made:
+            require_options(SIMULATION, {"runs": each.runs, "seed": each.seed, "processes": processes})
+            made[key] = judged(spec, plan, Settings(each.runs, each.seed, None, processes), each.confidence)
+        verdict = made[key].get(each.name)
+        found.append(
+            replace(each, jobs=0, share=0.0, low=0.0) if verdict is None else evidence(each.name, each.seed, verdict)
+        )
+    return replace(plan, shown=tuple(found))
+
+
+def evidence(name: str, seed: int, verdict: Verdict) -> Evidence:
+    """Return the evidence of a verdict on a share."""
+    return Evidence(
+        name,
+        verdict.wanted,
+        seed,
+        verdict.runs,
+        verdict.jobs,
+        verdict.seen or 0.0,
+        verdict.low or 0.0,
+        verdict.confidence,
+    )
+
+
+def _executed(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[TimetableFacts, list[_Part], Floats]:
+    """Return the facts with all runs, executions by VM type, and the end of each run in each [s], NaN if left out."""
+    facts = filled(spec.facts)
+    own = facts.simulation
+    rules = Simulation() if own is None else Simulation(**{each.name: getattr(own, each.name) for each in fields(own)})
+    rules = asked(rules, settings.what_if)
+    market = market_of_plan(facts, plan)
+    on_spot = [rental.vm for rental in plan.rentals if rental.spot]
+    if on_spot:
+        message = f"runs of the plan are on spot VMs of {on_spot[0]}, and second attempts of runs are not simulated"
+        place = next(vm for vm in facts.vms if vm.name == on_spot[0]).span_of("spot")
+        raise MrdslError([error("not-simulated", message, place, "leave out the block `spot` to simulate the spec")])
+    _check_options(spec, market, settings)
+    parts = [_Part(facts, plan, market, vm, rules) for vm in used_types(plan, market)]
+    _check_scenario(spec, plan, parts, rules, settings)
+    requests = [
+        (part.timetable, settings.seed, run + OTHER_TYPE * part.vm) for part in parts for run in range(settings.runs)
+    ]
+    executed: list[Executed] = in_processes(_execute, requests, settings.processes)
+    for number, part in enumerate(parts):
+        part.executed = executed[number * settings.runs : (number + 1) * settings.runs]
+    ends = np.full((settings.runs, len(plan.runs)), np.nan)
+    for part in parts:
+        ends[:, part.places] = [each.ends for each in part.executed]
+    return facts, parts, ends / TICK
 
 
 def _bill(costs: Sequence[float]) -> Bill:
@@ -257,6 +305,12 @@ class _Class:
         assert promise is not None
         verdict = self._on_average() if promise.level is None else promise.judged(aligned)
         return replace(found, kept=on_time_share(aligned, limit), verdict=verdict)
+
+    def on_share(self, confidence: float) -> Verdict:
+        """Return the verdict on the share of all runs of the class that are on time, of its percentile."""
+        limit = float(self.windows.min())
+        aligned = (self.times - (self.windows - limit)).tolist()
+        return judge_share(aligned, limit, PERCENTILES[self.node.guarantee] / 100.0, confidence)
 
     def _on_average(self) -> Verdict:
         """Return the verdict on the mean times of all runs.

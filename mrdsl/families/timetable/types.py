@@ -11,7 +11,8 @@ from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.night import SPOT, Job, Machine, Night, Run, job_of, machine_of, runs_of
+from mrdsl.families.timetable.night import SPOT, Job, Machine, Night, Run, job_of, machine_of, runs_of, with_times
+from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.spec.blocks import ONE
 
@@ -96,6 +97,21 @@ def alone(night: Night) -> Market:
 def market_of(facts: TimetableFacts) -> Market:
     """Return the market of a spec, cached with it."""
     return kept(facts, "market", lambda: _market(filled(facts)))
+
+
+def market_of_plan(facts: TimetableFacts, plan: TimetablePlan) -> Market:
+    """Return the market of a spec, with the times of tasks that a plan was made with."""
+    market = market_of(facts)
+    return stretched(market, [plan.factors.get(job.name, 1.0) for job in market.jobs]) if plan.factors else market
+
+
+def stretched(market: Market, factors: Sequence[float]) -> Market:
+    """Return a market in which the tasks of each job take a multiple of their time."""
+    nights = tuple(
+        replace(night, jobs=tuple(with_times(job, by) for job, by in zip(night.jobs, factors, strict=True)))
+        for night in market.nights
+    )
+    return replace(market, nights=nights)
 
 
 def night_of(facts: TimetableFacts) -> Night:

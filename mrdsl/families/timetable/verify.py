@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, floor, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from mrdsl.core.clock import DAY_SECONDS as DAY
 from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
-from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan
+from mrdsl.families.timetable.plan import Evidence, Rental, RunTimes, Tasks, TimetablePlan
 from mrdsl.families.timetable.verify_arrivals import with_runs
+from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
 SLACK = 1e-6
@@ -77,7 +78,7 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
     """Yield the violations in a plan."""
     facts = with_runs(spec.facts)
     runs = _stated_runs(facts)
-    wrong = list(_runs(facts, runs, plan))
+    wrong = [*_runs(facts, runs, plan), *_wrong_evidence(facts, plan)]
     if wrong or plan.tasks is None:
         yield from wrong or [_wrong("the plan has no tasks")]
         return
@@ -89,13 +90,45 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
     known: dict[tuple[int, int], Durations] = {}
     for run, vm in zip(runs, where, strict=True):
         if (run.job, vm) not in known:
-            known[run.job, vm] = _durations(facts.classes[run.job], facts.vms[vm].name)
+            by = plan.factors.get(facts.classes[run.job].name, 1.0)
+            known[run.job, vm] = [
+                (tasks, time * by, after)
+                for tasks, time, after in _durations(facts.classes[run.job], facts.vms[vm].name)
+            ]
     durations = [known[run.job, vm] for run, vm in zip(runs, where, strict=True)]
     yield from _tasks(facts, runs, plan, plan.tasks, durations)
     on_spot = _runs_on_spot(plan, plan.tasks)
     yield from _spot(facts, runs, plan, plan.tasks, durations, on_spot)
     yield from _rentals(facts, plan, where, on_spot)
     yield from _slots(facts, runs, plan, plan.tasks, durations, where)
+
+
+def _wrong_evidence(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diagnostic]:
+    """Yield percentiles without enough evidence, and planned times of tasks that are not allowed."""
+    ran = {run.job for run in plan.runs if run.admitted}
+    levels = {each.name: int(each.guarantee[1:]) / 100.0 for each in facts.classes if each.guarantee in PERCENTILES}
+    for name, by in plan.factors.items():
+        if name not in levels or not 0.0 < by < inf:
+            yield _wrong(f"tasks of class {name} are planned with {by:g} times their average")
+    for name, level in levels.items():
+        found = next((each for each in plan.shown if (each.name, each.level) == (name, level)), None)
+        if name in ran and found is None:
+            yield _wrong(f"the plan has no simulation result for class {name}, which has a percentile")
+        elif found is not None and (doubt := _doubt_about(found)):
+            yield _wrong(f"the simulation result in the plan for class {name} {doubt}")
+        elif found is not None and found.low < level:
+            yield _wrong(f"only {found.low:.4%} of the runs of class {name} are shown to be on time")
+
+
+def _doubt_about(found: Evidence) -> str:
+    """Explain why evidence cannot be a result of runs, by Clopper's and Pearson's bound; empty if it can."""
+    from scipy.stats import beta
+
+    if not 0.5 < found.confidence < 1.0 or not 0 < found.runs <= found.jobs or not 0.0 <= found.share <= 1.0:
+        return "rests on numbers that no runs give"
+    on_time = found.share * found.jobs
+    most = float(beta.ppf(1.0 - found.confidence, on_time, found.jobs - on_time + 1.0)) if on_time else 0.0
+    return "" if found.low <= min(most, found.share) + ROUNDING else "has a bound closer than so many runs allow"
 
 
 def _types(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, tasks: Tasks) -> Iterator[Diagnostic]:

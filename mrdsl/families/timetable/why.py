@@ -10,7 +10,7 @@ from mrdsl.core.units import show
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
 from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.types import market_of
+from mrdsl.families.timetable.types import market_of_plan
 from mrdsl.spec.spec import Spec
 
 TIGHTEST = 10
@@ -25,7 +25,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     plan = result.plan
     if not isinstance(plan, TimetablePlan):
         return ()
-    market = market_of(spec.facts)
+    market = market_of_plan(spec.facts, plan)
     told: list[Table | str] = []
     types = types_of_runs(plan, [machine.name for machine in market.machines])
     for vm in range(len(market.nights)):

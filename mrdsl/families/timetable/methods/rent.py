@@ -14,10 +14,12 @@ from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods.constant import Found, is_late
 from mrdsl.families.timetable.methods.one_type import Plans
 from mrdsl.families.timetable.methods.per_job import per_job
+from mrdsl.families.timetable.methods.percentile import by_simulation
 from mrdsl.families.timetable.methods.several_types import several
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import Rented, plan_of
 from mrdsl.families.timetable.types import Market, market_of
+from mrdsl.spec.schema import PERCENTILES
 
 
 def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
@@ -30,8 +32,11 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
     """
     facts: TimetableFacts = draft.spec.facts
     market = market_of(facts)
-    ways = _Ways(draft, market, repairs, sizes)
-    found = ways.found(facts.rent)
+    if any(node.guarantee in PERCENTILES for node in facts.classes):
+        return by_simulation(
+            draft, market, lambda other: _Ways(draft, other, repairs, sizes, False).found(facts.rent).best
+        )
+    found = _Ways(draft, market, repairs, sizes).found(facts.rent)
     if found.impossible is not None:
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(*draft.diagnostics, found.impossible))
     if found.best is None:
@@ -50,9 +55,10 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
 
 
 class _Ways:
-    """The ways to rent, each planned at most once."""
+    """The ways to rent, each planned at most once; only with bounds, small nights are solved exactly."""
 
-    def __init__(self, draft: Draft, market: Market, repairs: int, sizes: int) -> None:
+    def __init__(self, draft: Draft, market: Market, repairs: int, sizes: int, bounded: bool = True) -> None:
+        self.bounded = bounded
         self.draft, self.market = draft, market
         self.plans = Plans(draft, repairs, sizes)
         self.known: dict[str, Found] = {}
@@ -72,7 +78,7 @@ class _Ways:
             found = Found(several(self.draft, market, self.plans, way), 0.0)
         else:
             found = self.plans.found(market.nights[0], way)
-        if found.impossible is not None:
+        if found.impossible is not None or not self.bounded:
             return found
         if way == "elastic" or not found.bound:
             found = replace(found, bound=self._elastic_bound(found.best))

@@ -1,0 +1,132 @@
+"""`guarantee = p95`: the plan keeps its share in executions that it has not seen, and evidence is checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl.families.timetable.methods import percentile
+from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.verify import verify
+
+SPEC = """problem timetable "night"
+rent = {rent}
+vm m {{ on_demand {{ price = 0.36 USD/h }}, boot = 30 s }}
+class a {{
+  stage s {{ tasks = 16, avg = 10 s, max = 40 s }}
+  stage t {{ tasks = 4, avg = 5 s, max = 20 s, after = [s] }}
+  slots {{ task = 4 }}
+  runs {{ from = 0 s, every = 60 s, times = 15 }}
+  deadline = 100 s
+  distribution = {distribution}
+  guarantee = {guarantee}
+}}
+minimize cost
+"""
+
+
+def spec(guarantee: str, rent: str = "constant", distribution: str = "exponential") -> mrdsl.Spec:
+    return mrdsl.loads(SPEC.format(guarantee=guarantee, rent=rent, distribution=distribution))
+
+
+def shares(of: mrdsl.Spec, plan: TimetablePlan, seed: int, runs: int = 40) -> float:
+    ran = mrdsl.simulate(replace(mrdsl.solve(of), plan=plan), runs=runs, seed=seed).plan
+    assert isinstance(ran, TimetablePlan)
+    kept = ran.observed["a"].kept
+    assert kept is not None
+    return kept.share
+
+
+@pytest.fixture(autouse=True)
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches run fewer executions than users' do."""
+    monkeypatch.setattr(percentile, "LATE", 40)
+
+
+@pytest.mark.parametrize("rent", ["constant", "elastic"])
+def test_a_plan_keeps_its_percentile_in_new_executions(rent: str) -> None:
+    """Average times keep too few runs here, so the plan with a percentile costs more."""
+    of = spec("p95", rent)
+    result = mrdsl.solve(of).of(TimetablePlan)
+    assert result.plan is not None
+    (shown,) = result.plan.shown
+    assert shown.low >= 0.95
+    assert shown.jobs == 15 * shown.runs
+    assert result.bound is None
+    eager = mrdsl.solve(spec("average", rent)).of(TimetablePlan)
+    assert eager.plan is not None
+    assert shares(of, result.plan, 77) >= 0.95
+    assert shares(spec("average", rent), eager.plan, 77) < 0.95
+    assert eager.value is not None
+    assert result.value is not None
+    assert result.value > eager.value
+    assert not list(verify(of, result.plan))
+
+
+def test_the_seed_settles_the_plan_and_differs_between_search_and_confirmation() -> None:
+    first, again, other = (mrdsl.solve(replace(spec("p90"), seed=seed)).of(TimetablePlan).plan for seed in (3, 3, 4))
+    assert first is not None
+    assert again is not None
+    assert other is not None
+    assert first.document() == again.document()
+    assert first.shown[0].seed != other.shown[0].seed
+
+
+def test_fixed_times_need_no_more_than_the_average() -> None:
+    exact, average = (mrdsl.solve(spec(each, distribution="fixed")) for each in ("p99", "average"))
+    assert exact.value == pytest.approx(average.value)
+
+
+def test_spot_machines_are_not_used_for_a_percentile() -> None:
+    """Second attempts are not simulated, so nothing could confirm a plan on spot VMs."""
+    text = SPEC.format(guarantee="p90", rent="constant", distribution="exponential")
+    of = mrdsl.loads(text.replace("boot = 30 s", "boot = 30 s, spot { price = 0.01 USD/h, interruptions = 1 /d }"))
+    plan = mrdsl.solve(of).of(TimetablePlan).plan
+    assert plan is not None
+    assert not any(rental.spot for rental in plan.rentals)
+    assert not list(verify(of, plan))
+
+
+def test_no_plan_is_found_if_a_single_task_is_often_late(tmp_path: Path) -> None:
+    """An exponential task of 10 s ends within 15 s with the probability 1 - exp(-1.5), 78 %, on any machines."""
+    text = SPEC.format(guarantee="p95", rent="constant", distribution="exponential")
+    text = text.replace("tasks = 16", "tasks = 1").replace("deadline = 100 s", "deadline = 21 s")
+    result = mrdsl.solve(mrdsl.loads(text))
+    assert result.plan is None
+    assert [each.code for each in result.diagnostics if each.severity == "warning"] == ["promise-undecided"]
+
+
+WRONG = (
+    {"low": 0.94},
+    {"low": 0.9999, "jobs": 30},
+    {"share": 1.5},
+    {"name": "b"},
+    {"level": 0.5},
+    {"confidence": 0.3},
+)
+
+
+def test_evidence_that_does_not_show_the_share_is_refused() -> None:
+    of = spec("p95")
+    plan = mrdsl.solve(of).of(TimetablePlan).plan
+    assert plan is not None
+    assert not list(verify(of, plan))
+    for changed in WRONG:
+        planted = replace(plan, shown=(replace(plan.shown[0], **changed),))  # type: ignore[arg-type]
+        assert list(verify(of, planted)), changed
+    assert list(verify(of, replace(plan, shown=())))
+    assert list(verify(of, replace(plan, factors={"a": 0.0})))
+
+
+def test_evidence_is_repeated_from_the_file_of_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "night.mrspec").write_text(SPEC.format(guarantee="p95", rent="constant", distribution="exponential"))
+    result = mrdsl.solve(mrdsl.load(tmp_path / "night.mrspec"))
+    (tmp_path / "plan.json").write_text(result.to_json())
+    assert not mrdsl.verify(tmp_path / "plan.json", again=True).found
+    text = (tmp_path / "plan.json").read_text()
+    share = result.of(TimetablePlan).plan.shown[0].share  # type: ignore[union-attr]
+    (tmp_path / "plan.json").write_text(text.replace(f'"share": {share!r}', f'"share": {share + 0.001!r}'))
+    assert mrdsl.verify(tmp_path / "plan.json", again=True).found
