@@ -61,6 +61,7 @@ def export(
     vms: Mapping[str, str] | None = None,
     master: str = "",
     fleets: bool = False,
+    log_uri: str = "",
     cores: float | None = None,
     memory: float | None = None,
 ) -> Exported:
@@ -72,6 +73,7 @@ def export(
         vms: Names of the provider for the VM types of the plan.
         master: VM type of the machine without tasks.
         fleets: Let EMR choose among the VM types of the plan.
+        log_uri: Address of the service's logs, for EMR.
         cores: Cores that tasks can use on a VM type without `cores`.
         memory: Memory [bytes] that tasks can use on a VM type without `memory`.
 
@@ -93,7 +95,7 @@ def export(
     if result.plan is None:
         message = f"the result has no plan to export to {target}: it ended as {result.termination}"
         raise MrdslError([*result.diagnostics, error("nothing-to-export", message, spec.span, "see `mrdsl.why`")])
-    return write(spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets))
+    return write(spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets, log_uri))
 
 
 @checked

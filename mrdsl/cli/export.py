@@ -45,6 +45,7 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
     "--vm", "called", multiple=True, metavar="NAME=TYPE", help="Provider's name of a machine type in the spec."
 )
 @click.option("--fleets", is_flag=True, help="Use instance fleets: EMR chooses among the plan's types.")
+@click.option("--log-uri", default="", metavar="ADDRESS", help="Where EMR writes its logs, such as s3://bucket/logs/.")
 @click.option("--cores", type=shared.Count(CORES), metavar="N", help="Cores for tasks on a VM type without `cores`.")
 @click.option(
     "--memory",
@@ -62,6 +63,7 @@ def export(
     cores: float | None,
     memory: float | None,
     fleets: bool,
+    log_uri: str,
     called: tuple[str, ...],
     force: bool,
     **options: Any,
@@ -72,7 +74,7 @@ def export(
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.processes import kept
 
-    wishes = Wishes(master, named_types(called), cores, memory, fleets)
+    wishes = Wishes(master, named_types(called), cores, memory, fleets, log_uri)
     from mrdsl.core.writer import refuse_folder
 
     refuse_folder(output.parent if output.is_file() else output)

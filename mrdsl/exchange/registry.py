@@ -362,7 +362,7 @@ EMR = Target(
     "Amazon EMR's `RunJobFlow`: master, core and task groups",
     _loads("targets.emr", "emr"),
     (".json",),
-    wishes=("master", "fleets"),
+    wishes=("master", "fleets", "log-uri"),
 )
 EMR_SERVERLESS = Target(
     "emr-serverless",

@@ -87,8 +87,8 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
         if size is not None and not 0 < size < inf:
             message = f"`{name}` must be above 0, got {size:g}"
             raise MrdslError([error("wrong-option", message, None, "write a number above 0")])
-    for wish in ("master", "fleets"):
-        if getattr(wishes, wish) and wish not in target.wishes:
+    for wish in ("master", "fleets", "log-uri"):
+        if getattr(wishes, wish.replace("-", "_")) and wish not in target.wishes:
             can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)
             message = f"target `{target.name}` does not support the option `--{wish}`"
             raise MrdslError([error("wrong-option", message, None, f"remove `--{wish}`, or export to {can}")])

@@ -41,7 +41,7 @@ def test_one_file_goes_where_it_is_named(output: str, written: str, place: Path)
     assert ran.exit_code == 0, ran.output
     assert written in ran.output.splitlines()
     assert json.loads((place / written).read_text())["Name"] == "Quickstart"
-    assert "not exported: the master is one m5.xlarge" in ran.output
+    assert "not exported: the master is one m5.2xlarge" in ran.output
 
 
 def test_several_files_need_a_folder(place: Path) -> None:

@@ -156,7 +156,7 @@ class Wishes:
     """The user's options in addition to the plan: the type of the master, and names of types at the provider.
 
     ``cores`` and ``memory`` are the resources for tasks of a machine whose type has none. ``fleets``: the service can
-    choose among the types of the plan.
+    choose among the types of the plan. ``log_uri``: the address of the service's logs.
     """
 
     master: str = ""
@@ -164,6 +164,7 @@ class Wishes:
     cores: float | None = None
     memory: float | None = None
     fleets: bool = False
+    log_uri: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,10 @@ class Exported:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:
+def master_of(deployment: Deployment, wishes: Wishes, usual: str = "") -> tuple[str, int, str]:
     """Return the type of the master, the number of masters, and a note if it is not the plan's own.
 
+    ``usual`` is the type if none is given; without it, the cheapest of the plan.
     Raises TargetError if masters are of several types, or of another type than the requested one.
     """
     masters = deployment.masters
@@ -193,6 +195,9 @@ def master_of(deployment: Deployment, wishes: Wishes) -> tuple[str, int, str]:
         return name, count, ""
     if wishes.master:
         return wishes.master, 1, f"the master is one {wishes.master}, in addition to the plan and its cost"
+    if usual:
+        told = "in addition to the plan and its cost - `masters = 1` in a vm of that type adds it to both"
+        return usual, 1, f"the master is one {usual}, {told}"
     held = [deployment.type_of(group.vm) for group in deployment.groups]
     cheapest = min(held, key=lambda each: inf if each.price is None else each.price)
     return (

@@ -1,19 +1,22 @@
 """Amazon EMR: the JSON object of `RunJobFlow`, as boto3's ``client("emr").run_job_flow(**json)`` takes it.
 
 One master, a core group, and a task group for each other type and purchase option: uniform instance groups have exactly
-the plan's counts. With fleets the service chooses among the plan's types, in units that are their cores. A spot VM can
-cost as much as on demand: the plan's own price is the expected price, and with that price as a bid the VM would be lost
-at every rise above it.
+the plan's counts. With fleets the service chooses among the plan's types, in units that are their cores. Spot machines
+have no bid: EMR then pays the market's price, at most that on demand. Core nodes are on demand if the plan has such
+machines, since HDFS is on them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
+from mrdsl.exchange.capacity_scheduler import PREFIX, ROOT
 from mrdsl.exchange.targets.deployment import (
     FIRM,
     SPOT,
@@ -26,21 +29,23 @@ from mrdsl.exchange.targets.deployment import (
     tags,
 )
 from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
-from mrdsl.exchange.targets.nodes import beyond_node, node_of
+from mrdsl.exchange.targets.nodes import EC2, beyond_node, node_of
 from mrdsl.exchange.targets.spark import conf, executors_of
-from mrdsl.exchange.targets.yarn import MEMORY, VCORES, cluster_settings, queues_of
+from mrdsl.exchange.targets.yarn import LAYER, MEMORY, VCORES, cluster_settings, masters_of, queues_of
 from mrdsl.spec.platforms import EMR
 
+IDLE = 3600
+"""Seconds after which an idle cluster ends, as EMR's console has it."""
+LAYER_SHARE = 0.99
+"""The part of all nodes that the queues of the plan have; the default queue has the rest."""
 TIMEOUT = 60
 """Minutes after which what cannot be had on spot is had on demand."""
 
 
-def fleets(
-    deployment: Deployment, master: tuple[str, int], bids: Mapping[str, Mapping[str, str]]
-) -> list[dict[str, Any]]:
+def fleets(deployment: Deployment, master: tuple[str, int]) -> list[dict[str, Any]]:
     """Return a fleet of the master, one of firm VMs and one of spot VMs, with as many units each as planned.
 
-    ``bids`` are those of each type. Raises TargetError if a type of several has no cores.
+    Raises TargetError if a type of several has no cores.
     """
     if master[1] != 1:
         raise TargetError(f"fleets have one master, and the spec has {master[1]}", "leave --fleets out")
@@ -53,8 +58,7 @@ def fleets(
         for group in deployment.groups:
             if group.lane == lane:
                 held[group.vm] = held.get(group.vm, 0) + group.count
-        bid = bids if lane == SPOT else {}
-        types = [{"InstanceType": vm, "WeightedCapacity": units[vm], **bid.get(vm, {})} for vm in held]
+        types = [{"InstanceType": vm, "WeightedCapacity": units[vm]} for vm in held]
         target = sum(count * units[vm] for vm, count in held.items())
         found.append(_fleet(role, f"Target{'Spot' if lane == SPOT else 'OnDemand'}Capacity", target, types))
     return found
@@ -99,11 +103,12 @@ RELEASE = "emr-7.5.0"
 
 def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     """Return the file for a deployment. Raises TargetError if EMR would reject it."""
-    master, count, note = master_of(deployment, wishes)
+    master, count, note = master_of(deployment, wishes, _usual_master(deployment))
     told = cluster_settings(deployment)
     notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
     if wishes.fleets:
         notes.append("how many machines of each type - fleets have the cores of the plan and maybe other memory")
+    idle = IDLE if deployment.idle is None else deployment.idle
     classes = _classes(deployment)
     notes += [f"settings of class {name}: {_as_options(settings)}" for name, settings in classes.own.items()]
     document = {
@@ -116,13 +121,15 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
             "TerminationProtected": count > 1,
         },
         **({"Steps": [_step(name) for name in deployment.steps]} if deployment.steps else {}),
-        **({} if deployment.idle is None else {"AutoTerminationPolicy": {"IdleTimeout": deployment.idle}}),
+        **({} if deployment.steps and deployment.idle is None else {"AutoTerminationPolicy": {"IdleTimeout": idle}}),
+        "ManagedScalingPolicy": {"ComputeLimits": _limits(deployment, wishes.fleets)},
+        **({"LogUri": wishes.log_uri} if wishes.log_uri else {}),
         "JobFlowRole": "EMR_EC2_DefaultRole",
         "ServiceRole": "EMR_DefaultRole",
         "Configurations": [
             {"Classification": name, "Properties": dict(values)}
             for name, values in (
-                ("capacity-scheduler", told.queues),
+                ("capacity-scheduler", _queues(told.queues, _share_of_masters(deployment))),
                 ("yarn-site", _nodes(deployment)),
                 ("spark-defaults", classes.all),
             )
@@ -166,11 +173,75 @@ def _as_options(settings: Mapping[str, str]) -> str:
     return " ".join(f"--conf {key}={value}" for key, value in settings.items() if key != "spark.app.name")
 
 
+def _queues(planned: Mapping[str, str], masters: float | None) -> dict[str, str]:
+    """Return the queues with a default one, in which jobs without a queue run on what is idle.
+
+    ``masters``: the part of each queue that drivers and application masters may take.
+    """
+    if not planned:
+        return {}
+    at, layer = f"{PREFIX}.{ROOT}", f"{PREFIX}.{ROOT}.{LAYER}"
+    part = {} if masters is None else {f"{PREFIX}.maximum-am-resource-percent": f"{masters:g}"}
+    return {
+        **planned,
+        f"{at}.queues": f"{LAYER},default",
+        f"{layer}.capacity": "99",
+        f"{at}.default.capacity": "1",
+        f"{at}.default.maximum-capacity": "100",
+        f"{at}.default.user-limit-factor": "100",
+        f"{at}.default.state": "RUNNING",
+        **part,
+    }
+
+
+def _share_of_masters(deployment: Deployment) -> float | None:
+    """Return the largest part of a class's share of all nodes that its drivers take, in steps of 5 %, at least 10 %.
+
+    None if cores and memory of the nodes are not known.
+    """
+    nodes = [(node_of(deployment.type_of(group.vm), EMR), group.count) for group in deployment.groups]
+    if any(node is None for node, _ in nodes):
+        return None
+    cores, memory = (sum(n * getattr(node, part) for node, n in nodes) for part in ("vcores", "memory"))
+    largest = 0.0
+    for load in deployment.workloads:
+        master, share = masters_of(load), LAYER_SHARE * load.weight
+        if share > 0.0:
+            parts = load.jobs * master.vcores / (share * cores), load.jobs * master.memory / (share * memory)
+            largest = max(largest, *parts)
+    return min(1.0, max(2, ceil(20 * largest - ROUNDING)) / 20)
+
+
+def _limits(deployment: Deployment, asked: bool) -> dict[str, Any]:
+    """Return the limits of managed scaling: at most the plan, at least the replicas of HDFS among its core nodes."""
+    units = _units(deployment) if asked else {group.vm: 1 for group in deployment.groups}
+
+    def of(groups: Iterable[Group]) -> int:
+        return sum(group.count * units[group.vm] for group in groups)
+
+    core, _ = _core_and_others(deployment.groups)
+    held = [group for group in deployment.groups if group.lane == core.lane] if asked else [core]
+    nodes = sum(group.count for group in held)
+    replicas = 1 if nodes < 4 else 2 if nodes < 10 else 3
+    return {
+        "UnitType": "InstanceFleetUnits" if asked else "Instances",
+        "MinimumCapacityUnits": min(replicas * max(units[group.vm] for group in held), of(held)),
+        "MaximumCapacityUnits": of(deployment.groups),
+        "MaximumOnDemandCapacityUnits": of(group for group in deployment.groups if group.lane == FIRM),
+        "MaximumCoreCapacityUnits": of(held),
+    }
+
+
 def _nodes(deployment: Deployment) -> dict[str, str]:
     """Return what YARN offers on a node of the one type of the deployment; EMR knows the figures of several."""
     kinds = {group.vm for group in deployment.groups}
     node = node_of(deployment.type_of(next(iter(kinds))), EMR) if len(kinds) == 1 else None
     return {} if node is None else {MEMORY: str(node.memory), VCORES: str(node.vcores)}
+
+
+def _usual_master(deployment: Deployment) -> str:
+    """Return the type that EMR advises for a master: a larger one beyond 50 nodes."""
+    return "m5.xlarge" if sum(group.count for group in deployment.groups) <= 50 else "m5.2xlarge"
 
 
 def _step(name: str) -> dict[str, Any]:
@@ -185,17 +256,22 @@ def _step(name: str) -> dict[str, Any]:
 def _machines(deployment: Deployment, master: tuple[str, int], asked: bool) -> dict[str, Any]:
     if not asked:
         return {"InstanceGroups": [_group("MASTER", "master", master[0], FIRM, master[1]), *_workers(deployment)]}
-    bids = {group.vm: _bid(deployment, group) for group in deployment.groups if group.lane == SPOT}
-    return {"InstanceFleets": fleets(deployment, master, bids)}
+    return {"InstanceFleets": fleets(deployment, master)}
 
 
 def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:
     """Yield the core group, the largest firm one if there is one, then the others in order."""
-    core = max(deployment.groups, key=lambda group: (group.lane == FIRM, group.count))
-    for group in (core, *(each for each in deployment.groups if each is not core)):
+    core, others = _core_and_others(deployment.groups)
+    for group in (core, *others):
         role = "CORE" if group is core else "TASK"
         name = f"{role.lower()} {group.vm} {group.lane}"
-        yield {**_group(role, name, group.vm, group.lane, group.count), **_bid(deployment, group)}
+        yield _group(role, name, group.vm, group.lane, group.count)
+
+
+def _core_and_others(groups: Sequence[Group]) -> tuple[Group, list[Group]]:
+    """Return the core group, the largest one on demand if there is one, and the others in order."""
+    core = max(groups, key=lambda group: (group.lane == FIRM, group.count))
+    return core, [each for each in groups if each is not core]
 
 
 def _group(role: str, name: str, vm: str, lane: str, count: int) -> dict[str, Any]:
@@ -205,21 +281,29 @@ def _group(role: str, name: str, vm: str, lane: str, count: int) -> dict[str, An
         "Market": "SPOT" if lane == SPOT else "ON_DEMAND",
         "InstanceType": vm,
         "InstanceCount": count,
+        **_disks(vm),
     }
 
 
-def _bid(deployment: Deployment, group: Group) -> dict[str, str]:
-    """Return the most that a spot VM may cost. Left out, it is EMR's default, the price on demand, which is right here
-    too.
+def _disks(vm: str) -> dict[str, Any]:
+    """Return EMR's default volumes of a type that has no disks of its own, so that their size and cost are visible.
+
+    16 GB for each xlarge in four volumes; of smaller types 32 GB in one or two.
     """
-    price = deployment.type_of(group.vm).price
-    if group.lane != SPOT or price is None or deployment.currency != "USD":
+    found = EC2.fullmatch(vm)
+    if found is None or "d" in vm.partition(".")[0][2:]:
         return {}
-    return {"BidPrice": f"{price * HOUR:.6f}".rstrip("0").rstrip(".")}
+    size = 0.5 if found[3] is None else float(found[3] or 1)
+    volumes, each = (4, round(16 * size)) if size >= 2 else (round(2 * size), 32)
+    specification = {"VolumeType": "gp3", "SizeInGB": each}
+    volume = {"VolumeSpecification": specification, "VolumesPerInstance": volumes}
+    return {"EbsConfiguration": {"EbsBlockDeviceConfigs": [volume]}}
 
 
 def _of_spot(deployment: Deployment) -> Iterator[str]:
     for group in deployment.groups:
         if group.lane == SPOT and group.price is not None:
             paid = f"{group.price * HOUR:.6g} {deployment.currency}/h"
-            yield f"the plan pays {paid} for a {group.vm} on spot and the bid is the price on demand"
+            yield f"the plan pays {paid} for a {group.vm} on spot - EMR pays the market's price, at most that on demand"
+    if deployment.groups and all(group.lane == SPOT for group in deployment.groups):
+        yield "core nodes on demand - the plan has spot machines alone, and HDFS can be lost with them"

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError, Wishes
+from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Wishes
 from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import FLEET_RULES, RULES, mistakes
 from mrdsl.planning.exporting import export
 from tests.command_lines import command_lines, run_here
-from tests.exchange.targets.plans import MACHINES, exported, planned
+from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
@@ -73,12 +73,65 @@ def test_a_client_makes_the_cluster_and_reads_the_plan_back(
     assert any(tag["Key"] == "mrdsl:plan" for tag in tags)
 
 
-def test_a_bid_is_the_price_on_demand_and_the_tags_say_what_the_plan_pays(document: dict[str, Any]) -> None:
-    (spot,) = [group for group in document["Instances"]["InstanceGroups"] if group["Market"] == "SPOT"]
-    assert spot["BidPrice"] == "0.192"
+def test_spot_machines_have_no_bid_and_the_tags_say_what_the_plan_pays(document: dict[str, Any]) -> None:
+    assert "BidPrice" not in json.dumps(document)
     assert any("0.073 USD/h" in tag["Value"] for tag in document["Tags"])
-    euros = written(MACHINES.replace("USD", "EUR"))
-    assert all("BidPrice" not in group for group in euros["Instances"]["InstanceGroups"])
+
+
+def test_core_nodes_are_on_demand_and_the_cluster_ends_and_scales(document: dict[str, Any]) -> None:
+    groups = {(g["InstanceRole"], g["Market"]): g["InstanceCount"] for g in document["Instances"]["InstanceGroups"]}
+    assert ("CORE", "ON_DEMAND") in groups
+    assert ("CORE", "SPOT") not in groups
+    assert document["AutoTerminationPolicy"] == {"IdleTimeout": 3600}
+    limits = document["ManagedScalingPolicy"]["ComputeLimits"]
+    assert groups["CORE", "ON_DEMAND"] >= 10
+    firm = sum(n for (role, market), n in groups.items() if role != "MASTER" and market == "ON_DEMAND")
+    assert limits == {
+        "UnitType": "Instances",
+        "MinimumCapacityUnits": 3,  # replicas of HDFS on ten core nodes or more
+        "MaximumCapacityUnits": workers(document),
+        "MaximumOnDemandCapacityUnits": firm,
+        "MaximumCoreCapacityUnits": groups["CORE", "ON_DEMAND"],
+    }
+
+
+def test_jobs_without_a_queue_have_the_default_one(document: dict[str, Any]) -> None:
+    queues = settings_of(document, "capacity-scheduler")
+    at = "yarn.scheduler.capacity.root"
+    assert queues[f"{at}.queues"] == "mapreduce,default"
+    assert float(queues[f"{at}.mapreduce.capacity"]) + float(queues[f"{at}.default.capacity"]) == 100
+
+
+def test_drivers_of_all_jobs_run_at_once() -> None:
+    """20 drivers of 2 GiB and 1 core: 40 GiB of what YARN has on the nodes is more than the usual tenth."""
+    text = STAGES[: STAGES.index("class nightly")] + "minimize cost\n"
+    text = text.replace("jobs = 3", "driver { cores = 1, memory = 2 GiB }\n  jobs = 20..20")
+    document = written(text)
+    share = float(settings_of(document, "capacity-scheduler")["yarn.scheduler.capacity.maximum-am-resource-percent"])
+    nodes = workers(document)
+    assert share * 0.99 * nodes * 12288 >= 20 * 2048
+    assert share * 0.99 * nodes * 4 >= 20
+    assert share > 0.1
+
+
+def test_logs_go_where_the_user_says() -> None:
+    assert "LogUri" not in written(MACHINES)
+    assert written(MACHINES, Wishes(log_uri="s3://bucket/logs/"))["LogUri"] == "s3://bucket/logs/"
+
+
+@pytest.mark.parametrize(
+    ("vm", "volumes"),
+    [("m5.xlarge", (2, 32)), ("r5.2xlarge", (4, 32)), ("m6g.12xlarge", (4, 192)), ("c5d.xlarge", None)],
+)
+def test_disks_are_emrs_default(vm: str, volumes: tuple[int, int] | None) -> None:
+    """awsdocs/amazon-emr-management-guide, emr-plan-storage.md."""
+    groups = written(MACHINES, Wishes(names={"m5.xlarge": vm}))["Instances"]["InstanceGroups"]
+    for group in (each for each in groups if each["InstanceType"] == vm and each["InstanceRole"] != "MASTER"):
+        if volumes is None:
+            assert "EbsConfiguration" not in group
+            continue
+        (found,) = group["EbsConfiguration"]["EbsBlockDeviceConfigs"]
+        assert (found["VolumesPerInstance"], found["VolumeSpecification"]["SizeInGB"]) == volumes
 
 
 def masters(document: dict[str, Any]) -> list[tuple[str, int]]:
@@ -90,9 +143,10 @@ def workers(document: dict[str, Any]) -> int:
     return sum(g["InstanceCount"] for g in document["Instances"]["InstanceGroups"] if g["InstanceRole"] != "MASTER")
 
 
-def test_the_master_is_the_specs_the_users_or_the_cheapest(document: dict[str, Any]) -> None:
+def test_the_master_is_the_specs_the_users_or_the_advised_one(document: dict[str, Any]) -> None:
     assert masters(document) == [("m5.xlarge", 1)]
-    assert any("cheapest type" in tag["Value"] for tag in document["Tags"])
+    assert any("in addition to the plan" in tag["Value"] for tag in document["Tags"])
+    assert masters(written(MACHINES.replace("jobs = 2..3", "jobs = 200..200"))) == [("m5.2xlarge", 1)]
     assert masters(written(MACHINES, Wishes(master="m5.2xlarge"))) == [("m5.2xlarge", 1)]
     own = MACHINES.replace("fee = 0.063 USD/h", "fee = 0.063 USD/h, masters = 3")
     assert masters(written(own)) == [("r5.xlarge", 3)]
@@ -177,12 +231,6 @@ def test_a_rule_refuses(rule: str, document: dict[str, Any]) -> None:
 )
 def test_what_shapes_let_pass_is_refused(path: str, value: Any, reason: str, document: dict[str, Any]) -> None:
     assert any(reason in what for what, _ in mistakes(changed(document, path, value)))
-
-
-def test_a_spot_price_of_nothing_is_refused() -> None:
-    plan = Deployment((MachineType("m5.xlarge", price=0.0),), (Group("m5.xlarge", SPOT, 2),), ())
-    with pytest.raises(TargetError, match="no price above 0"):
-        emr(plan, Wishes())
 
 
 @pytest.mark.skipif(not CATALOGUE.is_file(), reason="the catalogue of EC2's types is not here")
