@@ -15,6 +15,7 @@ import numpy as np
 
 from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.cluster import HOUR, counts_of, growth, most_within
+from mrdsl.profiling.growth import Growth, growth_of, sizes_of
 from mrdsl.profiling.phases import Durations, Overhead, Phases, Times, phases_of, summed
 
 SPREAD_OF_A_CLASS = 1.0
@@ -68,7 +69,8 @@ class Summary:
     of its input over the time of the logs as a share of its mean, None if unknown. ``completion`` are the seconds from
     submission to end of its runs, ``overhead`` the time of lost attempts. ``spans`` are
     begin and end of each run with known times in milliseconds, in the order of their begin. ``before`` and ``after``
-    are the medians of the seconds before the first task of a run and after its last one.
+    are the medians of the seconds before the first task of a run and after its last one. ``sizes`` are the inputs of
+    all runs in MiB if they differ enough to see how a class grows with them, otherwise empty.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Summary:
     spans: tuple[tuple[int, int], ...]
     before: float = 0.0
     after: float = 0.0
+    sizes: tuple[float, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -118,6 +121,7 @@ def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
         "after": median(one.times.after for one in runs) / 1000,
         "overhead": summed(one.overhead for one in runs),
         "spans": tuple(sorted(times)),
+        "sizes": sizes_of([one.input_bytes for one in runs]),
         "warnings": tuple(_wrong_times(runs)),
     }
 
@@ -157,7 +161,7 @@ Profiled = tuple[MapReduceJob, Phases, str]
 @dataclass(frozen=True, kw_only=True)
 class JobClass(Summary):
     """The contents of a spec for a class of MapReduce jobs; ``stands_in`` names the shuffle that is used for the other
-    one.
+    one, ``more_maps`` is the growth of its map tasks with the input.
     """
 
     map_tasks: int
@@ -167,6 +171,7 @@ class JobClass(Summary):
     typical_shuffle: Measured | None
     reduce: Measured | None
     stands_in: str
+    more_maps: Growth | None = None
 
 
 def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled], list[LeftOut]]:
@@ -239,8 +244,11 @@ def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str
             typical,
             "the typical shuffle stands in for the first one: no reduce started before the maps ended",
         )
+    known = summed_up(name, [_one(job, phases) for job, phases in group])
+    more = growth_of(known["sizes"], [phases.map.count for _, phases in group]) if known["sizes"] else None
     summary = JobClass(
-        **summed_up(name, [_one(job, phases) for job, phases in group]),
+        **known,
+        more_maps=more,
         map_tasks=max(1, round(float(np.mean([phases.map.count for _, phases in group])))),
         reduce_tasks=max(1, round(float(np.mean(reduce_tasks)))) if any(reduce_tasks) else 0,
         map=measured(pooled["map"], longest) or Measured(0.0, 0.0),

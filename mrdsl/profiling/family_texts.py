@@ -94,7 +94,7 @@ def _promised(
         yield from parts.comments(each)
         yield f"class {parts.name(each.name)} {{"
         if isinstance(each, JobClass):
-            yield from parts.profile(each)
+            yield from parts.profile(each, word if sized else "")
             if samples is not None:
                 yield parts.recorded(each, word, samples)
             yield "  slots { map = map_slots, reduce = reduce_slots }"

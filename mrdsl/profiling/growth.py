@@ -46,10 +46,12 @@ class RunGrowth:
     most: float
 
 
-def of_several_sizes(inputs: Sequence[int | None]) -> bool:
-    """Return True if all inputs are known and differ enough."""
-    known = [size for size in inputs if size]
-    return len(known) == len(inputs) and len(set(known)) >= SIZES and max(known) >= APART * min(known)
+def sizes_of(inputs: Sequence[int | None]) -> tuple[float, ...]:
+    """Return inputs [B] in MiB if all are known and differ enough, otherwise ()."""
+    known = [size / MIB for size in inputs if size]
+    if len(known) < len(inputs) or len(set(known)) < SIZES or max(known) < APART * min(known):
+        return ()
+    return tuple(known)
 
 
 def growth_of(inputs: Sequence[float], values: Sequence[float]) -> Growth | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, TaskKind
-from mrdsl.profiling.classes import Summary
+from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.growth import NAMES
 from mrdsl.profiling.losses import lost_tasks, usable
@@ -27,7 +27,7 @@ def report(profiles: Profiles) -> tuple[Table, ...]:
         tables.append(_classes(profiles))
     if profiles.stage_classes:
         tables.append(_stage_classes(profiles))
-    tables += _growth(profiles.stage_classes)
+    tables += _growth(profiles.classes, profiles.stage_classes)
     tables.append(_cluster(profiles))
     if profiles.applications:
         tables.append(_applications(profiles))
@@ -103,13 +103,18 @@ def _stage_classes(profiles: Profiles) -> Table:
     return Table("Classes of stages", ("class", "runs", "stages", "tasks", "work [s]", *_TRUST), rows)
 
 
-def _growth(classes: Sequence[StageClass]) -> Iterator[Table]:
+def _growth(jobs: Sequence[JobClass], classes: Sequence[StageClass]) -> Iterator[Table]:
     grown = [
         (each.name, f"s{place}", what, growth.constant, growth.slope, growth.interval)
         for each in classes
         for place, stage in enumerate(each.stages)
         for what, growth in (("tasks", stage.more_tasks), ("mean task time [s]", stage.longer))
         if growth is not None
+    ]
+    grown += [
+        (each.name, "map", "tasks", each.more_maps.constant, each.more_maps.slope, each.more_maps.interval)
+        for each in jobs
+        if each.more_maps is not None
     ]
     if grown:
         columns: tuple[str, ...] = ("class", "stage", "what", "at 0 MiB", "for each MiB", "± (95 %)")

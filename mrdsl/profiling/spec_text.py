@@ -13,6 +13,7 @@ from mrdsl.core.units import HOUR, MONEY, TIME, UNITS, scaled
 from mrdsl.profiling.classes import JobClass, Measured, Summary
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.gathering import Gathered
+from mrdsl.profiling.growth import Growth
 from mrdsl.profiling.stage_classes import StageClass, StageProfile
 
 _PRICE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*/\s*([A-Za-z]+)\s*$")
@@ -87,9 +88,10 @@ def comments(each: Summary) -> Iterator[str]:
         yield f"# beware: {doubt}"
 
 
-def profile(each: JobClass) -> Iterator[str]:
-    """Map, shuffle and reduce of a class."""
-    yield f"  map {{ tasks = {each.map_tasks}, {times(each.map)} }}"
+def profile(each: JobClass, word: str = "") -> Iterator[str]:
+    """Map, shuffle and reduce of a class; with ``word`` its map tasks grow with the param ``input_`` of that word."""
+    tasks = _more(each.more_maps, word) if word and each.more_maps is not None else each.map_tasks
+    yield f"  map {{ tasks = {tasks}, {times(each.map)} }}"
     if each.reduce_tasks and each.reduce is not None:
         typical = each.typical_shuffle or Measured(0.0, 0.0)
         first = each.first_shuffle or typical
@@ -128,15 +130,21 @@ def stages(each: StageClass, samples: str | None = None, with_delays: bool = Tru
 
 def grows(each: Summary) -> bool:
     """Return True if stages of the class grow with its input."""
-    return isinstance(each, StageClass) and any(stage.more_tasks or stage.longer for stage in each.stages)
+    if isinstance(each, StageClass):
+        return any(stage.more_tasks or stage.longer for stage in each.stages)
+    return isinstance(each, JobClass) and each.more_maps is not None
 
 
 def input_params(classes: Sequence[Summary], words: Sequence[str]) -> Iterator[str]:
     """Yield the input of a run of each class that grows with it, with the range of the inputs in the logs."""
     for each, word in zip(classes, words, strict=True):
-        if isinstance(each, StageClass) and grows(each) and each.growth is not None:
-            seen = f"its mean; runs read {each.growth.least:,.0f} to {each.growth.most:,.0f} MiB"
-            yield f"param input_{word} = {each.size:.0f} MiB  # {seen}"
+        if grows(each):
+            seen = f"its mean; runs read {min(each.sizes):,.4g} to {max(each.sizes):,.4g} MiB"
+            yield f"param input_{word} = {sum(each.sizes) / len(each.sizes):.6g} MiB  # {seen}"
+
+
+def _more(tasks: Growth, word: str) -> str:
+    return f"max(1, ceil({round(tasks.constant, 6):.4g} + {tasks.slope:.4g} * input_{word} / MiB))"
 
 
 def _sized(stage: StageProfile, word: str) -> tuple[str, str]:
@@ -144,7 +152,7 @@ def _sized(stage: StageProfile, word: str) -> tuple[str, str]:
     tasks, taken = str(stage.tasks), times(stage.times)
     size = f"* input_{word} / MiB"
     if stage.more_tasks is not None:
-        tasks = f"max(1, ceil({round(stage.more_tasks.constant, 6):.4g} + {stage.more_tasks.slope:.4g} {size}))"
+        tasks = _more(stage.more_tasks, word)
     if stage.longer is not None:
         mean = f"{round(stage.longer.constant, 6):.4g} s + {stage.longer.slope:.4g} s {size}"
         most = max(1.0, stage.times.longest / stage.times.average) if stage.times.average else 1.0

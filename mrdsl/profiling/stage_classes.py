@@ -15,7 +15,7 @@ from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
 from mrdsl.profiling.cluster import counts_of
 from mrdsl.profiling.gaps import idle_between
-from mrdsl.profiling.growth import MIB, SIZES, Growth, RunGrowth, growth_of, of_several_sizes, run_growth
+from mrdsl.profiling.growth import SIZES, Growth, RunGrowth, growth_of, run_growth
 from mrdsl.profiling.losses import LONGEST_IDLE, damage, lost_tasks, usable
 from mrdsl.profiling.phases import Durations, Overhead, Times, believed
 from mrdsl.profiling.ran import Ran, ran_stages
@@ -48,11 +48,10 @@ class StageProfile:
 class StageClass(Summary):
     """The contents of a spec for a class of Spark applications.
 
-    ``size`` is the mean input of a run in MiB, and ``growth`` that of the time of runs, if they are of several sizes.
+    ``growth`` is that of the time of runs, if they are of several sizes.
     """
 
     stages: tuple[StageProfile, ...]
-    size: float = 0.0
     growth: RunGrowth | None = None
 
 
@@ -120,11 +119,10 @@ def stage_classes_of(
 def _class(name: str, runs: Sequence[SparkApplication], kind: Alike, of: int, longest: str) -> StageClass:
     present = [[kind.stages[place][run] for place in range(len(kind.stages))] for run in range(len(runs))]
     ones = [_one(each, [stage for stage in own if stage]) for each, own in zip(runs, present, strict=True)]
-    sizes = [one.input_bytes for one in ones]
-    inputs = [(size or 0) / MIB for size in sizes] if of_several_sizes(sizes) else []
+    known = summed_up(name, ones)
+    inputs = known["sizes"]
     summary = StageClass(
-        **summed_up(name, ones),
-        size=sum(inputs) / len(inputs) if inputs else 0.0,
+        **known,
         growth=_growth(runs, inputs) if inputs else None,
         stages=tuple(
             _stage(stages, after, longest, inputs) for stages, after in zip(kind.stages, kind.after, strict=True)

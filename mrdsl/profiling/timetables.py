@@ -74,7 +74,7 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
             yield f"# {each.runs - len(each.spans)} of its runs have no known times and are left out."
         yield f"class {parts.name(each.name)} {{"
         if isinstance(each, JobClass):
-            yield from parts.profile(each)
+            yield from parts.profile(each, word)
             if samples is not None:
                 yield parts.recorded(each, word, samples)
             yield (

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl import api
-from mrdsl.profiling.growth import MIB, _fitted, growth_of, of_several_sizes, run_growth
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.profiling.family_texts import spec_text
+from mrdsl.profiling.gathering import gather
+from mrdsl.profiling.growth import MIB, _fitted, growth_of, run_growth, sizes_of
 from mrdsl.profiling.report import report
 
 from ..exchange.logs.making import BEGIN, Stage, spark_events
@@ -45,7 +48,7 @@ def night(number: int, tasks: int, size: int) -> bytes:
     ],
 )
 def test_which_sizes_differ_enough(inputs: list[int | None], wanted: bool) -> None:
-    assert of_several_sizes(inputs) is wanted
+    assert bool(sizes_of(inputs)) is wanted
 
 
 def test_known_coefficients_are_found() -> None:
@@ -89,7 +92,7 @@ def test_a_spec_grows_with_its_input(tmp_path: Path) -> None:
         (tmp_path / f"{number}").write_bytes(night(number, tasks, 100 * tasks))
     found = api.profile([tmp_path])
     (each,) = found.stage_classes
-    assert each.size == pytest.approx(2000, rel=1e-3)
+    assert each.sizes == pytest.approx((800, 1600, 2400, 3200), rel=1e-3)
     assert each.growth is not None
     assert (each.growth.least, each.growth.most) == (pytest.approx(800, rel=1e-3), pytest.approx(3200, rel=1e-3))
     first, second = each.stages
@@ -105,6 +108,32 @@ def test_a_spec_grows_with_its_input(tmp_path: Path) -> None:
         assert [stage.tasks for stage in node.stages] == [20, 2]
         (larger,) = mrdsl.loads(text, {"input_etl": "6400 MiB"}).facts.classes
         assert [stage.tasks for stage in larger.stages] == [64, 2]
+
+
+def test_map_tasks_grow_with_the_input() -> None:
+    """A map for every 128 MiB; families that divide a cluster keep the mean."""
+    good = TaskKind.MAP, AttemptEnd.SUCCEEDED
+    jobs = [
+        MapReduceJob(
+            "log",
+            f"job_{maps}",
+            "SUCCEEDED",
+            "etl",
+            submitted=maps * 100_000,
+            finished=maps * 100_000 + 9000,
+            attempts=tuple(
+                Attempt(TaskKind.MAP, AttemptEnd.SUCCEEDED, maps * 100_000, maps * 100_000 + 5000) for _ in range(maps)
+            ),
+            input_bytes=maps * 128 * int(MIB),
+        )
+        for maps in (4, 8, 12)
+    ]
+    found = gather((job, "etl") for job in jobs)
+    (larger,) = mrdsl.loads(spec_text(found, "capacity"), {"input_etl": "4 GiB"}).facts.classes
+    assert larger.map.tasks == 32
+    (usual,) = mrdsl.loads(spec_text(found, "timetable")).facts.classes
+    assert usual.map.tasks == 8
+    assert "input_etl" not in spec_text(found, "bounds")
 
 
 def test_equal_sizes_make_no_param(tmp_path: Path) -> None:
