@@ -112,7 +112,6 @@ def test_a_spec_grows_with_its_input(tmp_path: Path) -> None:
 
 def test_map_tasks_grow_with_the_input() -> None:
     """A map for every 128 MiB; families that divide a cluster keep the mean."""
-    good = TaskKind.MAP, AttemptEnd.SUCCEEDED
     jobs = [
         MapReduceJob(
             "log",
