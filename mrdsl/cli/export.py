@@ -53,6 +53,12 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
     metavar="SIZE",
     help="Memory for tasks on a VM type without `memory`, such as '16 GiB'.",
 )
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Print what changes against a spark-defaults.conf, and why.",
+)
 @shared.force
 def export(
     form: str,
@@ -64,13 +70,14 @@ def export(
     memory: float | None,
     fleets: bool,
     log_uri: str,
+    against: Path | None,
     called: tuple[str, ...],
     force: bool,
     **options: Any,
 ) -> int:
     """Solve the spec in FILE, or take the saved plan in it, and write it as TARGET, such as `emr`."""
     from mrdsl.exchange.targets.deployment import Wishes
-    from mrdsl.planning.exporting import named_types, writer_of
+    from mrdsl.planning.exporting import changes, named_types, writer_of
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.processes import kept
 
@@ -84,6 +91,7 @@ def export(
         print_diagnostics(loaded.diagnostics, loaded.texts)
         return diagnostics_exit_code(loaded.diagnostics)
     write = writer_of(loaded.spec, form)
+    now = None if against is None else _settings_in(against)
     if opened.plan is not None:
         result = opened.plan
     else:
@@ -93,6 +101,7 @@ def export(
     if result.plan is not None:
         exported = write(loaded.spec, result.plan, wishes)
         inputs = (options["file"], options["data"], *loaded.files)
+        changed = None if now is None else changes(exported, now)
         _write(exported.files, output, force, inputs)
         for note in exported.notes:
             say(f"not exported: {note}", err=True)
@@ -101,8 +110,26 @@ def export(
 
             shown = next(each for each in result.tables() if each.title == result.today.table().title)
             say(table_text(shown), nl=False, err=True)
+        if changed is not None:
+            from mrdsl.core.tables import table_text
+
+            say(table_text(changed), nl=False, err=True)
         print_diagnostics(exported.diagnostics, loaded.texts)
     return exit_code(result)
+
+
+def _settings_in(path: Path) -> dict[str, str]:
+    """Return the settings in a file of Spark. Raises MrdslError."""
+    from mrdsl.core.reading import UnreadableError, read_bytes
+    from mrdsl.exchange.markup import read_spark_settings
+    from mrdsl.exchange.text import FormatError
+
+    try:
+        return read_spark_settings(read_bytes(path).decode("utf-8", errors="replace"))
+    except FormatError as wrong:
+        raise MrdslError([wrong.diagnostic("wrong-value", str(path), "`{path}`: {reason}")]) from None
+    except UnreadableError as wrong:
+        raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {wrong}")]) from None
 
 
 def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable[Path | None]) -> None:

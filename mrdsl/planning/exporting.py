@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -13,10 +13,11 @@ from pathlib import PurePath
 
 from mrdsl.contracts.family import Export, Family, kind_words
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, error, nearest
-from mrdsl.core.result import Plan, plain
+from mrdsl.core.result import Plan, Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
-from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes, file_words
+from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, Setting, TargetError, Wishes, file_words
+from mrdsl.exchange.targets.spark import mib
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.spec import Spec
 
@@ -69,6 +70,7 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
     files: dict[str, str] = {}
     notes: dict[str, None] = {}
     diagnostics: dict[Diagnostic, None] = {}
+    settings: list[Setting] = []
     origin = _origin(spec, plan)
     clusters = family.deployments(spec, plan)
     for part, one in zip(file_words(each.part for each in clusters), clusters, strict=True):
@@ -77,7 +79,32 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
         files |= {_part(name, part): text for name, text in written.files.items()}
         notes |= dict.fromkeys(written.notes)
         diagnostics |= dict.fromkeys(written.diagnostics)
-    return Exported(files, tuple(notes), tuple(diagnostics))
+        settings += written.settings
+    return Exported(files, tuple(notes), tuple(diagnostics), tuple(settings))
+
+
+def changes(exported: Exported, settings: Mapping[str, str]) -> Table:
+    """Return the Spark settings of an export that differ from given ones, with their reasons.
+
+    Sizes in other units are the same. Raises MrdslError if the export has no Spark settings.
+    """
+    if not exported.settings:
+        message = "`--against` compares Spark settings, and the export has none"
+        hint = "export to `spark`, or to `emr` a plan with executors"
+        raise MrdslError([error("wrong-option", message, None, hint)])
+    rows = [
+        (each.of, each.name, settings.get(each.name), each.value, each.why)
+        for each in exported.settings
+        if not _same(settings.get(each.name), each.value)
+    ]
+    return Table("Settings that change", ("class", "setting", "now", "planned", "why"), rows)
+
+
+def _same(now: str | None, planned: str) -> bool:
+    if now is None or now == planned:
+        return now == planned
+    sizes = [None if text.isdecimal() else mib(text) for text in (now, planned)]
+    return sizes[0] is not None and sizes[0] == sizes[1]
 
 
 def _refuse_others(target: Target, wishes: Wishes) -> None:

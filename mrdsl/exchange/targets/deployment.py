@@ -168,12 +168,23 @@ class Wishes:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A setting of the jobs of the class ``of``, with the reason and the number that it follows from."""
+
+    of: str
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Exported:
-    """Texts by file name, the parts of the plan that they lack, and warnings."""
+    """Texts by file name, the parts of the plan that they lack, warnings, and the settings of Spark in the texts."""
 
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    settings: tuple[Setting, ...] = ()
 
 
 def master_of(deployment: Deployment, wishes: Wishes, usual: str = "") -> tuple[str, int, str]:

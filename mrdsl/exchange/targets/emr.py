@@ -23,6 +23,7 @@ from mrdsl.exchange.targets.deployment import (
     Deployment,
     Exported,
     Group,
+    Setting,
     TargetError,
     Wishes,
     master_of,
@@ -30,7 +31,7 @@ from mrdsl.exchange.targets.deployment import (
 )
 from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
 from mrdsl.exchange.targets.nodes import EC2, beyond_node, node_of
-from mrdsl.exchange.targets.spark import conf, executors_of
+from mrdsl.exchange.targets.spark import executors_of, explained
 from mrdsl.exchange.targets.yarn import LAYER, MEMORY, VCORES, cluster_settings, masters_of, queues_of
 from mrdsl.spec.platforms import EMR
 
@@ -142,7 +143,7 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     if wrong:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return Exported({FILE: text}, tuple(notes), beyond_node(deployment, EMR))
+    return Exported({FILE: text}, tuple(notes), beyond_node(deployment, EMR), classes.settings)
 
 
 @dataclass(frozen=True)
@@ -151,22 +152,27 @@ class _Classes:
 
     all: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    settings: tuple[Setting, ...] = ()
 
 
 def _classes(deployment: Deployment) -> _Classes:
     """Return the Spark settings of classes with executors, with the queue and the name of each."""
     loads = [load for load in deployment.workloads if load.jobs and load.executor is not None]
     names = queues_of(deployment, loads)
-    found = {
-        load.name: conf(queue, load.name, executors_of(deployment, load))
+    every = tuple(
+        each
         for queue, load in zip(names, loads, strict=True)
-    }
+        for each in explained(queue, load, executors_of(deployment, load))
+    )
+    found: dict[str, dict[str, str]] = {}
+    for each in every:
+        found.setdefault(each.of, {})[each.name] = each.value
     if not found:
         return _Classes()
     first, *others = found.values()
-    shared = {key: value for key, value in first.items() if all(each.get(key) == value for each in others)}
+    shared = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     own = {name: {k: v for k, v in settings.items() if k not in shared} for name, settings in found.items()}
-    return _Classes(shared, {name: settings for name, settings in own.items() if settings})
+    return _Classes(shared, {name: settings for name, settings in own.items() if settings}, every)
 
 
 def _as_options(settings: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ from mrdsl.exchange.targets.deployment import (
     Container,
     Deployment,
     Exported,
+    Setting,
     TargetError,
     Wishes,
     Workload,
@@ -222,13 +223,53 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
     names = queues_of(deployment, loads)
     found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
     notes = (*deployment.notes, *driver_notes(loads))
+    settings = {load.name: explained(name, load, found[name]) for name, load in zip(names, loads, strict=True)}
     files = {
         f"spark-defaults-{word}.conf" if len(names) > 1 else "spark-defaults.conf": _file(
-            deployment, load, found[name], conf(name, load.name, found[name]), notes
+            deployment, load, found[name], settings[load.name], notes
         )
         for word, name, load in zip(file_words(names), names, loads, strict=True)
     }
-    return Exported(files, notes)
+    return Exported(files, notes, settings=tuple(each for row in settings.values() for each in row))
+
+
+def explained(queue: str, load: Workload, executors: Executors) -> tuple[Setting, ...]:
+    """Return the settings of one application of a class, each with its reason. Raises TargetError as :func:`conf`."""
+    why = dict(_reasons(load, executors))
+    found = conf(queue, load.name, executors)
+    return tuple(Setting(load.name, name, value, why[name]) for name, value in found.items())
+
+
+def _reasons(load: Workload, executors: Executors) -> Iterator[tuple[str, str]]:
+    """Yield the reason of each setting that :func:`conf` can have."""
+    slots = executors.every * executors.tasks
+    planned = executors.container is not None
+    own = "the spec's executor" if planned else f"{executors.tasks} tasks of {executors.size.memory} MiB"
+    usual = f"{OVERHEAD_SHARE:.0%} of the heap, at least {OVERHEAD_LEAST} MiB"
+    given = planned and executors.container is not None and executors.container.overhead is not None
+    driver = "the spec's driver" if executors.driver_container is not None else "a small driver; the spec has none"
+    yield "spark.app.name", "the class"
+    yield "spark.yarn.queue", f"its queue has {load.weight:.0%} of the cluster"
+    yield "spark.driver.cores", driver
+    yield "spark.driver.memory", f"{driver}: {executors.driver.memory} MiB less the overhead"
+    yield "spark.driver.memoryOverhead", f"of the driver's {executors.driver.memory} MiB"
+    yield "spark.executor.cores", f"{own}: {executors.tasks} tasks side by side"
+    yield "spark.executor.memory", f"{own}: {executors.memory} MiB less overhead and off-heap"
+    yield "spark.executor.memoryOverhead", "the spec's `overhead`" if given else usual
+    yield "spark.memory.offHeap.enabled", "the spec's `off_heap`"
+    yield "spark.memory.offHeap.size", "the spec's `off_heap`"
+    yield "spark.task.cpus", f"{executors.cores} cores for {executors.tasks} tasks"
+    yield (
+        "spark.executor.instances",
+        f"{slots} slots are {executors.every} executors of {load.jobs} applications",
+    )
+    yield f"{ALLOCATION}enabled", "executors come and go between the fewest and the most of the plan"
+    yield f"{ALLOCATION}shuffleTracking.enabled", "keeps executors whose shuffle data is still needed"
+    for name in ("minExecutors", "initialExecutors"):
+        yield f"{ALLOCATION}{name}", f"the fewest that an application of the plan has: {executors.least}"
+    yield f"{ALLOCATION}maxExecutors", f"the most that an application of the plan has: {executors.most}"
+    for name in ("spark.sql.shuffle.partitions", "spark.default.parallelism"):
+        yield name, f"tasks of the widest stage or reduce phase after a shuffle: {executors.partitions}"
 
 
 def running(deployment: Deployment) -> tuple[Workload, ...]:
@@ -311,7 +352,7 @@ def refuse(settings: Mapping[str, str]) -> None:
 
 
 def _file(
-    deployment: Deployment, load: Workload, executors: Executors, settings: Mapping[str, str], notes: tuple[str, ...]
+    deployment: Deployment, load: Workload, executors: Executors, settings: Sequence[Setting], notes: tuple[str, ...]
 ) -> str:
     comments = (
         *deployment.origin.lines(),
@@ -319,5 +360,6 @@ def _file(
         f"tasks at once of an executor {executors.tasks}",
         *(f"not exported: {note}" for note in notes),
     )
-    width = max(map(len, settings)) + 2
-    return "".join([*(f"# {line}\n" for line in comments), *(f"{k:<{width}}{v}\n" for k, v in settings.items())])
+    width = max(len(each.name) for each in settings) + 2
+    lines = (f"# {each.why}\n{each.name:<{width}}{each.value}\n" for each in settings)
+    return "".join([*(f"# {line}\n" for line in comments), *lines])
