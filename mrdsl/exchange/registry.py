@@ -405,6 +405,13 @@ TARGETS: tuple[Target, ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBER
 CRON: Writer[Any] = Writer(
     "cron", "starts", "a crontab that rents machines and starts runs", _loads("starts", "crontab"), ("",)
 )
+AIRFLOW: Writer[Any] = Writer(
+    "airflow",
+    "starts",
+    "a DAG of Airflow that rents machines and starts runs",
+    _loads("starts", "airflow_dag"),
+    (".py",),
+)
 YARN_RESERVATIONS: Writer[Any] = Writer(
     "yarn-reservations",
     "starts",
@@ -412,7 +419,7 @@ YARN_RESERVATIONS: Writer[Any] = Writer(
     _loads("starts", "reservations"),
     (".sh",),
 )
-STARTS = (CRON, YARN_RESERVATIONS)
+STARTS = (CRON, AIRFLOW, YARN_RESERVATIONS)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")

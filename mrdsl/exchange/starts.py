@@ -1,4 +1,4 @@
-"""Start times for other schedulers: a crontab, and recurring reservations of YARN.
+"""Start times for other schedulers: a crontab, a DAG of Airflow, and recurring reservations of YARN.
 
 Both name programs, queues and addresses in variables at the top, since plans do not have them.
 """
@@ -16,7 +16,7 @@ from mrdsl.core.clock import DAY_SECONDS
 
 HOUR, MINUTE, MILLI = 3600, 60, 1000
 EPOCH = date(1970, 1, 1).toordinal()
-CRON_FILE, RESERVATIONS_FILE = "crontab", "reservations.sh"
+CRON_FILE, DAG_FILE, RESERVATIONS_FILE = "crontab", "timetable_dag.py", "reservations.sh"
 PROGRAMS = {"START": "start-job", "RENT": "rent-machines", "RELEASE": "release-machines"}
 WITHOUT_GAPS, IN_ORDER = 3, 2
 """YARN's `reservation-request-interpreter` R_ORDER_NO_GAP and R_ORDER."""
@@ -47,8 +47,7 @@ def crontab(events: Iterable[Event], day: int | None, comments: Sequence[str]) -
     """Return a crontab: every day at these times, or on dates if ``day``, the ordinal of the first one, is known."""
     lines = [f"# {each}" for each in comments]
     lines.append("# Times are those of the spec: set CRON_TZ to its time zone. Set these to programs of yours:")
-    called = {"START": "CLASS RUN", "RENT": "ID TYPE MACHINES", "RELEASE": "ID"}
-    lines.append("# " + ", ".join(f"{name} gets {words}" for name, words in called.items()) + ".")
+    lines.append(f"# {_called()}.")
     lines += [f"{name}={path}" for name, path in PROGRAMS.items()]
     for event in sorted(events, key=lambda each: each.time):
         lines.append(_line(event, day))
@@ -66,6 +65,87 @@ def _line(event: Event, day: int | None) -> str:
     words = " ".join(shlex.quote(word) for word in event.words).replace("%", "\\%")
     sleep = f"sleep {round(wait, 6):g}; " if wait else ""
     return f"{int(minute)} {int(hour)} {at} * {sleep}${event.program} {words}"
+
+
+DAG = '''
+import subprocess
+from datetime import timedelta
+
+import pendulum
+
+try:
+    from airflow.sdk import DAG, task
+    from airflow.providers.standard.sensors.date_time import DateTimeSensor
+except ImportError:  # Airflow 2
+    from airflow import DAG
+    from airflow.decorators import task
+    from airflow.sensors.date_time import DateTimeSensor
+
+# Set the time zone of the spec, and programs of yours: {called}.
+TIME_ZONE = "UTC"
+PROGRAMS = {programs}
+# Seconds after the start of the DAG, program, its arguments.
+EVENTS = [
+{events}
+]
+
+
+def caller(words):
+    """Return a function without arguments, so that Airflow does not take the words for templates."""
+
+    def call():
+        subprocess.run(words, check=True)
+
+    return call
+
+
+with DAG(
+    {name!r},
+    schedule={schedule!r},
+    start_date=pendulum.datetime({start}, tz=TIME_ZONE),
+    catchup={catchup},
+    max_active_runs=2,
+    max_active_tasks=1000,
+) as dag:
+    for number, (seconds, program, words) in enumerate(EVENTS, 1):
+        wait = DateTimeSensor(
+            task_id=f"wait_{{number}}",
+            target_time="{{{{ data_interval_end.add(seconds=%s) }}}}" % seconds,
+            mode="reschedule",
+            poke_interval=timedelta(seconds=5).total_seconds(),
+        )
+        wait >> task(task_id=f"{{program.lower()}}_{{number}}")(caller([PROGRAMS[program], *words]))()
+'''
+
+
+def airflow_dag(events: Iterable[Event], day: int | None, name: str, comments: Sequence[str]) -> str:
+    """Return a Python file with a DAG of Airflow: one wait and one call for each event.
+
+    It starts every day at the first event, or once if ``day``, the ordinal of the first one, is known.
+    """
+    found = sorted(events, key=lambda each: each.time)
+    first = int(found[0].time // MINUTE) * MINUTE if found else 0
+    days, second = divmod(first, DAY_SECONDS)
+    hour, minute = divmod(second // MINUTE, 60)
+    on = date.fromordinal((day or date(2024, 1, 1).toordinal()) + days)
+    lines = [f"    ({round(each.time - first, 6):g}, {each.program!r}, {each.words!r})," for each in found]
+    body = DAG.format(
+        called=_called(),
+        programs=repr(PROGRAMS),
+        events="\n".join(lines),
+        name=name,
+        schedule="@once" if day is not None else f"{minute} {hour} * * *",
+        start=f"{on.year}, {on.month}, {on.day}, {hour}, {minute}"
+        if day is not None
+        else f"{on.year}, {on.month}, {on.day}",
+        catchup=day is not None,
+    )
+    return "".join(f"# {each}\n" for each in comments) + body
+
+
+def _called() -> str:
+    called = {"START": "CLASS RUN", "RENT": "ID TYPE MACHINES", "RELEASE": "ID"}
+    return ", ".join(f"{name} gets {words}" for name, words in called.items())
 
 
 def reservations(found: Iterable[Reservation], day: int | None, comments: Sequence[str]) -> str:

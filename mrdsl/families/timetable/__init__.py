@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrdsl.contracts.family import Export, Family, GoalKind, Promise, hooks_in
 from mrdsl.core.lazy import lazy
-from mrdsl.exchange.registry import CRON, YARN_RESERVATIONS
+from mrdsl.exchange.registry import AIRFLOW, CRON, YARN_RESERVATIONS
 from mrdsl.families.timetable.checks import check, find_impossible
 from mrdsl.families.timetable.facts import TimetableFacts
 
@@ -20,6 +20,7 @@ FAMILY = Family(
     impossible=find_impossible,
     exports=(
         Export(CRON, lazy("mrdsl.families.timetable.export", "cron")),
+        Export(AIRFLOW, lazy("mrdsl.families.timetable.export", "airflow")),
         Export(YARN_RESERVATIONS, lazy("mrdsl.families.timetable.export", "yarn_reservations")),
     ),
     **hooks_in(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
 from mrdsl.core.clock import DAY_SECONDS, TICK
 from mrdsl.exchange.registry import EMR, Target
-from mrdsl.exchange.starts import CRON_FILE, RESERVATIONS_FILE, Event, Reservation, crontab, reservations
+from mrdsl.exchange.starts import (
+    CRON_FILE,
+    DAG_FILE,
+    RESERVATIONS_FILE,
+    Event,
+    Reservation,
+    airflow_dag,
+    crontab,
+    reservations,
+)
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, TargetError
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
@@ -24,6 +34,20 @@ LONGEST_IDLE = 7 * DAY_SECONDS
 def cron(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
     """Return a crontab that rents and releases machines, and starts runs. Raises TargetError without clock times."""
     _require_clock(plan, "a crontab")
+    events, day = _events(plan)
+    return {CRON_FILE: crontab(events, day, _head(spec))}
+
+
+def airflow(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
+    """Return a DAG of Airflow with the same calls as the crontab. Raises TargetError without clock times."""
+    _require_clock(plan, "a DAG")
+    events, day = _events(plan)
+    name = re.sub("[^A-Za-z0-9_.-]+", "_", spec.title).strip("_") or "timetable"
+    return {DAG_FILE: airflow_dag(events, day, name, _head(spec))}
+
+
+def _events(plan: TimetablePlan) -> tuple[list[Event], int | None]:
+    """Return requests, starts and releases after the first midnight, and the ordinal of its day if it is known."""
     events = [Event(run.start, "START", (run.job, f"{run.run}")) for run in plan.runs if run.start is not None]
     for number, rental in enumerate(plan.rentals, 1):
         name = f"{rental.vm}-{'master-' if rental.master else ''}{number}"
@@ -32,7 +56,7 @@ def cron(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
     first = min((event.time for event in events), default=0.0)
     events = [replace(event, time=event.time - min(first // DAY_SECONDS, 0) * DAY_SECONDS) for event in events]
     day = None if plan.day is None else plan.day + min(int(first // DAY_SECONDS), 0)
-    return {CRON_FILE: crontab(events, day, _head(spec))}
+    return events, day
 
 
 def yarn_reservations(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:

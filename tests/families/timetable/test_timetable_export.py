@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 import pytest
 
@@ -43,6 +47,82 @@ def exported(form: str, rent: str = "constant", a: str = "23:58, 00:01", b: str 
     result = mrdsl.solve(spec)
     assert result.plan is not None
     return dict(mrdsl.export(result, form, vms={"m": "m5.xlarge"}).files)
+
+
+class Operator:
+    """An operator of Airflow, as far as the exported file uses it."""
+
+    made: ClassVar[list[Operator]] = []
+
+    def __init__(self, **said: Any) -> None:
+        self.said, self.after = said, None
+        self.made.append(self)
+
+    def __rshift__(self, other: Operator) -> None:
+        self.after = other
+
+
+def run_dag(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[tuple[str, list[str]]]]:
+    """Run a DAG file with stand-ins for Airflow: the settings of the DAG, and each wait with the call after it."""
+    Operator.made = []
+    dags: list[Any] = []
+    called: list[list[str]] = []
+
+    @contextmanager
+    def dag(*name: str, **said: Any) -> Iterator[None]:
+        dags.append((name, said))
+        yield
+
+    def task(**said: Any) -> Any:
+        return lambda call: lambda: Operator(call=call, **said)
+
+    modules = {
+        "pendulum": {"datetime": lambda *numbers, tz: (numbers, tz)},
+        "airflow": {"DAG": dag},
+        "airflow.decorators": {"task": task},
+        "airflow.sensors": {},
+        "airflow.sensors.date_time": {"DateTimeSensor": Operator},
+    }
+    for name, content in modules.items():
+        module = ModuleType(name)
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "airflow.sdk", None)
+    monkeypatch.setattr(subprocess, "run", lambda words, check: called.append(words))
+    exec(compile(text, "timetable_dag.py", "exec"), {"__name__": "dag"})
+    found = []
+    for wait in Operator.made:
+        if wait.after is not None:
+            wait.after.said["call"]()
+            found.append((wait.said["target_time"], called[-1]))
+    assert len({each.said["task_id"] for each in Operator.made}) == len(Operator.made) == 2 * len(found)
+    return dags[0], found
+
+
+def test_a_dag_of_airflow_makes_the_calls_of_the_crontab(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((name,), said), found = run_dag(exported("airflow")["timetable_dag.py"], monkeypatch)
+    assert name == "Night"
+    assert (said["schedule"], said["catchup"]) == ("49 23 * * *", False)
+    assert found == [
+        ("{{ data_interval_end.add(seconds=0) }}", ["rent-machines", "m-1", "m", "1"]),
+        ("{{ data_interval_end.add(seconds=90) }}", ["start-job", "b%c", "1"]),
+        ("{{ data_interval_end.add(seconds=540) }}", ["start-job", "a", "1"]),
+        ("{{ data_interval_end.add(seconds=720) }}", ["start-job", "a", "2"]),
+        ("{{ data_interval_end.add(seconds=900) }}", ["release-machines", "m-1"]),
+    ]
+
+
+def test_a_dag_with_dates_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = exported("airflow", a="2024-02-28T23:58, 2024-02-29T00:01", b="2024-02-28T23:50:30")["timetable_dag.py"]
+    (_, said), _ = run_dag(text, monkeypatch)
+    assert (said["schedule"], said["catchup"]) == ("@once", True)
+    assert said["start_date"] == ((2024, 2, 28, 23, 49), "UTC")
+
+
+def test_airflow_reads_the_dag(tmp_path: Path) -> None:
+    pytest.importorskip("airflow")
+    (tmp_path / "dag.py").write_text(exported("airflow")["timetable_dag.py"])
+    subprocess.run([sys.executable, tmp_path / "dag.py"], check=True)
 
 
 def test_a_crontab_has_every_start_and_the_machines() -> None:
