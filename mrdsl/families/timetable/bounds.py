@@ -130,7 +130,7 @@ def _graph(windows: Windows, slots: int) -> tuple[Any, int, Ints]:
     """
     from scipy.sparse import csr_array
 
-    points = _points(windows)
+    points = elementary_points(windows)
     work = windows.tasks * windows.ticks
     lengths = np.diff(points)
     unit = max(1, -(-int(lengths.sum()) * slots // UNITS), -(-int(work.sum()) // UNITS))
@@ -152,14 +152,14 @@ def _graph(windows: Windows, slots: int) -> tuple[Any, int, Ints]:
     return csr_array((capacities.astype(np.int32), ends), shape=(size, size)), int(needs.sum()), points
 
 
-def _points(windows: Windows) -> Ints:
-    """Return ends of windows, all of them or some, so that stages and intervals make a flow of moderate size."""
+def elementary_points(windows: Windows, most: int = POINTS, edges: int = EDGES) -> Ints:
+    """Return ends of windows, all of them or some, so that stages and intervals make a program of moderate size."""
     every: Ints = np.unique(np.concatenate([windows.begin, windows.end]))
-    step = -(-len(every) // POINTS)
+    step = -(-len(every) // most)
     while True:
         points: Ints = np.unique(np.append(every[::step], every[-1]))
         spans = np.searchsorted(points, windows.end) - np.searchsorted(points, windows.begin, side="right") + 1
-        if int(spans.sum()) <= EDGES or len(points) <= 3:
+        if int(spans.sum()) <= max(edges, 6 * len(spans)) or len(points) <= 3:
             return points
         step *= 2
 

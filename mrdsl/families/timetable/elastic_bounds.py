@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.timetable.bounds import Windows, windows_of
+from mrdsl.families.timetable.bounds import elementary_points, windows_of
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import Market
 
@@ -23,7 +23,6 @@ EDGES = 15_000
 """Pairs of a stage and an interval at most, for the same reason, or some for each stage."""
 MARGIN = 1e-7
 """The part of a bound that is given up for the tolerances of the solver."""
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Triple = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
@@ -116,7 +115,7 @@ def _block(market: Market, vm: int) -> _Block | None:
     machine = night.machine
     windows = windows_of(night, max(stage.tasks for job in night.jobs for stage in job.stages))
     assert windows is not None
-    points = _points(windows, len(market.nights))
+    points = elementary_points(windows, POINTS // len(market.nights), EDGES // len(market.nights))
     lengths = np.diff(points).astype(np.float64)
     steps, stages = len(lengths), len(windows.tasks)
     unit = float(max(lengths.max(), machine.boot, 1))
@@ -192,15 +191,3 @@ def _block(market: Market, vm: int) -> _Block | None:
     right = np.concatenate([np.zeros(done), work])
     prices = [price * unit / TICK for price, _ in lanes]
     return _Block(numbers, equal, above, right, rows, upper, out, prices)
-
-
-def _points(windows: Windows, share: int) -> Ints:
-    """Return ends of windows, some of them if there are many: for a ``share``-th of a program of moderate size."""
-    every: Ints = np.unique(np.concatenate([windows.begin, windows.end]))
-    step = -(-len(every) * share // POINTS)
-    while True:
-        points: Ints = np.unique(np.append(every[::step], every[-1]))
-        spans = np.searchsorted(points, windows.end) - np.searchsorted(points, windows.begin, side="right") + 1
-        if int(spans.sum()) <= max(EDGES // share, 6 * len(spans)) or len(points) <= 3:
-            return points
-        step *= 2

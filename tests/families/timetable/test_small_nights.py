@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
+from mrdsl.families.timetable import constant_program
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
 from mrdsl.families.timetable.methods.elastic import batched
 from mrdsl.families.timetable.rental_bounds import rental_bound
@@ -121,6 +122,24 @@ def test_runs_on_spot_machines_have_time_for_a_second_attempt_at_the_least_cost(
     assert result.value == pytest.approx(least_with_spot(night, rent))
     assert result.solution == "optimal"
     assert not [each for each in result.diagnostics if each.code == "broken-plan"]
+
+
+@pytest.mark.parametrize("seed", range(200, 230))
+def test_no_constant_cluster_costs_less_than_the_program_that_assigns_runs(seed: int) -> None:
+    """Nights with runs that may be left out, and with two types, also with groups of several spans."""
+    night = drawn(seed, penalties=True)
+    typed = drawn_types(seed)
+    for text, cheapest in (
+        (night.text("constant"), least(night, "constant")),
+        (typed.text("constant"), typed.least("constant")),
+    ):
+        market = market_of(mrdsl.loads(text).facts)
+        for groups in (2, 12):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(constant_program, "GROUPS", groups)
+                assigned = constant_program.constant_program(market, None)
+            assert assigned.bound <= cheapest * (1 + 1e-9)
+            assert len(assigned.types) == len(market.runs)
 
 
 def tasks_of(night: SmallNight) -> int:

@@ -189,3 +189,15 @@ minimize cost
     assert placed is not None
     assert [each.end / 1e9 for each in placed] == [9.0, 6.0]
     assert moved_forward(replace(night, runs=night.runs * 2), 1, [0, 1, 2, 3]) is None
+
+
+def test_runs_are_left_out_at_both_ends_of_a_constant_cluster() -> None:
+    """One run of 5 min costs less than its penalty; a second one would hold the VM for hours."""
+    text = text_of(time="5 min", at="[0 h, 5 h, 12 h, 18 h, 20 h]", deadline="10 min").replace(
+        "deadline = 10 min", "deadline = 10 min\n  penalty = 0.5 USD"
+    )
+    spec = mrdsl.loads(text)
+    result = mrdsl.solve(spec).of(TimetablePlan)
+    assert result.plan is not None
+    assert list(verify(spec, result.plan)) == []
+    assert result.value == pytest.approx(4 * 0.5 + 1 / 12)

@@ -86,7 +86,7 @@ def _pruned(night: Night, count: int, placed: list[Placed | None]) -> Rented:
             if penalty is None or penalty > best.cost:
                 break
             kept[index] = None
-            shorter = constant_of(night, count, kept)
+            shorter = constant_of(night, count, list(kept))
             if shorter.value < best.value:
                 best = shorter
     return best

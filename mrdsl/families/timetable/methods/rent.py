@@ -8,6 +8,7 @@ from math import inf
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
+from mrdsl.families.timetable.constant_program import constant_program
 from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.facts import TimetableFacts
@@ -15,9 +16,10 @@ from mrdsl.families.timetable.methods.constant import Found, is_late
 from mrdsl.families.timetable.methods.one_type import Plans
 from mrdsl.families.timetable.methods.per_job import per_job
 from mrdsl.families.timetable.methods.percentile import by_simulation
+from mrdsl.families.timetable.methods.rejection import has_optional
 from mrdsl.families.timetable.methods.several_types import several
 from mrdsl.families.timetable.rental_bounds import rental_bound
-from mrdsl.families.timetable.rented import Rented, plan_of
+from mrdsl.families.timetable.rented import Rented, joined, plan_of
 from mrdsl.families.timetable.types import Market, market_of
 from mrdsl.spec.schema import PERCENTILES
 
@@ -82,7 +84,29 @@ class _Ways:
             return found
         if way == "elastic" or not found.bound:
             found = replace(found, bound=self._elastic_bound(found.best))
+        if way == "constant" and (len(market.nights) == 2 or has_optional(market.nights[0])):
+            found = self._assigned(found)
         return self._exact(found, way)
+
+    def _assigned(self, found: Found) -> Found:
+        """Return the better plan and bound of those that are known and of a program that assigns runs."""
+        value = inf if found.best is None else found.best.value
+        if value - found.bound <= PROVEN * abs(value) or is_late(self.draft):
+            return found
+        market = self.market
+        assigned = constant_program(market, self.draft.seconds_left())
+        found = replace(found, bound=max(found.bound, assigned.bound))
+        parts = []
+        for vm in range(len(market.nights)):
+            runs = [run for run, each in enumerate(assigned.types) if each == vm]
+            if runs:
+                _, night = market.part(vm, runs)
+                best = self.plans.found(replace(night, penalties=(None,) * len(night.jobs)), "constant").best
+                if best is None:
+                    return found
+                parts.append((vm, runs, best))
+        planned = joined(market, "constant", parts) if assigned.types else None
+        return replace(found, best=planned) if planned is not None and planned.value < value else found
 
     def _elastic_bound(self, known: Rented | None) -> float:
         """Return the better one of two bounds on the cost of elastic machines; the second only if it is needed.
