@@ -13,7 +13,7 @@ from mrdsl.profiling.containers import lines as container_lines
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.spec_text import GUESSED, Price
 from mrdsl.profiling.stage_classes import StageClass
-from mrdsl.profiling.timetables import most_runs_at_once, starts_apart, timetable
+from mrdsl.profiling.timetables import most_runs_at_once, never_together, starts_apart, timetable
 
 LARGEST_BATCH = 200
 
@@ -142,6 +142,10 @@ def _never_together(gathered: Gathered) -> Iterator[str]:
     if 0 < most < planned:
         yield f"# beware: this plans for {planned} jobs at once, and {most} ran at once at most: some classes never"
         yield "# overlap. `mrdsl profile --family timetable` plans with their start times."
+        for group in never_together(classes):
+            if len(group) > 1:
+                names = ", ".join(parts.printable(each.name) for each in group)
+                yield f"# Never at the same time in the logs: {names}."
         yield ""
 
 

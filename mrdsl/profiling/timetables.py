@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+import numpy as np
+
 from mrdsl.profiling import spec_text as parts
 from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.cluster import counts_of
@@ -29,6 +31,31 @@ def starts_apart(classes: Sequence[Summary]) -> bool:
 def most_runs_at_once(classes: Sequence[Summary]) -> int:
     """Return the most concurrent runs of all classes together."""
     return counts_of(span for each in classes for span in each.spans).most
+
+
+def never_together(classes: Sequence[Summary]) -> list[list[Summary]]:
+    """Return the classes in groups of which no two ever ran at the same time, each in the first group that fits.
+
+    A class without known times is alone.
+    """
+    groups: list[list[Summary]] = []
+    for each in classes:
+        fitting = (group for group in groups if all(_apart(each, other) for other in group))
+        if (found := next(fitting, None)) is None:
+            groups.append([each])
+        else:
+            found.append(each)
+    return groups
+
+
+def _apart(some: Summary, others: Summary) -> bool:
+    """Return True if no run of one class overlaps one of the other; what ends when another begins does not."""
+    if min(len(some.spans), len(others.spans)) == 0:
+        return False
+    begins, ends = np.array(some.spans, dtype=np.int64).T
+    latest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], ends]))
+    own = np.array(others.spans, dtype=np.int64)
+    return not bool((latest[np.searchsorted(begins, own[:, 1])] > own[:, 0]).any())
 
 
 def recurrence(starts: Sequence[int]) -> int | None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl import api
@@ -16,7 +20,7 @@ from mrdsl.cli import cli
 from mrdsl.exchange.logs.records import Executor, SparkApplication, StageRun
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.profiling.cluster import Slots, cluster_of
-from mrdsl.profiling.timetables import recurrence
+from mrdsl.profiling.timetables import never_together, recurrence
 
 from ..exchange.logs.making import BEGIN, as_json, job_events, spark_events
 from .test_stage_classes import JOBS
@@ -122,7 +126,28 @@ def test_a_capacity_says_that_classes_never_ran_at_once(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(one_host(name, BEGIN + number * 60_000))
     text = api.profile([tmp_path]).to_mrspec("capacity")
     assert "plans for 3 jobs at once, and 1 ran at once at most" in text
+    assert "# Never at the same time in the logs: clean, load, report." in text
     assert "beware: this plans" not in api.profile([tmp_path / "load"]).to_mrspec("capacity")
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=6)
+
+
+@given(st.lists(SPANS, min_size=1, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_groups_of_classes_that_never_overlap(classes: list[list[tuple[int, int]]]) -> None:
+    """Minute by minute at most one class of a group runs, and no class fits into an earlier group."""
+    spans = [sorted((begin, begin + length) for begin, length in each) for each in classes]
+    summaries = [SimpleNamespace(name=f"c{n}", spans=tuple(own)) for n, own in enumerate(spans)]
+    groups = never_together(summaries)  # type: ignore[arg-type]
+    running = {each.name: {moment for begin, end in each.spans for moment in range(begin, end)} for each in summaries}
+    assert sorted(each.name for group in groups for each in group) == sorted(running)
+    for place, group in enumerate(groups):
+        for one, other in combinations(group, 2):
+            assert not running[one.name] & running[other.name]
+        for each in group:
+            for earlier in groups[:place]:
+                assert any(running[each.name] & running[other.name] for other in earlier)
 
 
 def test_starts_on_several_days_have_dates(tmp_path: Path) -> None:
