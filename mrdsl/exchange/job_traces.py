@@ -108,7 +108,10 @@ def _read(
             )
             return
         for line, row in rows:
-            job = _row(row, units, line, last, form, made)
+            if any(cell.strip() for cell in row[len(header) :]):
+                job: R | str = f"this row has {len(row)} cells, and there are {len(header)} columns"
+            else:
+                job = _row(row, units, line, last, form, made)
             if not isinstance(job, str):
                 last = getattr(job, "submit")  # noqa: B009
                 yield job
@@ -138,6 +141,8 @@ def _header(header: list[str], form: Form) -> Mapping[str, tuple[int, float]] | 
     for index, cell in enumerate(header):
         name, _, unit = cell.strip().partition("[")
         name, unit = name.strip(), unit.rstrip("] ").strip()
+        if name in columns:
+            return f"there are two columns {name}"
         if name in form.times:
             if unit not in SECONDS:
                 return f"column {name} needs a unit of time, such as `{name} [s]`"

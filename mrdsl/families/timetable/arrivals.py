@@ -126,6 +126,7 @@ def check_arrivals(facts: TimetableFacts) -> Iterator[Diagnostic]:
     if _of_classes(arrivals):
         yield from _check_classes(facts, arrivals, rows)
     else:
+        yield from _check_names(facts, arrivals, rows)
         yield from _check_deadlines(arrivals, rows)
 
 
@@ -207,6 +208,24 @@ def _check_classes(facts: TimetableFacts, arrivals: Arrivals, rows: list[TableRu
                 node.span,
                 "remove the class, or add a row for it",
             )
+
+
+def _check_names(
+    facts: TimetableFacts, arrivals: Arrivals, rows: list[SwimJob | TableJob | TableRun]
+) -> Iterator[Diagnostic]:
+    """Yield the first job of a file whose name is that of another job, or of a class of the spec."""
+    assert arrivals.source is not None
+    seen = {node.name for node in facts.classes}
+    for row in rows:
+        if row.name in seen:
+            yield error(
+                "duplicate",
+                f"job {row.name} of {arrivals.source.written} has the name of another job or class",
+                arrivals.source.span or arrivals.span,
+                "give each job a name of its own",
+            )
+            return
+        seen.add(row.name)
 
 
 def _check_deadlines(arrivals: Arrivals, rows: list[SwimJob | TableJob | TableRun]) -> Iterator[Diagnostic]:

@@ -154,10 +154,18 @@ def _one_form(node: JobClass, runs: Runs) -> Iterator[Diagnostic]:
             runs.span or node.span,
             f"write a time between 00:00 and 23:59:59, {EXAMPLES}",
         )
+    if runs.deadlines and len(runs.deadlines) != len(runs.at):
+        yield error(
+            "out-of-range",
+            f"the runs of class {node.name} have {len(runs.at)} times in `at` and {len(runs.deadlines)} deadlines",
+            runs.span or node.span,
+            "give one deadline for each run, None for that of the class",
+        )
     if (runs.from_ is None) == (not runs.at):
         yield error(
-            "missing-item",
-            f"the runs of class {node.name} need either `from` or `at`",
+            "missing-item" if runs.from_ is None else "duplicate",
+            f"the runs of class {node.name} need one of `from` and `at`, and have "
+            f"{'neither' if runs.from_ is None else 'both'}",
             runs.span or node.span,
             f"write {EXAMPLE}, or runs {{ at = [22:00, 23:30] }}",
         )
@@ -215,14 +223,14 @@ def _sizes(facts: TimetableFacts) -> Iterator[Diagnostic]:
                     yield error(
                         "out-of-range",
                         f"a task of {called} takes {show(stage.ticks / TICK, 'time')}, less than 1 ms",
-                        block.span if block is not None else node.span,
+                        (None if block is None else block.span) or node.span,
                         "write the time of a task from 0.001 s on, or one longer task in place of many",
                     )
                 if stage.tasks > MOST_TASKS:
                     yield error(
                         "out-of-range",
                         f"{called} has {stage.tasks:,} tasks, more than the {MOST_TASKS:,} that are planned",
-                        block.span if block is not None else node.span,
+                        (None if block is None else block.span) or node.span,
                         "write fewer and longer tasks",
                     )
 
@@ -244,7 +252,7 @@ def _windows(facts: TimetableFacts) -> Iterator[Diagnostic]:
         for number, release in enumerate(times):
             due = due_of(node, number, release, calendar)
             called = f"run {number + 1} of class {node.name}"
-            if due <= release:
+            if due <= release < LATEST:
                 yield error(
                     "out-of-range",
                     f"{called} is due at {_shown(calendar, due)}, not after its release at {_shown(calendar, release)}",

@@ -116,6 +116,12 @@ class Runs(Node):
     at: tuple[float | str, ...] = moments("the release of each run, in order", default=())
     deadlines: tuple[float | None, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Take lists as tuples, since facts are hashed."""
+        for name in ("at", "deadlines"):
+            if isinstance(getattr(self, name), list):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
+
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Arrivals(JobFile):

@@ -87,7 +87,7 @@ def test_what_is_no_clock_time_is_not_read_as_one(text: str) -> None:
         ("runs = [22:00]", "due = 8 h", "", "mixed-times"),
         ("runs { from = 22:00, every = 0 s, times = 3 }", "deadline = 2 h", "", "out-of-range"),
         ("runs { from = 22:00, every = 1 s }", "deadline = 2 h", "", "missing-item"),
-        ("runs { from = 22:00, at = [23:00] }", "deadline = 2 h", "", "missing-item"),
+        ("runs { from = 22:00, at = [23:00] }", "deadline = 2 h", "", "duplicate"),
         ("runs { every = 1 min, times = 2 }", "deadline = 2 h", "", "missing-item"),
         ("runs = [22:00]", "", "", "missing-item"),
         ("runs = [22:00]", "deadline = 2 h, due = 06:00", "", "missing-item"),
