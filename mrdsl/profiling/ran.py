@@ -28,6 +28,7 @@ class Ran:
     after: tuple[int, ...]
     delay: int = 0
     operators: str = ""
+    shuffled: int = 0
 
 
 def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
@@ -45,7 +46,8 @@ def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
         parents = {parent for run in runs for parent in run.parents if parent in places} | before.get(number, set())
         after = tuple(sorted(places[parent] for parent in parents if parent < number))
         tasks, operators = planned(runs, number in complete), runs[0].operators
-        stages.append(Ran(number, runs[0].name, tasks, durations, after, operators=operators))
+        shuffled = sum(run.shuffle_read for run in runs)
+        stages.append(Ran(number, runs[0].name, tasks, durations, after, operators=operators, shuffled=shuffled))
     delays = delays_of(application, [stage.number for stage in stages], [stage.after for stage in stages])
     return tuple(replace(stage, delay=delay) for stage, delay in zip(stages, delays, strict=True))
 

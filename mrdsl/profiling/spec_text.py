@@ -44,6 +44,7 @@ def parse_price(text: str) -> Price:
     return Price(f"{match[1]} {match[2]}/{match[3]}", per_hour, money.currency)
 
 
+MIB = 2**20
 _WORD = re.compile(r"^[A-Za-z_]\w*$")
 
 
@@ -122,6 +123,7 @@ def stages(each: StageClass, samples: str | None = None, with_delays: bool = Tru
     for place, stage in enumerate(each.stages):
         delay = f", delay = {seconds(stage.delay)}" if stage.delay and with_delays else ""
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
+        after += f", shuffle = {math.ceil(stage.shuffled / MIB)} MiB" if stage.after or stage.shuffled else ""
         title = f"  # {printable(stage.title)}" if stage.title else ""
         recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
         tasks, taken = _sized(stage, word) if word else (str(stage.tasks), times(stage.times))

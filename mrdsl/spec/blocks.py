@@ -148,6 +148,9 @@ class Stage(Node):
         at_least=0.0,
     )
     after: tuple[str, ...] = references("stages of the class that must have ended before this one starts", of="stage")
+    shuffle: OptionalQuantity = quantity(
+        "data", "bytes that its tasks fetch from shuffles, for the partitions of exports", default=None, at_least=0.0
+    )
     distribution: str | None = choice(
         DISTRIBUTIONS, "how its task times spread (simulated); default: as in the class", default=None
     )
@@ -187,6 +190,11 @@ def partitions_of(stages: Sequence[Stage], reduce: ReducePhase | None) -> int | 
     if reduce is not None and not stages and reduce.tasks:
         widths.append(reduce.tasks)
     return max(widths, default=None)
+
+
+def largest_shuffle(stages: Sequence[Stage]) -> float | None:
+    """Return the most bytes that the tasks of one stage fetch from shuffles; None if no stage says."""
+    return max((stage.shuffle for stage in stages if stage.shuffle is not None), default=None)
 
 
 def any_stages(classes: Sequence[Any]) -> bool:

@@ -109,7 +109,7 @@ class Workload:
 
     ``executor`` and ``driver`` are those of the plan, None if it has none. ``partitions``: the largest number of
     shuffle partitions, None if there is no shuffle or it is unknown. ``starts``: the submission time of each job; empty
-    if all are submitted at once.
+    if all are submitted at once. ``shuffle``: the bytes of the largest shuffle of one job, None if unknown.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Workload:
     starts: tuple[float, ...] = ()
     executor: Container | None = None
     driver: Container | None = None
+    shuffle: float | None = None
 
     @property
     def jobs(self) -> int:

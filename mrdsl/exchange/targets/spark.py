@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.exchange.capacity_scheduler import ROOT
@@ -109,6 +110,8 @@ RULES: tuple[Callable[[Settings], Iterator[str]], ...] = (memory, overhead, core
 
 
 MIB = 2**20
+PARTITION = 128 * MIB
+"""Bytes of one shuffle partition, as NVIDIA's AutoTuner advises for adaptive execution."""
 TASKS_OF_EXECUTOR = 5
 """Most tasks of an executor: more threads wait for each other at the storage."""
 DRIVER = Size(SYSTEM_CORES, SYSTEM_MEMORY // MIB)
@@ -195,12 +198,23 @@ def executors_of(deployment: Deployment, load: Workload) -> Executors:
     if load.executor is not None:
         tasks = load.executor.tasks
         least, most = min(n // tasks // jobs for n, jobs in held), max(-(-(n // tasks) // jobs) for n, jobs in held)
-        return Executors(tasks, size, least, most, slots // tasks, load.partitions, load.executor, load.driver)
+        partitions = _partitions(load, most * tasks)
+        return Executors(tasks, size, least, most, slots // tasks, partitions, load.executor, load.driver)
     hosted = [one.per_vm for share in load.shares for one in share.tasks]
     whole = (least, most, slots, *hosted)
     tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in whole))
     numbers = least // tasks, most // tasks, slots // tasks
-    return Executors(tasks, size, *numbers, load.partitions, driver_container=load.driver)
+    return Executors(tasks, size, *numbers, _partitions(load, most), driver_container=load.driver)
+
+
+def _partitions(load: Workload, slots: int) -> int | None:
+    """Return the shuffle partitions of a job on so many slots: by the bytes of its largest shuffle if they are known.
+
+    Without a shuffle it has none; without bytes, they are those of the plan.
+    """
+    if load.shuffle is None:
+        return load.partitions
+    return max(ceil(load.shuffle / PARTITION), slots) if load.shuffle else None
 
 
 def _refuse_lack(load: Workload, size: Size) -> None:
@@ -231,6 +245,13 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
         for word, name, load in zip(file_words(names), names, loads, strict=True)
     }
     return Exported(files, notes, settings=tuple(each for row in settings.values() for each in row))
+
+
+def _reason_of_partitions(load: Workload, executors: Executors) -> str:
+    if load.shuffle is None:
+        return f"tasks of the widest stage or reduce phase after another: {executors.partitions}"
+    size = f"{load.shuffle / MIB:,.0f} MiB of the largest shuffle in parts of {PARTITION // MIB} MiB"
+    return f"{size}, at least one for each of an application's {executors.most * executors.tasks} slots"
 
 
 def explained(queue: str, load: Workload, executors: Executors) -> tuple[Setting, ...]:
@@ -269,7 +290,7 @@ def _reasons(load: Workload, executors: Executors) -> Iterator[tuple[str, str]]:
         yield f"{ALLOCATION}{name}", f"the fewest that an application of the plan has: {executors.least}"
     yield f"{ALLOCATION}maxExecutors", f"the most that an application of the plan has: {executors.most}"
     for name in ("spark.sql.shuffle.partitions", "spark.default.parallelism"):
-        yield name, f"tasks of the widest stage or reduce phase after a shuffle: {executors.partitions}"
+        yield name, _reason_of_partitions(load, executors)
 
 
 def running(deployment: Deployment) -> tuple[Workload, ...]:

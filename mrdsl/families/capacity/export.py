@@ -23,7 +23,7 @@ from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.spec.blocks import Resources, partitions_of
+from mrdsl.spec.blocks import Resources, largest_shuffle, partitions_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 5
@@ -95,6 +95,7 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
             partitions_of(facts.classes[index].stages, facts.classes[index].reduce),
             executor=_executor(facts.classes[index]),
             driver=_driver(facts.classes[index]),
+            shuffle=largest_shuffle(facts.classes[index].stages),
         )
         for index, found in sorted(shares.items())
     )

@@ -62,6 +62,23 @@ def test_partitions_are_those_of_the_widest_stage() -> None:
     assert [found["spark.sql.shuffle.partitions"] for found in settings_of(STAGES).values()] == ["48", "20"]
 
 
+def partitions_with(scan: str, join: str) -> str | None:
+    text = STAGES[: STAGES.index("class nightly")] + "minimize cost\n"
+    text = text.replace("max = 14 s", f"max = 14 s{scan}").replace("after = [scan]", f"after = [scan]{join}")
+    conf = exported(text, "spark").files["spark-defaults.conf"]
+    return read_spark_settings(conf).get("spark.sql.shuffle.partitions")
+
+
+def test_partitions_follow_from_the_bytes_of_shuffles() -> None:
+    """10 GiB are 80 parts of 128 MiB; a little one has a part for each slot; without a shuffle there are none."""
+    assert partitions_with("", "") == "48"
+    assert partitions_with("", ", shuffle = 10 GiB") == "80"
+    few = partitions_with("", ", shuffle = 1 MiB")
+    assert few is not None
+    assert 1 <= int(few) <= 48
+    assert partitions_with(", shuffle = 0 B", ", shuffle = 0 B") is None
+
+
 def test_map_and_reduce_tasks_of_one_size_share_executors() -> None:
     _, plan = planned(ALIKE)
     (found,) = settings_of(ALIKE).values()
