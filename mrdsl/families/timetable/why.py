@@ -6,16 +6,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
+from mrdsl.families.timetable.methods.rent import searched
 from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.types import market_of_plan
+from mrdsl.families.timetable.rented import most_at_once
+from mrdsl.families.timetable.types import Market, market_of_plan
+from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
 TIGHTEST = 10
 CLASSES = 5
 """Classes whose deadlines are changed at most."""
+LONGER = 4
+"""A longer window is longer by its part of this number."""
+MOST_RUNS = 500
+"""Runs of a night that is planned again for each change."""
 TRIES = 12
 """Deadlines of a class that are tried."""
 
@@ -32,6 +40,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
         admitted = [run for run, each in types.items() if each == vm]
         if admitted:
             told += _machines(market.part(vm, admitted)[1], plan)
+    told += _changes(spec, market)
     ran = [run for run in plan.runs if run.end is not None]
     ran.sort(key=lambda run: run.deadline - (run.end or 0.0))
     rows = [
@@ -40,6 +49,48 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     ]
     told.append(Table("Runs with the least slack", ("class", "run", "release", "end", "slack [s]"), rows))
     return tuple(told)
+
+
+def _changes(spec: Spec, market: Market) -> Iterator[Table]:
+    """Yield what shorter boots and longer windows save, by planning again; nothing for long nights and percentiles."""
+    if len(market.runs) > MOST_RUNS or any(node.guarantee in PERCENTILES for node in spec.facts.classes):
+        return
+    base = searched(spec, market)
+    if base is None:
+        return
+    rows = []
+    for what, change, other in _changed(market):
+        found = searched(spec, other)
+        if found is not None:
+            saved = max(0.0, base.value - found.value)
+            machines = max(0, most_at_once(base.leases) - most_at_once(found.leases))
+            rows.append((what, change, saved if saved > SAME_SUM * base.value else 0.0, machines))
+    if rows:
+        yield Table(
+            "What changes save, by the same search", ("what", "change", f"saves [{spec.currency}]", "VMs saved"), rows
+        )
+
+
+def _changed(market: Market) -> Iterator[tuple[str, str, Market]]:
+    """Yield single changes: what is changed, how, and the market after it."""
+    for index, night in enumerate(market.nights):
+        if night.machine.boot and not night.machine.spot:
+            half = night.machine.boot // 2
+            shorter = replace(night, machine=replace(night.machine, boot=half))
+            nights = (*market.nights[:index], shorter, *market.nights[index + 1 :])
+            yield f"boot of {night.machine.name}", f"{show(half / TICK, 'time')}, half", replace(market, nights=nights)
+    for job in range(min(CLASSES, len(market.jobs))):
+        nights = tuple(
+            replace(
+                night,
+                runs=tuple(
+                    replace(run, due=run.due + (run.due - run.release) // LONGER) if run.job == job else run
+                    for run in night.runs
+                ),
+            )
+            for night in market.nights
+        )
+        yield f"deadline of {market.jobs[job].name}", f"{100 // LONGER} % longer", replace(market, nights=nights)
 
 
 def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:

@@ -48,3 +48,36 @@ def test_why_names_the_deadline_that_saves_a_machine() -> None:
         each for each in why(spec, mrdsl.solve(spec)) if isinstance(each, Table) and each.title.startswith("Longer")
     ]
     assert [(row[0], row[1], round(row[2], -1)) for row in table.rows] == [("a", 180.0, 300.0), ("b", 120.0, 360.0)]
+
+
+BATCHES = """problem timetable "b"
+rent = RENT
+billing { period = 1 s, minimum = 0 s }
+vm m { on_demand { price = 1 USD/min }, boot = 2 min }
+class a { stage s { tasks = 2, avg = 1 min, max = 2 min }, slots { task = 2 }, runs = [0 s, 4 min], deadline = 3 min }
+minimize cost
+"""
+
+
+def changes(rent: str) -> dict[str, float]:
+    spec = mrdsl.loads(BATCHES.replace("RENT", rent))
+    (table,) = [
+        each
+        for each in why(spec, mrdsl.solve(spec))
+        if isinstance(each, Table) and each.title.startswith("What changes")
+    ]
+    return {row[0]: row[2] for row in table.rows}
+
+
+def test_a_shorter_boot_saves_its_price_once_for_each_rental() -> None:
+    """Per job: two boots of 2 min at 1 USD/min, so that half of each saves 2 USD. A constant cluster boots once."""
+    assert round(changes("per_job")["boot of m"], 6) == 2.0
+    assert round(changes("constant")["boot of m"], 6) == 1.0
+
+
+def test_a_longer_window_saves_what_its_runs_then_share() -> None:
+    """Elastic: runs of 1 min in [0, 3] and [4, 7] are on one rental from 2 to 5 min, with its boot: 5 USD.
+
+    With windows of 3.75 min the first may end at 3.75 min: 2.75 to 5 and the boot, 4.25 USD.
+    """
+    assert round(changes("elastic")["deadline of a"], 6) == 0.75

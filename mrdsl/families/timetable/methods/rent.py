@@ -22,6 +22,7 @@ from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import Rented, joined, plan_of
 from mrdsl.families.timetable.types import Market, market_of
 from mrdsl.spec.schema import PERCENTILES
+from mrdsl.spec.spec import Spec
 
 
 def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
@@ -54,6 +55,11 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
         bound=bound,
         termination=Termination.OPTIMAL if proven else ended,
     )
+
+
+def searched(spec: Spec, market: Market, repairs: int = 6, sizes: int = 8) -> Rented | None:
+    """Return the best timetable that the search finds in a market, without bounds or exact solutions."""
+    return _Ways(Draft(spec), market, repairs, sizes, False).found(spec.facts.rent).best
 
 
 class _Ways:
