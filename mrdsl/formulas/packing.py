@@ -180,15 +180,18 @@ class Packed:
         return sum(count for count, _ in self.patterns)
 
 
-def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Packed:
-    """Return the fewest VMs for ``slots[k]`` slots of size ``sizes[k]``, as far as provable, or ``enough`` VMs."""
+def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0, quick: bool = False) -> Packed:
+    """Return the fewest VMs for ``slots[k]`` slots of size ``sizes[k]``, as far as provable, or ``enough`` VMs.
+
+    ``quick`` leaves integer programs out.
+    """
     units = units_of(sizes)
     lower = units.least(slots)
     enough = max(lower, enough)
     found = Packed(_filled(units, slots, _largest_first), lower)
     if found.vms > enough:
         found = min(found, Packed(_filled(units, slots, _fullest), lower), key=lambda each: each.vms)
-    if found.vms <= enough:
+    if found.vms <= enough or quick:
         return found
     patterns = maximal_patterns(sizes, MOST_PATTERNS)
     if patterns is not None:

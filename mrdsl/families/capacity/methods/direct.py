@@ -26,13 +26,14 @@ from mrdsl.families.capacity.constraints import (
     refuse_promises,
     serves,
 )
-from mrdsl.families.capacity.facts import MACHINES
+from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.direct_types import (
     Placement,
+    by_columns,
     needed_vms,
     placed,
     plan_in,
@@ -41,13 +42,18 @@ from mrdsl.families.capacity.methods.direct_types import (
     with_room,
 )
 from mrdsl.families.capacity.methods.few_lanes import is_scarce
-from mrdsl.families.capacity.methods.lane_columns import program_of_lanes
+from mrdsl.families.capacity.methods.lane_columns import LaneProgram, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
+from mrdsl.families.capacity.methods.slot_prices import priced
 from mrdsl.families.capacity.methods.weighing import weighed
-from mrdsl.families.capacity.packed_plans import with_packing
+from mrdsl.families.capacity.packed_plans import as_packed, with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
+
+FEW_CLASSES = 20
+CLOSE, CLOSE_OF_MANY = 5e-3, 0.03
+"""Relative distance to the bound at which a plan by columns is not compared with others, of few and of more classes."""
 
 
 def prepare(draft: Draft) -> Draft:
@@ -107,9 +113,8 @@ def fill(draft: Draft) -> Draft:
         bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
         found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
     columns = None
-    if is_scarce(task) and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
-        columns = program_of_lanes(below, cheapest(below, found.prices).cost, until)
-        least = least if columns is None else max(least, columns.bound)
+    if is_scarce(task) and not (alone or draft.relax or found.lacking > ROUNDING):
+        below, columns, least = _by_columns(task, below, found, least, until)
     draft = replace(draft, state=Placement(task, below, found, least, columns), bound=least)
     if not draft.relax:
         return draft
@@ -119,6 +124,25 @@ def fill(draft: Draft) -> Draft:
     exact = (relative_gap(found.value, least, draft.fixed) or 0.0) <= ROUNDING
     bound, ended = (plan.total, Termination.OPTIMAL) if exact else (least, stopped(draft))
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _by_columns(
+    task: Task, below: Task, found: Relaxed, least: float, until: float | None
+) -> tuple[Task, LaneProgram | None, float]:
+    """Return the task that bounds the cost, its program of columns, and the best bound.
+
+    Containers are weighed at prices of slots, if these are known.
+    """
+    at_prices = None if task.mix.wholeness == NO else priced(task, until)
+    if task.mix.sizes is not None and at_prices is None:
+        return below, None, least
+    if at_prices is not None:
+        gamma, maps, reduces = at_prices
+        below = replace(below, mix=replace(below.mix, gamma=gamma, map_slots=maps, reduce_slots=reduces))
+        found = relaxed(below, ROUNDING, until)
+        least = max(least, found.bound)
+    columns = program_of_lanes(below, cheapest(below, found.prices).cost, until)
+    return below, columns, least if columns is None else max(least, columns.bound)
 
 
 def on_one_lane(task: Task) -> Relaxed:
@@ -173,12 +197,19 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         return draft
     placement: Placement = draft.state
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
+    task = placement.task
     if has_closed_form(draft.spec.facts):
         found, bound = _exchanged(draft, placement, gap, states, classes)
     else:
-        found, bound = placed(draft, placement, gap)
-        if is_scarce(placement.task):
-            found = with_room(draft, placement, found, gap)
+        placement, own = by_columns(draft, placement)
+        found, bound = own, placement.bound
+        close = max(gap, CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY)
+        if own is None or task.mix.cost(own[1], own[0]) - bound > close * abs(bound - draft.fixed):
+            found, bound = placed(draft, placement, gap)
+            if is_scarce(task):
+                found = with_room(draft, placement, found, gap)
+            if own is not None and (found is None or task.mix.cost(own[1], own[0]) <= _packed(draft, task, found)):
+                found = own
     if found is None:
         told = warning(
             "no-plan-found",
@@ -187,12 +218,18 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
             "solve with --solver highs, which looks at all of them",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
-    plan = plan_in(draft.spec, placement.task, *found)
+    plan = plan_in(draft.spec, task, *found)
     bound = min(plan.total, bound)
     away = relative_gap(plan.total, bound, draft.fixed) or 0.0
     bound = plan.total if away <= SAME_SUM else bound
     ended = Termination.OPTIMAL if away <= gap else stopped(draft)
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _packed(draft: Draft, task: Task, found: tuple[Floats, Floats]) -> float:
+    """Return the cost of jobs by lane on VMs by offer, and on the VMs in addition that their packing takes."""
+    plan = plan_in(draft.spec, task, *found)
+    return plan.total if plan.wholeness == NO else as_packed(draft.spec, plan).total
 
 
 def _exchanged(

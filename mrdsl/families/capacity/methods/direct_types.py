@@ -20,7 +20,7 @@ from mrdsl.families.capacity.instance import instance_of, of_lanes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
-from mrdsl.families.capacity.methods.lane_columns import LaneProgram
+from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import relaxed
@@ -51,6 +51,7 @@ class Placement:
     """The task, its relaxed optimum and what every plan costs at least, for the step that makes it whole.
 
     ``below`` is the task that bounds the cost, and ``program`` that of its columns within quotas.
+    Jobs of the task may be ``begun`` near it.
     """
 
     task: Task
@@ -58,6 +59,18 @@ class Placement:
     relaxed: Relaxed
     bound: float
     program: LaneProgram | None = None
+    begun: Floats | None = None
+
+
+def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, tuple[Floats, Floats] | None]:
+    """Return the placement with jobs near the program of columns; and these with VMs on which they pack, if enough."""
+    task, until = placement.task, until_of(draft)
+    if placement.program is None or task.mix.sizes is not None:
+        return placement, None
+    jobs, vms = dived(program_of_plans(task, placement.program, until), until)
+    enough = bool((jobs.sum(axis=0) >= task.low).all())
+    bought = task.market.buy(vms + task.market.masters_of_lane)
+    return replace(placement, begun=jobs), (jobs, bought) if enough else None
 
 
 def with_room(
@@ -89,7 +102,7 @@ def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[
     best = relaxed(tightened(task) if alone else task, gap, until_of(draft))
     if best.lacking > ROUNDING:
         return None
-    return placed(draft, replace(placement, task=task, below=task, relaxed=best, program=None), gap)[0]
+    return placed(draft, replace(placement, task=task, below=task, relaxed=best, program=None, begun=None), gap)[0]
 
 
 def placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
@@ -119,7 +132,7 @@ def _whole_near(placement: Placement, enough: float, until: float | None) -> tup
     """Return jobs on few lanes, or within quotas if there are some, and another lower bound on their cost."""
     task, relaxed = placement.task, placement.relaxed
     if is_scarce(task):
-        return within_quotas(task, relaxed, placement.program, enough, until)
+        return within_quotas(task, relaxed, placement.program, placement.begun, enough, until)
     return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf
 
 

@@ -30,7 +30,7 @@ from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
+from mrdsl.families.capacity.methods.lane_columns import LaneProgram
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, effort, vms_of, vms_with_spare
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.whole_placements import rounded
@@ -265,16 +265,20 @@ def is_scarce(task: Task) -> bool:
 
 
 def within_quotas(
-    task: Task, relaxed: Relaxed, program: LaneProgram | None, enough: float, until: float | None
+    task: Task,
+    relaxed: Relaxed,
+    program: LaneProgram | None,
+    begun: Floats | None,
+    enough: float,
+    until: float | None,
 ) -> tuple[Floats, float]:
     """Find whole jobs, shape (lanes, classes), that fit the quotas unless that is too hard, and a bound.
 
-    ``program`` bounds the cost. The bound is that of the integer program if it has all pairs of lanes that a cheaper
-    plan can use, otherwise minus infinity.
+    ``program`` bounds the cost, and some jobs may be ``begun``. The bound is that of the integer program if it has all
+    pairs of lanes that a cheaper plan can use, otherwise minus infinity.
     """
     plans = [placed_in_turn(task, relaxed.jobs, part) for part in PARTS]
-    if program is not None:
-        begun = dived(program_of_plans(task, program, until), until)
+    if begun is not None:
         plans += [placed_in_turn(task, relaxed.jobs, part, begun) for part in PARTS]
     costs = [whole_cost(task, jobs) for jobs in plans]
     best = int(np.argmin(costs))

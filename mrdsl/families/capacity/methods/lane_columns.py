@@ -35,9 +35,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
+from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
-from mrdsl.families.capacity.methods.own_machines import tariff_of
+from mrdsl.families.capacity.methods.own_machines import Tariff, tariff_of
+from mrdsl.formulas.packing import pack
 
 MOST_VMS = 32
 """A lane that can use more VMs than these has fractional VMs and jobs."""
@@ -109,7 +112,13 @@ class Lanes:
     ``closed`` lanes are not used, and ``taken`` VMs of each type are not available.
     """
 
-    def __init__(self, task: Task, closed: NDArray[np.bool_] | None = None, taken: Floats | float = 0.0) -> None:
+    def __init__(
+        self,
+        task: Task,
+        closed: NDArray[np.bool_] | None = None,
+        taken: Floats | float = 0.0,
+        tariff: Tariff | None = None,
+    ) -> None:
         mix, market = task.mix, task.market
         self.task, self.market, self.price = task, market, market.cheapest()
         gamma = np.where(mix.possible & (task.high > 0.0), mix.gamma, np.inf)
@@ -122,7 +131,7 @@ class Lanes:
         if closed is not None:
             self.most[closed] = 0.0
         self.narrow = (self.most >= 1.0) & (self.most <= MOST_VMS)
-        self.tariff = tariff_of(market, 0.0)
+        self.tariff = tariff_of(market, 0.0) if tariff is None else tariff
         chunks = float(np.log2(task.high[task.high > 0.0] + 1.0).sum()) + 1.0
         kinds = len(np.unique(self.kind[self.narrow])) + 1
         self.finest = int(min(max(EFFORT / (kinds * chunks), FEWEST_CELLS), MOST_CELLS))
@@ -342,11 +351,11 @@ def program_of_lanes(task: Task, prices: Floats, until: float | None) -> LanePro
 
 def program_of_plans(task: Task, program: LaneProgram, until: float | None) -> LaneProgram:
     """Return a solved program whose contents keep classes on one type and parts on spot VMs: those have none."""
-    mix = task.mix
+    mix = replace(program.task.mix, spot_share=task.mix.spot_share)
     alone = task.market.spot[:, None] & (mix.spot_share < 1.0)
     together = mix.together & task.same_type
     gamma = np.where(alone | together, np.inf, mix.gamma)
-    if program.task is task and bool((gamma == mix.gamma).all()):
+    if bool((gamma == mix.gamma).all()):
         return program
     low, high = (np.where(together, 0.0, each) for each in (task.low, task.high))
     possible = np.isfinite(gamma).any(axis=0)
@@ -360,17 +369,52 @@ SURE, PART = 0.7, 0.25
 """A dive fixes contents of at least that value, but no more than this part of the lanes at once."""
 
 
-def dived(program: LaneProgram, until: float | None) -> Floats:
-    """Return whole jobs on whole VMs of narrow lanes, (lanes, classes), near a solved program; jobs may be left."""
+class Room:
+    """What packs on whole VMs: contents of VMs of a lane without the jobs whose slots have no room."""
+
+    def __init__(self, mix: Mix) -> None:
+        self.mix, self.known = mix, dict[tuple[int, int, bytes], tuple[int, Floats]]()
+        vms = mix.market.vm_of_lane
+        hosts = mix.pairs.map_per_vm, mix.pairs.reduce_per_vm
+        keys = [np.rint(each).astype(np.int64) for each in hosts] if mix.sizes is None else list(mix.sizes.keys)
+        self.keys = np.stack([each[vms] for each in keys])
+        self.slots = np.stack([mix.map_slots, mix.reduce_slots])
+
+    def packed(self, lane: int, vms: int, jobs: Floats) -> tuple[int, Floats]:
+        """Return the jobs that ``vms`` VMs of a lane hold, the smallest ones left out, and the VMs that they take."""
+        key = lane, vms, jobs.tobytes()
+        if key not in self.known:
+            left, gamma = jobs.copy(), self.mix.gamma[lane]
+            while (taken := self._vms(lane, left)) > vms:
+                left[int(np.where(left > 0.0, gamma, np.inf).argmin())] -= 1.0
+            self.known[key] = taken, left
+        return self.known[key]
+
+    def _vms(self, lane: int, jobs: Floats) -> int:
+        some = np.flatnonzero(jobs)
+        slots = np.rint(self.slots[:, lane, some] * jobs[some]).astype(np.int64).ravel()
+        keys, place = np.unique(self.keys[:, lane, some].ravel()[slots > 0], return_inverse=True)
+        if self.mix.wholeness == NO or not len(keys):
+            return int(ceiling(float(self.mix.gamma[lane, some] @ jobs[some])))
+        demand = np.bincount(place, weights=slots[slots > 0], minlength=len(keys)).astype(np.int64)
+        sizes = [key if self.mix.sizes is None else self.mix.sizes.of(key) for key in keys.tolist()]
+        return pack(sizes, demand.tolist(), quick=True).vms
+
+
+def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
+    """Return whole jobs, (lanes, classes), near a solved program, and the VMs of each lane on which their slots fit.
+
+    These are VMs of narrow lanes, masters not among them. Jobs may be left.
+    """
     task, kinds = program.task, program.lanes.kind
-    jobs = np.zeros_like(task.mix.gamma)
+    room, jobs, rented = Room(task.mix), np.zeros_like(task.mix.gamma), np.zeros(len(task.mix.gamma))
     closed, taken = np.zeros(len(jobs), dtype=bool), np.zeros(len(task.available))
     low, high = task.low, task.high
     while until is None or time.monotonic() < until:
-        fixed = list(_fixed(program, high))
+        fixed = list(_fixed(program, room, high))
         for lane, vms, content in fixed:
             jobs[lane] += content
-            closed[lane] = True
+            closed[lane], rented[lane] = True, vms
             taken[task.market.vm_of_lane[lane]] += vms
         total = jobs.sum(axis=0)
         low, high = np.maximum(task.low - total, 0.0), task.high - total
@@ -379,7 +423,7 @@ def dived(program: LaneProgram, until: float | None) -> Floats:
         left = replace(task, mix=replace(task.mix, expected=high), low=low, high=high)
         before, kinds = list(program.chosen.values()), program.lanes.kind
         first = dict(zip(reversed(kinds.tolist()), reversed(range(len(kinds))), strict=True))
-        program = LaneProgram(Lanes(left, closed, taken), program.at)
+        program = LaneProgram(Lanes(left, closed, taken, program.lanes.tariff), program.at)
         program.add(
             [
                 (int(program.lanes.kind[first[kind]]), vms, content)
@@ -388,10 +432,10 @@ def dived(program: LaneProgram, until: float | None) -> Floats:
             ]
         )
         program.solve(until)
-    return jobs
+    return jobs, rented
 
 
-def _fixed(program: LaneProgram, left: Floats) -> Iterator[tuple[int, int, Floats]]:
+def _fixed(program: LaneProgram, room: Room, left: Floats) -> Iterator[tuple[int, int, Floats]]:
     """Yield lanes, numbers of VMs and contents that a plan takes from the program, the largest values first."""
     if program.value == np.inf:
         return
@@ -416,7 +460,8 @@ def _fixed(program: LaneProgram, left: Floats) -> Iterator[tuple[int, int, Float
                 some.pop()
             if not some or bool((content > left).any()):
                 break
+            needed, held = room.packed(some[-1], vms, content)
             used.add(some[-1])
             count += 1
-            left -= content
-            yield some[-1], vms, content
+            left -= held
+            yield some[-1], needed, held

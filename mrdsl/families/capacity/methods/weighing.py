@@ -20,6 +20,7 @@ from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
+from mrdsl.families.capacity.methods.slot_prices import least_slots
 
 Flags = NDArray[np.bool_]
 
@@ -165,9 +166,4 @@ def _least(
     vms, classes = mix.market.vm_of_lane, np.arange(len(mix)) if at is None else at
     both = np.stack([weights, 1.0 - weights])[:, :, None]
     maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms[:, None], classes] * both).sum(axis=0) for kind in (0, 1))
-    lanes = np.arange(len(vms))
-    pairs = (mix.pairs if at is None else mix.pairs.of_classes(at)).in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
-    kept = mix.map_kept[:, classes], mix.reduce_kept[:, classes]
-    maps, reduces = pairs.slots_with_losses(lanes, kept, mix.wholeness != NO if whole is None else whole)
-    maps, reduces = (np.where(mix.possible[:, classes], each, np.inf) for each in (maps, reduces))
-    return maps * maps_part + reduces * reduces_part, maps, reduces
+    return least_slots(mix, (maps_part, reduces_part), classes, mix.wholeness != NO if whole is None else whole)
