@@ -19,6 +19,8 @@ class Queue:
     """One queue: its share of its parent in percent, and the most that it may take while others are idle.
 
     ``user_limit``: how many times its share a single user of it may take; None leaves the scheduler's default of 1.
+    ``running``: applications that run at once, the others wait. ``masters``: the part of it that drivers and
+    application masters may take, by default a tenth.
     """
 
     name: str
@@ -26,6 +28,8 @@ class Queue:
     maximum: Decimal = HUNDRED
     children: tuple[Queue, ...] = ()
     user_limit: int | None = None
+    running: int | None = None
+    masters: Decimal | None = None
     note: str = ""
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Queue]]:
@@ -93,12 +97,16 @@ def _queue(path: str, name: str, values: Mapping[str, str]) -> Queue:
     below = values.get(f"{PREFIX}.{path}.queues", "")
     names = [child.strip() for child in below.split(",") if child.strip()]
     limit = values.get(f"{PREFIX}.{path}.user-limit-factor")
+    running = values.get(f"{PREFIX}.{path}.max-parallel-apps")
+    masters = values.get(f"{PREFIX}.{path}.maximum-am-resource-percent")
     return Queue(
         name=name,
         capacity=_decimal(path, "capacity", values),
         maximum=_decimal(path, "maximum-capacity", values),
         children=tuple(_queue(f"{path}.{child}", child, values) for child in names),
         user_limit=None if limit is None else int(limit),
+        running=None if running is None else int(running),
+        masters=None if masters is None else Decimal(masters),
     )
 
 
@@ -151,6 +159,10 @@ def _properties(root: Queue) -> Iterator[tuple[str, str, str]]:
             yield f"{at}.state", "RUNNING", ""
             if queue.user_limit is not None:
                 yield f"{at}.user-limit-factor", str(queue.user_limit), ""
+            if queue.running is not None:
+                yield f"{at}.max-parallel-apps", str(queue.running), "jobs of the plan that run at once"
+            if queue.masters is not None:
+                yield f"{at}.maximum-am-resource-percent", _number(queue.masters), "room for a driver of each job"
         if queue.children:
             yield f"{at}.queues", ",".join(child.name for child in queue.children), queue.note if queue is root else ""
 

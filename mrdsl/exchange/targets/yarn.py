@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from math import ceil, floor, gcd, log10
 
 from mrdsl.core.rounding import ceiling
@@ -173,7 +174,7 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
     comments = (*deployment.origin.lines(), *(f"not exported: {note}" for note in notes))
     sizes = [sizes_of(deployment, load) if known else {} for load in loads]
     files = {
-        "capacity-scheduler.xml": capacity_scheduler(_tree(deployment, names), comments),
+        "capacity-scheduler.xml": capacity_scheduler(_tree(deployment, names, sizes), comments),
         "fair-scheduler.xml": fair_scheduler((_layer(loads, names, sizes),), comments),
     }
     if not deployment.part:
@@ -250,7 +251,7 @@ def queues_of(deployment: Deployment, loads: Sequence[Workload]) -> list[str]:
     return [named[load.name] for load in loads]
 
 
-def _tree(deployment: Deployment, names: Sequence[str]) -> Queue:
+def _tree(deployment: Deployment, names: Sequence[str], sizes: Sequence[Mapping[str, Size]] = ()) -> Queue:
     loads = deployment.workloads
     digits = max(3, ceil(log10(len(names))) + 1)
     shares = percentages([load.weight for load in loads], digits)
@@ -259,11 +260,21 @@ def _tree(deployment: Deployment, names: Sequence[str]) -> Queue:
             name,
             share,
             user_limit=ceil(100 / share) if share else None,
+            running=load.jobs or None,
+            masters=_share_of_masters(load, size) if size else None,
             note=f"{load.name}: {_slots(load)} slots at once",
         )
-        for name, load, share in zip(names, loads, shares, strict=True)
+        for name, load, share, size in zip(names, loads, shares, sizes or [{}] * len(loads), strict=True)
     )
     return Queue(ROOT, children=(Queue(LAYER, children=queues),), note=_held(deployment))
+
+
+def _share_of_masters(load: Workload, sizes: Mapping[str, Size]) -> Decimal:
+    """Return the part of a class's containers that its drivers are, in steps of 5 %, at least the usual 10 %."""
+    master, (cores, memory) = masters_of(load), _demand(load, sizes)
+    cores, memory = (max(each, 1) for each in (cores, memory))
+    part = max(load.jobs * master.vcores / cores, load.jobs * master.memory / memory)
+    return min(Decimal(1), Decimal(max(2, ceil(20 * part))) / 20)
 
 
 def _held(deployment: Deployment) -> str:

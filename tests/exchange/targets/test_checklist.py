@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import mrdsl
+from mrdsl.exchange.capacity_scheduler import read_capacity_scheduler
 from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.profiling.profiles import profile
 
@@ -100,3 +101,12 @@ def test_yarn_rounds_no_container_up_by_much(result: mrdsl.Result) -> None:
     unit = int(site.split("minimum-allocation-mb</name>")[1].split("<value>")[1].split("<")[0])
     assert unit == 32
     assert all(-(-size // unit) * unit - size < 32 for size in (11_158, 2_432))
+
+
+def test_a_queue_of_yarn_runs_the_planned_jobs_and_their_drivers(result: mrdsl.Result) -> None:
+    """One job, whose driver has 2,432 MiB besides two executors of 11,158: at least a tenth, in steps of 5 %."""
+    text = mrdsl.export(result, "yarn").files["capacity-scheduler.xml"]
+    (queue,) = read_capacity_scheduler(text).children[0].children
+    assert queue.running == 1
+    assert queue.masters is not None
+    assert max(2_432 / (2 * 11_158 + 2_432), 1 / 7) <= float(queue.masters) <= 0.15
