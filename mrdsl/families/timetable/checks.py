@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, TICK, clock_text, parse_clock
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted
 from mrdsl.core.units import show
 from mrdsl.families.timetable.arrivals import check_arrivals, filled
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts
@@ -74,13 +74,15 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         takes, window = (show((time - run.release) / TICK, "time") for time in (end, run.due))
         item = "deadline" if node.due is None else "due"
         where = " on its fastest VM type" if len(market.types_of(run.job)) > 1 else ""
-        yield impossible(
+        found = impossible(
             "impossible-deadline",
             f"run {run.number + 1} of class {node.name} is due {window} after its release and takes "
             f"{takes} with a slot for every task{where}: it ends at {_shown(calendar, end / TICK)} at the earliest",
             node.span_of(item),
             f"write deadline = {takes} or more" if item == "deadline" else "write a later `due`",
         )
+        # a run that may be left out is, at its penalty
+        yield found if node.penalty is None else never_admitted(found, "such runs", f"class {node.name}")
 
 
 def _runs(node: JobClass) -> Runs:

@@ -70,6 +70,18 @@ def test_a_run_longer_than_its_window_is_named_with_its_earliest_end() -> None:
     assert "22:01" in found[0].message
 
 
+@pytest.mark.parametrize(("rent", "cost"), [("constant", 8 / 60), ("elastic", 5 / 60), ("per_job", 6 / 60)])
+def test_a_run_longer_than_its_window_is_left_out_at_its_penalty(rent: str, cost: float) -> None:
+    """Class b, two waves of a minute and a boot, is on a VM of its own; on one that both its runs share; on two."""
+    runs = "runs = [0 s], deadline = 30 s, penalty = 5 USD"
+    text = SPEC.replace("RUNS", runs).replace("vm m", f"rent = {rent}\nvm m")
+    other = SPEC.split("class a")[1].split("}, RUNS")[0]
+    text = text.replace("minimize", f"class b{other}}}, runs = [0 s, 5 min], deadline = 5 min }}\nminimize")
+    result = mrdsl.solve(mrdsl.loads(text))
+    assert [each.code for each in result.diagnostics] == ["never-admitted"]
+    assert result.value == pytest.approx(5.0 + cost)
+
+
 @pytest.mark.parametrize(
     ("text", "rows", "line"),
     [

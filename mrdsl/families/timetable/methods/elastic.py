@@ -93,9 +93,7 @@ class _Batches:
         while tried < 2 and size <= max(most, least):
             found = self._latest(runs, size)
             if found is None:
-                size = size + max(1, size // 4) if size < most else most + 1
-                if size > most > size - max(1, size // 4):
-                    size = most
+                size = min(size + max(1, size // 4), most) if size < most else max(size, most) + 1
                 continue
             tried += 1
             span = max(each.end for each in found) - min(each.first for each in found)

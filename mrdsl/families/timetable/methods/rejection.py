@@ -29,7 +29,8 @@ def admitting(night: Night) -> Iterator[Rented]:
     """Yield constant clusters of several sizes, each with runs that are left out."""
     must = mandatory(night)
     least = fewest_machines(must) if must.runs else 0
-    most = max(least, fewest_machines(replace(night, penalties=(None,) * len(night.jobs))))
+    fitting = tuple(run for run in night.runs if run.ready + night.jobs[run.job].path() <= run.due)
+    most = max(least, fewest_machines(replace(night, runs=fitting)) if fitting else 0)
     if night.machine.available is not None:
         most = min(most, night.machine.available)
     if not must.runs:
