@@ -201,10 +201,3 @@ def test_runs_are_left_out_at_both_ends_of_a_constant_cluster() -> None:
     assert result.plan is not None
     assert list(verify(spec, result.plan)) == []
     assert result.value == pytest.approx(4 * 0.5 + 1 / 12)
-
-
-def test_the_search_ends_if_a_batch_is_late_on_any_machines() -> None:
-    """Runs that start at once after their releases cannot wait for each other: no size serves both in one batch."""
-    text = HUGE.format(tasks=100).replace("deadline = 100 s", "deadline = 100 s, start_within = 1 s")
-    result = mrdsl.solve(mrdsl.loads(text)).of(TimetablePlan)
-    assert result.plan is not None
