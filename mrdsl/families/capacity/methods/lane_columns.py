@@ -50,6 +50,8 @@ DIVISIBLE = (12, 24, 36, 48, 60, 120, 180, 240, 360, 720, 840, 1_260, 1_680, 2_5
 """Numbers of parts of a VM with many divisors: the parts of most slots are whole numbers of these."""
 EFFORT = 30_000_000
 """Parts of VMs and numbers of jobs that one round looks at."""
+MOST_CLASSES = 120
+"""Of more classes, rounding matters little, and the program takes minutes."""
 LESS, NOISE = 1.0 - 1e-7, 1e-6
 """VMs that jobs overrun by rounding errors are enough for them: jobs count for this much less in fractions. Parts are
 whole numbers, so that errors below 1 in all parts of a lane have no effect; those of one job count as this."""
@@ -138,7 +140,9 @@ class Lanes:
 
     @property
     def is_small(self) -> bool:
-        """Return True if a round looks at no more than it may."""
+        """Return True if there are few classes, and a round looks at no more than it may."""
+        if len(self.task.mix) > MOST_CLASSES:
+            return False
         chunks = float(np.log2(self.task.high + 1.0).sum())
         return len(np.unique(self.kind[self.narrow])) * chunks * FEWEST_CELLS <= EFFORT
 
