@@ -10,6 +10,11 @@ from mrdsl.spec.platforms import EMR, KUBERNETES
 MIB = 2**20
 
 
+def system_part(platform: str, name: str, resource: str, there: float) -> float:
+    """Return the ``cores`` or the ``memory`` [B] of a machine of a type that are not for containers."""
+    return system_memory(platform, name, there) if resource == "memory" else system_cores(platform, there)
+
+
 def system_memory(platform: str, name: str, memory: float) -> float:
     """Return the memory [B] of a machine of a type that is not for containers, of ``memory`` [B]."""
     if platform == EMR:

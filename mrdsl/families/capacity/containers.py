@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mrdsl.families.capacity.facts import JobClass, VmType
 from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.platforms import system_cores, system_memory
+from mrdsl.formulas.platforms import system_part
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words
 
@@ -39,13 +39,8 @@ def left_to_containers(vms: Sequence[VmType], resource: str) -> Floats:
     there = column(vms, resource)
     platforms = words(vms, "system.platform")
     system = np.nan_to_num(column(vms, f"system.{resource}"))
-    memory = column(vms, "memory")
     for place in np.flatnonzero(platforms != "").tolist():
-        platform = str(platforms[place])
-        if resource == "memory":
-            system[place] = system_memory(platform, vms[place].name, float(memory[place]))
-        else:
-            system[place] = system_cores(platform, float(there[place]))
+        system[place] = system_part(str(platforms[place]), vms[place].name, resource, float(there[place]))
     return np.asarray(there - system)
 
 

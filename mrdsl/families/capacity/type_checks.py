@@ -13,6 +13,7 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
+from mrdsl.formulas.platforms import system_part
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_stages
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
@@ -263,9 +264,12 @@ def _sizes(node: JobClass) -> Iterator[tuple[str, Any]]:
 
 def _left(vm: VmType, resource: str) -> float:
     """Return the cores or memory of a type that its system leaves to containers."""
-    from mrdsl.families.capacity.containers import left_to_containers
-
-    return float(left_to_containers((vm,), resource)[0])
+    there, system = float(getattr(vm, resource)), vm.system
+    if system is None:
+        return there
+    if system.platform is None:
+        return there - float(getattr(system, resource) or 0.0)
+    return there - system_part(system.platform, vm.name, resource, there)
 
 
 def _systems(vms: Sequence[VmType]) -> Iterator[Diagnostic]:
