@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.night import SPOT, Job, Machine, Night, Run, job_of, machine_of, runs_of, with_times
-from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.spec.blocks import ONE
+
+if TYPE_CHECKING:
+    from mrdsl.families.timetable.plan import TimetablePlan
 
 
 @dataclass(frozen=True)
