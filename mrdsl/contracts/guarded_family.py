@@ -135,6 +135,13 @@ plan_mistake = _is(Plan, "a Plan")
 _anything: Mistake = _is(object, "")
 _diagnostics = _all_are(Diagnostic, "Diagnostics")
 
+
+def _use(value: Any) -> str:
+    from mrdsl.core.today import Use
+
+    return _is(Use, "the use of a cluster")(value)
+
+
 RETURNS: Mapping[str, Mistake] = MappingProxyType(
     {
         "check": _diagnostics,
@@ -146,6 +153,7 @@ RETURNS: Mapping[str, Mistake] = MappingProxyType(
         "quantity": _is(Real, "a number"),
         "why": _all_are((Table, str), "tables and texts"),
         "report": _anything,
+        "today": _use,
         "simulate": _is(Result, "a Result"),
         "simulate_plan": _is(tuple, "a plan and diagnostics"),
         "deployments": _all_are(Deployment, "deployments"),
