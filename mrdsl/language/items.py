@@ -307,7 +307,7 @@ def _choice(key: str, item: Item, node: Any, scope: Scope) -> str:
 def _choices_near(word: str, item: Item) -> str:
     """Return the hint for a word that is not one of the choices."""
     if item.percentiles and re.fullmatch(r"[pP]\d+([._]\d+)?", word):
-        return "percentiles are whole, p1 to p99; a finer promise is kept(CLASS) >= 99.9 % under `subject to`"
+        return "percentiles are whole, p1 to p99; a finer promise is on_time(CLASS) >= 99.9 % under `subject to`"
     return did_you_mean(word, item.listed, "one of ")
 
 

@@ -113,25 +113,36 @@ def has_slots_on_all(facts: TimetableFacts, node: JobClass) -> bool:
 def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield classes that do not fit on a VM type, or take other parts of it than the first class there."""
     for vm in facts.vms:
-        first: tuple[str, int] | None = None
-        for node in facts.classes:
-            if not may_use(node, vm):
-                continue
-            there = node_on(node, vm)
-            slots = _each_kind(vm, there)
-            if min(slots) < 1:
+        hosted = [(there, _each_kind(vm, there)) for there in (node_on(n, vm) for n in facts.classes if may_use(n, vm))]
+        for there, slots in hosted:
+            if min(slots.values()) < 1:
                 yield _hosts_none(facts, vm, there)
                 return
-            first = first or (node.name, slots[0])
-            if set(slots) != {first[1]}:
-                yield error(
-                    "out-of-range",
-                    f"vm {vm.name} hosts {' or '.join(f'{each}' for each in slots)} tasks of class {node.name}, and "
-                    f"{first[1]} of class {first[0]}: a timetable needs the same number for all tasks",
-                    _place(there),
-                    f"write the smallest for all, such as slots {{ task = {min(first[1], *slots)} }}",
-                )
+        for there, slots in hosted:
+            if set(slots.values()) != {next(iter(hosted[0][1].values()))}:
+                yield _hosts_several(vm, hosted, there, slots)
                 return
+
+
+def _hosts_several(
+    vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], node: JobClass, slots: dict[str, int]
+) -> Diagnostic:
+    least = min(min(each.values()) for _, each in hosted)
+    wanted = dict.fromkeys("slots { " + ", ".join(f"{kind} = {least}" for kind in each) + " }" for _, each in hosted)
+    if len(set(slots.values())) > 1:
+        found = " and ".join(f"{count} {kind} tasks" for kind, count in slots.items()) + f" of class {node.name}"
+    else:
+        first, each = hosted[0]
+        numbers = ((min(slots.values()), node.name), (min(each.values()), first.name))
+        found = " and ".join(f"{count} tasks of class {name}" for count, name in numbers)
+    place = " in place of `container`" if any(each.container is not None for each, _ in hosted) else ""
+    place += " in every class" if len(hosted) > 1 else ""
+    return error(
+        "out-of-range",
+        f"vm {vm.name} hosts {found}, but a timetable needs the same number for all tasks",
+        _place(node),
+        f"write {' or '.join(wanted)}{place}",
+    )
 
 
 def _hosts_none(facts: TimetableFacts, vm: VmType, node: JobClass) -> Diagnostic:
@@ -148,7 +159,7 @@ def _hosts_none(facts: TimetableFacts, vm: VmType, node: JobClass) -> Diagnostic
 
 
 def _hosts(vm: VmType, node: JobClass) -> bool:
-    return may_use(node, vm) and min(_each_kind(vm, node_on(node, vm))) > 0
+    return may_use(node, vm) and min(_each_kind(vm, node_on(node, vm)).values()) > 0
 
 
 def _place(node: JobClass) -> Span | None:
@@ -158,10 +169,11 @@ def _place(node: JobClass) -> Span | None:
     return node.span_of("container") if node.container is not None else node.span_of("slots")
 
 
-def _each_kind(vm: VmType, node: JobClass) -> list[int]:
-    """Return the tasks of each kind of a class that a VM hosts."""
+def _each_kind(vm: VmType, node: JobClass) -> dict[str, int]:
+    """Return the tasks that a VM hosts by kind: `task` for stages, `map` and `reduce` otherwise."""
     from mrdsl.families.timetable.night import slots_on
 
-    if node.stages or node.reduce is None:
-        return [slots_on(vm, node)]
-    return [slots_on(vm, replace(node, reduce=None)), slots_on(vm, node)]
+    if node.stages:
+        return {"task": slots_on(vm, node)}
+    of_maps = slots_on(vm, replace(node, reduce=None))
+    return {"map": of_maps} if node.reduce is None else {"map": of_maps, "reduce": slots_on(vm, node)}

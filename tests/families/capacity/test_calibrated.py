@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from math import ceil, log
@@ -316,6 +317,16 @@ def test_percentiles_are_whole_and_between_1_and_99(word: str) -> None:
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.loads(TEXT.replace("jobs =", f"guarantee = {word}\n  jobs ="))
     assert refused.value.diagnostics
+
+
+def test_the_hint_of_a_finer_percentile_is_a_constraint_of_the_language() -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.loads(TEXT.replace("jobs =", "guarantee = p0\n  jobs ="))
+    hint = refused.value.diagnostics[0].hint
+    name = re.search(r"class (\w+)", TEXT)
+    assert name is not None
+    line = hint.partition("finer promise is ")[2].partition(" under")[0].replace("CLASS", name[1])
+    assert mrdsl.loads(f"{TEXT}subject to {{ {line} }}\n").constraints
 
 
 def test_a_fit_finds_the_coefficients_behind_the_times() -> None:

@@ -150,3 +150,32 @@ def test_a_list_of_times_from_python_is_a_tuple() -> None:
     spec = mrdsl.loads(SPEC.replace("RUNS", "runs = [0 s], deadline = 1 h"))
     node = replace(spec.facts.classes[0], runs=Runs(at=[0.0, 60.0]))  # type: ignore[arg-type]
     assert mrdsl.solve(replace(spec, facts=replace(spec.facts, classes=(node,)))).value is not None
+
+
+@pytest.mark.parametrize(
+    ("classes", "found", "hint"),
+    [
+        (
+            "class a { map { tasks = 4, avg = 9 s, max = 9 s }, reduce { tasks = 4, avg = 9 s, max = 9 s }, "
+            "shuffle { first_max = 0 s, avg = 0 s, max = 0 s }, slots { map = 4, reduce = 2 }, "
+            "runs = [0 s], deadline = 1 h }",
+            "hosts 4 map tasks and 2 reduce tasks of class a,",
+            "write slots { map = 2, reduce = 2 }",
+        ),
+        (
+            "class a { stage s { tasks = 4, avg = 9 s, max = 9 s }, slots { task = 4 }, "
+            "runs = [0 s], deadline = 1 h }\n"
+            "class b { map { tasks = 4, avg = 9 s, max = 9 s }, slots { map = 3 }, runs = [0 s], deadline = 1 h }",
+            "hosts 3 tasks of class b and 4 tasks of class a,",
+            "write slots { task = 3 } or slots { map = 3 } in every class",
+        ),
+    ],
+)
+def test_the_hint_on_slots_fits_the_kinds_of_tasks_and_resolves_the_error(classes: str, found: str, hint: str) -> None:
+    text = f'problem timetable "n"\nvm m {{ on_demand {{ price = 1 USD/h }} }}\n{classes}\nminimize cost\n'
+    error = only_error(load_text(text).diagnostics)
+    assert found in error.message
+    assert error.hint == hint
+    for old, new in (("map = 4", "map = 2"), ("task = 4", "task = 3")):
+        text = text.replace(old, new)
+    assert not [each for each in load_text(text).diagnostics if each.severity == "error"]
