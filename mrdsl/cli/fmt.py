@@ -24,7 +24,7 @@ from mrdsl.exchange.text import decode
 @click.option("--upgrade", is_flag=True, help="Replace the words of earlier releases by those of today.")
 def fmt(files: tuple[Path, ...], only_check: bool, diff: bool, upgrade: bool) -> int:
     """Rewrite FILES in the canonical form; `-` reads standard input and prints."""
-    codes = [_format_one(path, only_check, diff, upgrade) for path in specs_below(files)]
+    codes = [_format_one(path, only_check, diff, upgrade) for path in list(specs_below(files))]
     return max(codes, default=PLAN)
 
 

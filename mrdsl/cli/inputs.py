@@ -24,12 +24,16 @@ SUFFIX = ".mrspec"
 
 
 def specs_below(files: Iterable[Path]) -> Iterable[Path]:
-    """Yield the files themselves, and for a folder every spec below it, in order."""
+    """Yield the files themselves, and for a folder every spec below it, in order.
+
+    Raises MrdslError ``no-specs`` for a folder without specs.
+    """
     for path in files:
-        if path.is_dir():
-            yield from sorted(path.rglob(f"*{SUFFIX}"))
-        else:
-            yield path
+        below = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        if not below:
+            hint = f"name a folder with `*{SUFFIX}` files, or the files"
+            raise MrdslError([error("no-specs", f"the folder `{path}` contains no specs", None, hint)])
+        yield from below
 
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"

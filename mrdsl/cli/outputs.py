@@ -96,7 +96,7 @@ class OutputFile(click.Path):
         super().__init__(path_type=Path, dir_okay=False, allow_dash=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; fail if its folder does not exist or is not a folder."""
+        """Return the path. Raises MrdslError ``unwritable-file`` if the system does not let it be written."""
         from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, unwritable
 
         if not str(value):
@@ -104,7 +104,9 @@ class OutputFile(click.Path):
         path = Path(os.fsdecode(value))
         reason = "" if is_standard_output(path) else unwritable(path)
         if reason:
-            self.fail(f"`{path!s}` cannot be written: {reason}", param, ctx)
+            from mrdsl.core.writer import refused
+
+            raise MrdslError([refused(path, reason)])
         return STANDARD_OUTPUT if is_standard_output(path) else path
 
 

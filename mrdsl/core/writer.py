@@ -181,7 +181,7 @@ def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[D
         return ()
     reason = unwritable(path)
     if reason:
-        return (_refused(path, reason),)
+        return (refused(path, reason),)
     place = target_of(path)
     if place.through or place.before is None:
         return ()
@@ -380,11 +380,15 @@ def refusals_of(path: Path) -> Iterator[None]:
     except OSError as problem:
         if isinstance(problem, BrokenPipeError) and is_standard_output(path):
             raise
-        raise MrdslError([_refused(path, problem.strerror or "the system refuses")]) from None
+        raise MrdslError([refused(path, problem.strerror or "the system refuses")]) from None
 
 
-def _refused(path: Path, reason: str) -> Diagnostic:
-    hint = "write to another folder, or make room in this one"
+def refused(path: Path, reason: str) -> Diagnostic:
+    """Return the diagnostic of a file that cannot be written."""
+    missing = reason.startswith("the folder ")
+    hint = (
+        "create the folder, or write to another one" if missing else "write to another folder, or make room in this one"
+    )
     return error("unwritable-file", f"`{path}` cannot be written: {reason}", None, hint)
 
 
