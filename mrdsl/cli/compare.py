@@ -78,7 +78,7 @@ def compare(
         for name, result in zip(comparison.names, results, strict=True):
             say(f"{name}: {result.status()}", nl=False)
         if comparison.equal:
-            say(f"{comparison.equal} numbers are equal in {'both' if len(sides) == 2 else 'all'} plans")
+            say(f"{comparison.equal} values are equal in {'both' if len(sides) == 2 else 'all'} plans")
     return max(exit_code(result) for result in results)
 
 

@@ -332,7 +332,7 @@ def missing_in(declared: Family) -> Iterator[str]:
         yield "names no goal"
 
 
-RENT, RUN, GIVE, ADMIT, SET, PLACE = "rent", "run", "give", "admit", "set", "place"
+RENT, RENTAL, RUN, GIVE, ADMIT, SET, PLACE = "rent", "rental", "run", "give", "admit", "set", "place"
 
 
 @dataclass(frozen=True)
@@ -340,8 +340,8 @@ class Setting:
     """One setting that an operator makes.
 
     Attributes:
-        action: `rent` or `run` machines, `give` slots, VMs or tasks, `admit` jobs or requests, `set` an option, or
-            `place` a job or task.
+        action: `rent` or `run` machines, `rental` of machines from one time to another, `give` slots, VMs or tasks,
+            `admit` jobs or requests, `set` an option, or `place` a job or task.
         what: Name of the item.
         value: Number or text.
         unit: Unit of the number.

@@ -313,7 +313,7 @@ def _in_currency(table: Table, shown: str) -> Table:
         return cell.replace(MONEY, shown).rstrip() if isinstance(cell, str) and MONEY in cell else cell
 
     columns = tuple(put(head) for head in table.columns)
-    return Table(table.title, columns, [tuple(put(cell) for cell in row) for row in table.rows])
+    return replace(table, columns=columns, rows=[tuple(put(cell) for cell in row) for row in table.rows])
 
 
 def finite(result: Result, searched: bool = False) -> Result:

@@ -79,11 +79,15 @@ def printable_lines(text: str) -> str:
 
 @dataclass(frozen=True)
 class Table(Readable):
-    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
+    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads.
+
+    The first ``keys`` cells identify a row in a comparison; if it is 0, all words of the row do.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
+    keys: int = 0
 
     def readable(self) -> Iterable[Table | str]:
         """Return the table alone."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RUN, Family, Operated, Setting, kind_words
+from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RENTAL, RUN, Family, Operated, Setting, kind_words
 from mrdsl.core.charts import BarChart
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result, Table
@@ -21,6 +21,7 @@ SHOWN = 100
 """Changes that the text lists; JSON has all."""
 MORE_AND_LESS = {
     RENT: ("rent", "release"),
+    RENTAL: ("rent", "cancel"),
     RUN: ("turn on", "turn off"),
     GIVE: ("give", "take"),
     ADMIT: ("admit", "turn away"),
@@ -49,7 +50,7 @@ class Change:
 
     @property
     def verb(self) -> str:
-        """``rent`` or ``release``, ``give`` or ``take``, ``set``, ``move``, ``start`` or ``stop``."""
+        """``rent``, ``release`` or ``cancel``, ``give`` or ``take``, ``set``, ``move``, ``start`` or ``stop``."""
         action = self.setting.action
         if action in MORE_AND_LESS:
             return MORE_AND_LESS[action][0 if (self.change or 0.0) > 0 else 1]
@@ -210,7 +211,7 @@ def _told(change: Change) -> str:
     unit = f" {_unit(setting.unit, by)}" if setting.unit else ""
     moved = f"({cell_text(change.before or 0.0)} to {cell_text(change.after or 0.0)})"
     match verb:
-        case "rent" | "release" | "turn on" | "turn off":
+        case "rent" | "release" | "cancel" | "turn on" | "turn off":
             return f"{verb} {by} {_unit(setting.what, by)} {moved}"
         case "give":
             return f"give {setting.what} {by}{unit} more {moved}"
@@ -233,4 +234,4 @@ def _told(change: Change) -> str:
 
 def _unit(unit: str, count: str) -> str:
     """Return the unit of one thing, where it is one: ``1 map slot``, ``1 VM``."""
-    return unit.removesuffix("s") if count == "1" and unit.endswith(("VMs", "jobs", "slots", "tasks")) else unit
+    return unit.removesuffix("s") if count == "1" and unit.endswith(("VMs", "jobs", "runs", "slots", "tasks")) else unit

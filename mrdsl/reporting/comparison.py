@@ -1,4 +1,4 @@
-"""Plans side by side: their goals, and every number that their tables have in common and that differs."""
+"""Plans side by side: their goals, and every value that their tables have in common and that differs."""
 
 from __future__ import annotations
 
@@ -17,43 +17,44 @@ EQUAL = 1e-9
 ORDINALS = ("first", "second")
 
 Key = tuple[str, ...]
+Value = float | str | None
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One number of all plans, with its table, row and column. None is a missing row."""
+    """One value of all plans, with its table, row and column: a number or a word. None is a missing row."""
 
     table: str
     key: Key
     quantity: str
-    values: tuple[float | None, ...]
+    values: tuple[Value, ...]
 
     @property
-    def first(self) -> float | None:
+    def first(self) -> Value:
         return self.values[0]
 
     @property
-    def second(self) -> float | None:
+    def second(self) -> Value:
         return self.values[1]
 
     def change(self, index: int = 1) -> float | None:
-        """Return the number of the plan at ``index`` less the first one's."""
+        """Return the number of the plan at ``index`` less the first one's, or None if one is not a number."""
         first, other = self.values[0], self.values[index]
-        return None if first is None or other is None else other - first
+        return other - first if isinstance(first, float) and isinstance(other, float) else None
 
     def relative(self, index: int = 1) -> float | None:
         """Return the change relative to the first number, or None if that is 0."""
-        change = self.change(index)
-        return change / abs(self.values[0]) if change is not None and self.values[0] else None
+        first, change = self.values[0], self.change(index)
+        return change / abs(first) if change is not None and isinstance(first, float) and first else None
 
     @property
     def equal(self) -> bool:
         return all(_equal(self.values[0], other) for other in self.values[1:])
 
 
-def _equal(first: float | None, other: float | None) -> bool:
-    if first is None or other is None:
-        return first is other
+def _equal(first: Value, other: Value) -> bool:
+    if not isinstance(first, float) or not isinstance(other, float):
+        return first == other
     return abs(first - other) <= EQUAL * max(1.0, abs(first), abs(other))
 
 
@@ -67,7 +68,7 @@ class Comparison(Readable):
     differences: tuple[Difference, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the goal, then the differing numbers of each table that the plans have."""
+        """Return the goal, then the differing values of each table that the plans have."""
         unit = self.results[0].objective.unit
         head = f"{self.goal.quantity} [{unit}]" if unit else self.goal.quantity
         tables = [_table("Goal", [head], self.names, [self.goal])]
@@ -91,11 +92,11 @@ class Comparison(Readable):
 
     @property
     def equal(self) -> int:
-        """The count of numbers that are the same in all plans; the tables leave them out."""
+        """The count of values that are the same in all plans; the tables leave them out."""
         return sum(one.equal for one in self.differences)
 
     def document(self) -> dict[str, Any]:
-        """As JSON: every number of all plans, also those that are equal; of two, their difference too."""
+        """As JSON: every value of all plans, also those that are equal; of two, their difference too."""
         sides = [_side(result, name) for result, name in zip(self.results, self.names, strict=True)]
         unit = self.results[0].objective.unit
         return {
@@ -140,26 +141,29 @@ def _differences(results: Sequence[Result]) -> Iterator[Difference]:
     """Yield the differences row by row of the first plan's tables; rows of only the others come after each table."""
     sides = [{table.title: table for table in (one.tables())} for one in results]
     for title in dict.fromkeys(title for side in sides for title in side):
-        numbers = [_numbers(side.get(title)) for side in sides]
-        for place in dict.fromkeys(place for side in numbers for place in side):
-            yield Difference(title, place[0], place[1], tuple(side.get(place) for side in numbers))
+        values = [_values_by_place(side.get(title)) for side in sides]
+        for place in dict.fromkeys(place for side in values for place in side):
+            yield Difference(title, place[0], place[1], tuple(side.get(place) for side in values))
 
 
-def _numbers(table: Table | None) -> dict[tuple[Key, str], float | None]:
-    """Return every number of a table by its row's words (the second such row gets a ``#2``) and its column's head."""
+def _values_by_place(table: Table | None) -> dict[tuple[Key, str], Value]:
+    """Return the values of a table by the row's key (the second such row gets a ``#2``) and the column's head."""
     if table is None:
         return {}
-    numbers: dict[tuple[Key, str], float | None] = {}
+    values: dict[tuple[Key, str], Value] = {}
     seen: Counter[Key] = Counter()
     for row in table.rows:
-        words = tuple(cell for cell in row if isinstance(cell, str))
+        keys = row[: table.keys] if table.keys else [cell for cell in row if isinstance(cell, str)]
+        words = tuple(str(cell) for cell in keys if cell is not None)
         seen[words] += 1
         words = words if seen[words] == 1 else (*words, f"#{seen[words]}")
-        for head, cell in zip(table.columns, row, strict=True):
+        for head, cell in zip(table.columns[table.keys :], row[table.keys :], strict=True):
             if not isinstance(cell, str):
                 number = None if cell is None else float(cell)
-                numbers[words, head] = None if number is not None and number != number else number
-    return numbers
+                values[words, head] = None if number is not None and number != number else number
+            elif table.keys:
+                values[words, head] = cell
+    return values
 
 
 def _table(title: str, heads: Sequence[str], names: tuple[str, ...], rows: Sequence[Difference]) -> Table:

@@ -48,6 +48,22 @@ job sort {{
 }}
 minimize energy
 """
+# A VM of 8 slots runs 32 tasks of 5 s in 20 s, and boots for 2 min before.
+TIMETABLE = """problem timetable
+rent = {way}
+vm m5 {{ on_demand {{ price = 3.6 USD/h }}, boot = 2 min }}
+class clicks {{
+  stage scan {{ tasks = {tasks}, avg = 5 s, max = 5 s }}
+  slots {{ task = 8 }}
+  runs = {runs}
+  deadline = 20 s{penalty}
+}}
+minimize cost
+"""
+
+
+def timetable(way: str = "elastic", tasks: int = 32, runs: str = "[22:00, 05:00]", penalty: str = "") -> str:
+    return TIMETABLE.format(way=way, tasks=tasks, runs=runs, penalty=penalty)
 
 
 def capacity(price: float = 2, reserved: int = 0, jobs: int = 2) -> str:
@@ -150,6 +166,49 @@ PAIRS = {
         SMALL.replace("algorithm = frugal", "algorithm = ep_edf"),
         ["set `algorithm` of `policy` to ep_edf (was frugal)"],
     ),
+    "other rentals with the same runs": (
+        timetable(),
+        timetable("constant"),
+        [
+            "rent 1 m5 from 21:58 to +1 05:00:20 (0 to 1)",
+            "cancel 1 m5 from 21:58 to 22:00:20 (1 to 0)",
+            "cancel 1 m5 from +1 04:58 to +1 05:00:20 (1 to 0)",
+        ],
+    ),
+    "a rental of two machines": (
+        timetable("constant"),
+        timetable("constant", tasks=64),
+        ["rent 1 m5 from 21:58 to +1 05:00:20 (1 to 2)"],
+    ),
+    "a later run": (
+        timetable(),
+        timetable(runs="[22:00, 06:00:30]"),
+        [
+            "rent 1 m5 from +1 05:58:30 to +1 06:00:50 (0 to 1)",
+            "set the start of clicks 2 to +1 06:00:30 (was +1 05:00)",
+            "cancel 1 m5 from +1 04:58 to +1 05:00:20 (1 to 0)",
+        ],
+    ),
+    "a later run at an offset": (
+        timetable(runs="[1 h, 2 h]"),
+        timetable(runs="[1 h, 3 h]"),
+        [
+            "rent 1 m5 from 10680 s to 10820 s (0 to 1)",
+            "cancel 1 m5 from 7080 s to 7220 s (1 to 0)",
+            "set the start of clicks 2 to 10800 s (was 7200)",
+        ],
+    ),
+    "no run is admitted": (
+        timetable(),
+        timetable(penalty=", penalty = 0.01 USD"),
+        [
+            "cancel 1 m5 from 21:58 to 22:00:20 (1 to 0)",
+            "cancel 1 m5 from +1 04:58 to +1 05:00:20 (1 to 0)",
+            "drop the start of clicks 1, which was 22:00",
+            "drop the start of clicks 2, which was +1 05:00",
+            "turn away 2 runs of class clicks (2 to 0)",
+        ],
+    ),
 }
 
 
@@ -230,6 +289,11 @@ def test_without_a_last_plan_everything_is_to_be_done() -> None:
         "rent",
         "give",
     ]
+
+
+def test_markdown_has_the_clock_times_of_the_spec() -> None:
+    found = mrdsl.diff(solved(timetable()), solved(timetable(runs="[22:00, 06:00:30]")))
+    assert "| set the start of clicks 2 to +1 06:00:30 (was +1 05:00) | +1 05:00 | +1 06:00:30 |" in found.to_markdown()
 
 
 def test_the_commands_exit_code_is_for_a_nightly_job(tmp_path: Path) -> None:

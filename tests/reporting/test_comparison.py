@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mrdsl import MrdslError
+from mrdsl import MrdslError, loads, solve
 from mrdsl.cli import cli
 from mrdsl.core.result import Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.reporting.comparison import compare
@@ -22,9 +22,10 @@ JOINT = ROOT / "models" / "joint" / "reference.mrspec"
 @dataclass(frozen=True)
 class Shown(Plan):
     rows: tuple[tuple[Any, ...], ...]
+    keys: int = 0
 
     def tables(self) -> tuple[Table, ...]:
-        return (Table("Parts", ("part", "size", "cost"), self.rows),)
+        return (Table("Parts", ("part", "size", "cost"), self.rows, self.keys),)
 
 
 def result(rows: tuple[tuple[Any, ...], ...] | None, value: float | None = 10.0, unit: str = "USD") -> Result:
@@ -55,6 +56,64 @@ def test_only_what_differs_is_shown() -> None:
     ]
     assert found.equal == 4
     assert json.dumps(found.document(), allow_nan=False)
+
+
+def test_rows_with_the_same_key_are_compared() -> None:
+    first, second = (
+        replace(result(None), plan=Shown(rows, keys=1))
+        for rows in (((1, "22:00", 2.0), (2, "23:00", 3.0)), ((1, "22:30", 2.0), (2, "23:00", 4.0), (3, "06:00", None)))
+    )
+    found = compare(first, second)
+    assert found.tables()[1].rows == [
+        ("1", "size", "22:00", "22:30", None, None),
+        ("2", "cost", 3.0, 4.0, 1.0, pytest.approx(100 / 3)),
+        ("3", "size", None, "06:00", None, None),
+    ]
+    assert str(found)
+    assert json.dumps(found.document(), allow_nan=False)
+
+
+# A VM of 8 slots runs 16 tasks of 5 s in 10 s.
+NIGHT = """problem timetable
+rent = elastic
+vm m5 {{ on_demand {{ price = 3.6 USD/h }}, boot = 2 min }}
+class clicks {{
+  stage scan {{ tasks = 16, avg = 5 s, max = 5 s }}
+  slots {{ task = 8 }}
+  runs = [22:00, {second}]
+  deadline = 10 s
+}}
+minimize cost
+"""
+# The job with the shorter map phase is first: 4 tasks of `time`, or one of 5 s.
+POOL = """problem makespan
+cluster {{ slots {{ map = 1, reduce = 1 }} }}
+job a {{ map {{ tasks = 4, time = {time} }}, reduce {{ tasks = 1, time = 10 s }} }}
+job b {{ map {{ tasks = 1, time = 5 s }}, reduce {{ tasks = 1, time = 10 s }} }}
+minimize makespan
+"""
+
+
+def compared(first: str, second: str) -> dict[str, list[tuple[Any, ...]]]:
+    tables = compare(*(solve(loads(text)) for text in (first, second))).tables()
+    return {table.title: [tuple(row[:4]) for row in table.rows] for table in tables}
+
+
+def test_runs_and_rentals_that_move_are_side_by_side() -> None:
+    found = compared(NIGHT.format(second="05:00"), NIGHT.format(second="06:00"))
+    assert found["Rentals"] == [
+        ("m5 / #2", "from", "+1 04:58", "+1 05:58"),
+        ("m5 / #2", "to", "+1 05:00:10", "+1 06:00:10"),
+    ]
+    assert found["Runs"] == [
+        ("clicks / 2", "release", "+1 05:00", "+1 06:00"),
+        ("clicks / 2", "start", "+1 05:00", "+1 06:00"),
+        ("clicks / 2", "end", "+1 05:00:10", "+1 06:00:10"),
+    ]
+
+
+def test_pools_with_another_order_are_side_by_side() -> None:
+    assert compared(POOL.format(time="2 s"), POOL.format(time="1 s"))["Pools"] == [("0", "order", "b, a", "a, b")]
 
 
 def test_a_missing_plan_is_a_side_without_numbers() -> None:

@@ -99,6 +99,7 @@ class MakespanPlan(Plan):
             "Pools",
             ("pool", "map slots", "reduce slots", "order"),
             [(i, pool.map_slots, pool.reduce_slots, ", ".join(pool.order)) for i, pool in enumerate(self.pools)],
+            keys=1,
         )
         jobs = Table(
             "Jobs",

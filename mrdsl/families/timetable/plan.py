@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.family import RENT, SET, Operated, Setting
+from mrdsl.contracts.family import ADMIT, RENTAL, SET, Operated, Setting
 from mrdsl.core.clock import clock_text
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
 from mrdsl.core.units import HOUR
@@ -263,6 +263,7 @@ class TimetablePlan(Plan):
             "Machines",
             ("vm", "most at once", "rentals", "rented [h]", "paid [h]", "slots at work [%]"),
             [self._of_type(each) for each in self.uses],
+            keys=1,
         )
         rows = [
             (name, each["admitted"], each["rejected"], each["completion"]["average"], each["deadline"])
@@ -291,11 +292,13 @@ class TimetablePlan(Plan):
                 for each, count in islice(alike.items(), SHOWN)
             ]
             + _more(len(alike), 4),
+            keys=1,
         )
         runs = Table(
             "Runs",
             ("class", "run", f"release{unit}", f"start{unit}", f"end{unit}", "slack [s]"),
             [tuple(self._row(each)) for each in self.runs[:SHOWN]] + _more(len(self.runs), 5),
+            keys=2,
         )
         return rented, classes, cost, *self._shown(), rentals, runs, *self._simulated(unit)
 
@@ -336,6 +339,7 @@ class TimetablePlan(Plan):
                 )
                 for run, seen in pairs[:LATEST]
             ],
+            keys=2,
         )
         yield Table("Simulated cost", (f"mean {MONEY}", f"p95 {MONEY}"), [(self.bill.mean, self.bill.p95)])
 
@@ -377,23 +381,23 @@ def _more(count: int, others: int) -> list[tuple[Any, ...]]:
 
 
 def operated(_: Spec, plan: TimetablePlan) -> Operated:
-    """Return the settings to run a plan: the number of machines, their rental times, and the start of each run."""
+    """Return the settings to run a plan: the admitted runs of each class, the rentals, and the start of each run."""
     return Operated(tuple(_settings(plan)))
 
 
 def _settings(plan: TimetablePlan) -> Iterator[Setting]:
-    for use in plan.uses:
-        if use.machines or len(plan.uses) == 1:
-            yield Setting(RENT, use.vm, use.machines, "VMs at once")
-    times: Mapping[str, float] = {
-        "the first machine's request": min((each.begin for each in plan.rentals), default=0.0),
-        "the last machine's release": max((each.end for each in plan.rentals), default=0.0),
-    }
-    for name, time in times.items():
-        yield Setting(SET, name, time, "s")
+    for name, each in plan._classes():
+        yield Setting(ADMIT, f"class {name}", each["admitted"], "runs")
+    rentals: Counter[str] = Counter()
+    for rental in sorted(plan.rentals, key=lambda rental: (rental.begin, rental.end)):
+        begin, end = (plan.time(time) if plan.clock else f"{time:.15g} s" for time in (rental.begin, rental.end))
+        mark = f"{' (reserved)' if rental.reserved else ''}{' (master)' if rental.master else ''}"
+        rentals[f"{rental.kind}{mark} from {begin} to {end}"] += rental.count
+    for name, count in rentals.items():
+        yield Setting(RENTAL, name, count)
     for run in plan.runs:
         if run.start is not None:
-            yield Setting(SET, f"the start of {run.job} {run.run}", run.start, "s")
+            yield Setting(SET, f"the start of {run.job} {run.run}", plan.time(run.start), "" if plan.clock else "s")
 
 
 def types_of_runs(plan: TimetablePlan, names: Sequence[str]) -> dict[int, int]:
