@@ -21,7 +21,7 @@ from mrdsl.explaining.promises import (
     lines_of,
     moved,
 )
-from mrdsl.explaining.repair import Axis, Change, Repair, Search, axes_of, boundary, change_of, price_of
+from mrdsl.explaining.repair import Axis, Change, Repair, Search, axes_of, boundary, change_of, edge_of, price_of
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.expression import Constant, Expression, value_of
 from mrdsl.spec.spec import Constraint, Spec
@@ -195,7 +195,7 @@ def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: O
 def _smallest_change(spec: Spec, line: Line, oracle: Oracle) -> Change | None:
     """Return the nearest value of one constraint at which the spec has a plan, with few digits, or None."""
     for axis in axes_of((line,)):
-        edge = boundary(partial(_moved_has_plan, spec, oracle, axis), axis.most)
+        edge = edge_of(axis, partial(_moved_has_plan, spec, oracle, axis))
         if edge is None:
             return None
         near = axis.snapped(edge[1])

@@ -71,9 +71,20 @@ class Line:
         for digits in (2, 3, 4, 5):
             step = 10.0 ** (floor(log10(abs(scaled))) - digits)
             short = float(f"{toward(scaled / step - self.direction * ROUNDING) * step:.12g}") * unit
-            if abs(short - value) <= 0.05 * abs(value - self.value):
+            if abs(short - value) <= 0.01 * abs(value - self.value):
                 break
         return short
+
+    def between(self, low: float, high: float) -> float:
+        """Return a value between two others with the fewest digits in the unit that is shown."""
+        unit = self.factor if self.unit else _unit(high, self.kind)
+        middle = (low + high) / 2.0 / unit
+        for digits in range(12):
+            step = 10.0 ** (floor(log10(max(abs(low), abs(high)) / unit)) - digits)
+            short = float(f"{round(middle / step) * step:.12g}") * unit
+            if min(low, high) < short < max(low, high):
+                return short
+        return middle * unit
 
 
 def _unit(value: float, kind: str) -> float:

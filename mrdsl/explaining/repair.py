@@ -140,6 +140,24 @@ def boundary(reaches: Callable[[float], bool], most: float, precision: float = P
     return low, high
 
 
+NARROWINGS = 3
+"""Values with few digits that are tried between the two ends of a boundary."""
+
+
+def edge_of(axis: Axis, reaches: Callable[[float], bool]) -> tuple[float, float] | None:
+    """Return the boundary of one constraint, narrowed at values with few digits, of which a true edge is often one."""
+    edge = boundary(reaches, axis.most)
+    for _ in range(NARROWINGS):
+        if edge is None or edge[1] >= axis.most or axis.line.whole:
+            return edge
+        low, high = edge
+        middle = axis.change(axis.line.between(axis.value(low), axis.value(high)))
+        if not low < middle < high:
+            break
+        edge = (low, middle) if reaches(middle) else (middle, high)
+    return edge
+
+
 TOLERANCE = 0.05
 """Of the cost: a combination is called the cheapest where none is cheaper by more than this."""
 CUT_PRECISION = 0.05
@@ -232,7 +250,7 @@ class Search:
         low, high = [0.0] * len(space.axes), [0.0] * len(space.axes)
         for i in self._impossible(tuple(range(len(space.axes)))):
             axis = space.axes[i]
-            edge = boundary(partial(self._at, space.easiest, i, 0.0), axis.most)
+            edge = edge_of(axis, partial(self._at, space.easiest, i, 0.0))
             low[i], high[i] = (axis.most, axis.most) if edge is None else map(axis.snapped, edge)
             if axis.line.whole:
                 low[i] = high[i]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 import mrdsl
 from mrdsl.core.result import Table
+from mrdsl.explaining.infeasibility import explain
 from mrdsl.families.timetable.bounds import bottleneck, fewest_machines
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.why import why
+from mrdsl.language.loading import load_text
 
 TEXT = """problem timetable "w"
 vm m { on_demand { price = 1 USD/h } }
@@ -81,3 +85,25 @@ def test_a_longer_window_saves_what_its_runs_then_share() -> None:
     With windows of 3.75 min the first may end at 3.75 min: 2.75 to 5 and the boot, 4.25 USD.
     """
     assert round(changes("elastic")["deadline of a"], 6) == 0.75
+
+
+@pytest.mark.parametrize("stage", [5.0, 5.01, 7.3])
+def test_the_nearest_deadline_is_the_one_at_which_a_run_with_all_its_slots_ends(stage: float) -> None:
+    """Two stages one after the other take twice the time of a task."""
+    text = f"""problem timetable "n"
+vm m {{ on_demand {{ price = 1 USD/h }} }}
+class a {{
+  stage s {{ tasks = 4, avg = {stage} s, max = 8 s }}
+  stage t {{ tasks = 4, avg = {stage} s, max = 8 s, after = [s] }}
+  slots {{ task = 4 }}
+  runs = [0 s, 1 min]
+  deadline = 5 s
+}}
+minimize cost
+"""
+    spec = load_text(text).spec
+    assert spec is not None
+    found = explain(spec)
+    assert found.complete
+    for changes in (found.alone, found.relaxations, found.repair.changes if found.repair is not None else ()):
+        assert [change.value for change in changes] == [pytest.approx(2.0 * stage, rel=1e-4)]
