@@ -14,7 +14,7 @@ from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.core.watching import sharing
 from mrdsl.explaining.infeasibility import explain
-from mrdsl.explaining.sensitivity import How, curves, steps, table
+from mrdsl.explaining.sensitivity import How, curves, effects, steps
 from mrdsl.explaining.why import as_tables
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.simulate_spec import observe
@@ -26,6 +26,8 @@ from mrdsl.solving.processes import passed_on
 from mrdsl.spec.scaling import SCALE
 from mrdsl.spec.spec import Spec
 
+TIME = "--analysis-time"
+"""Option that sets the time for reasons and curves."""
 BARS = 300
 """Most bars of a Gantt chart in a report."""
 LINES = 2000
@@ -145,19 +147,11 @@ def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[S
         why: list[Part] = list(family.why(spec, result)) if family.why is not None else []
     if family.promises and result.objective.value is not None and how.seconds:
         method = (how.solver, how.formulation, how.relax, how.limits)
-        worth = table(spec, result, tuple(steps(spec, result, *method, seconds=how.seconds)))
-        why.append(
-            worth
-            if worth.rows
-            else "No constraint affects the objective: moving any of them by one step changes nothing."
-        )
+        why += effects(spec, result, tuple(steps(spec, result, *method, seconds=how.seconds)), TIME)
     yield Section("Why", tuple(why))
     found = curves(spec, result, how)
     short = (
-        [
-            f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; "
-            "raise `--analysis-time` for more."
-        ]
+        [f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; raise `{TIME}` for more."]
         if found.computed < found.planned
         else []
     )
@@ -166,7 +160,8 @@ def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[S
 
 def _why_not(spec: Spec, result: Result, how: How) -> Iterator[Part]:
     if result.termination is Termination.INFEASIBLE:
-        yield from as_tables(spec, explain(spec, how.solver, how.formulation, how.relax, seconds=how.seconds))
+        found = explain(spec, how.solver, how.formulation, how.relax, seconds=how.seconds)
+        yield from as_tables(spec, found, TIME)
 
 
 def _risks(family: Family, result: Result, observed: Result | None) -> Iterator[str]:

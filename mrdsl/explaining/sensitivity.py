@@ -92,6 +92,25 @@ def _measured(
     return Step(line, value, None if reached is None else reached - base)
 
 
+NAMED = 10
+"""Most constraints in a sentence."""
+
+
+def effects(spec: Spec, result: Result, steps: Sequence[Step], option: str = "--time-limit") -> Iterator[Table | str]:
+    """Yield the steps for a reader, and the constraints without a measured step; ``option`` sets the time for them."""
+    measured = {(step.line, step.value) for step in steps if step.effect is not None or not step.possible}
+    lines = lines_of(spec, find_family(spec))
+    left = [line.label for line in lines if any((line, value) not in measured for value in _neighbours(line))]
+    shown = table(spec, result, steps)
+    if shown.rows:
+        yield shown
+    elif not left:
+        yield "No constraint affects the objective: moving any of them by one step changes nothing."
+    if left:
+        names = ", ".join(left[:NAMED]) + (f", and {len(left) - NAMED:,} more" if len(left) > NAMED else "")
+        yield f"Time ran out before every step of these constraints was measured: {names}. Raise `{option}`."
+
+
 def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
     """Return the steps for a reader; those without any effect are left out."""
     unit = result.objective.unit

@@ -77,7 +77,7 @@ def _explained(result: Result, method: tuple[str, str | None, bool], patience: f
 def _of_plan(
     spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool, patience: float
 ) -> Iterator[Table | str]:
-    from mrdsl.explaining.sensitivity import shadow_prices, steps, table
+    from mrdsl.explaining.sensitivity import effects, shadow_prices, steps
 
     family = find_family(spec)
     told = tuple(family.why(spec, result)) if family.why is not None else ()
@@ -90,12 +90,7 @@ def _of_plan(
         yield shadow_prices(spec, method[1])
     if worth and family.promises and result.objective.value is not None:
         seconds = shared_time(patience) or 0.0
-        measured = table(spec, result, tuple(steps(spec, result, *method, seconds=seconds)))
-        yield (
-            measured
-            if measured.rows
-            else "No constraint affects the objective: moving any of them by one step changes nothing."
-        )
+        yield from effects(spec, result, tuple(steps(spec, result, *method, seconds=seconds)))
 
 
 def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:
@@ -135,8 +130,8 @@ def _hint(explanation: Explanation) -> str:
     return "run `mrdsl why`, which searches longer for what to change"
 
 
-def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
-    """Yield the explanation for a reader of ``mrdsl why``."""
+def as_tables(spec: Spec, explanation: Explanation, option: str = "--time-limit") -> Iterator[Table | str]:
+    """Yield the explanation for a reader of ``mrdsl why``; ``option`` sets its time limit."""
     yield from (reason.message + (f" ({reason.hint})" if reason.hint else "") for reason in explanation.reasons)
     if not explanation.conflict:
         if not explanation.reasons:
@@ -170,7 +165,7 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
         names = ", ".join(line.label for line in moved)
         yield f"Not enough alone, whatever its value: {names}. There is another conflict."
     if not explanation.complete:
-        yield "The time limit was reached: raise `--time-limit`."
+        yield f"The time limit was reached: raise `{option}`."
 
 
 def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:

@@ -54,6 +54,18 @@ def test_each_step_has_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [step.effect for step in steps] == [None] * 3
 
 
+@pytest.mark.parametrize("measured", [0, 1, None])
+def test_constraints_without_a_measured_step_are_named(measured: int | None) -> None:
+    result = mrdsl.solve(mrdsl.load(QUICK))
+    steps = tuple(sensitivity.steps(result.spec, result))[:measured]
+    every = {step.line.label for step in sensitivity.steps(result.spec, result)}
+    known = every if measured is None else set()
+    said = [part for part in sensitivity.effects(result.spec, result, steps, "--more") if isinstance(part, str)]
+    assert bool([one for one in said if one.startswith("Time ran out")]) is (known != every)
+    assert all(any(name in one for one in said) for name in every - known)
+    assert not any("No constraint affects" in one for one in said) or known == every
+
+
 @pytest.mark.parametrize(
     ("spec", "most"), [("energy/reference", 4), ("capacity/stages", 3), ("capacity/quickstart", 3)]
 )
