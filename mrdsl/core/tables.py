@@ -29,6 +29,10 @@ class Readable:
         """Return the text that the command prints."""
         return print_tables(self.readable())
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Print the text in IPython and in notebooks without HTML."""
+        printer.text(str(self))
+
     @property
     def charts(self) -> Sequence[Any]:
         """The charts of the value."""

@@ -124,7 +124,8 @@ def read_raw(source: Source, shown: str) -> RawTable:
     delimiter = _delimiter(head, source.path)
     if delimiter == ";":
         text = _with_decimal_points(text)
-        data = text.encode()
+    text = _without_empty_rows(text, delimiter)
+    data = text.encode()
     header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter, 1 + text.count("\n", 0, text.find(head))))
     if len(header) > budgets.COLUMNS:
         raise FormatError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
@@ -165,6 +166,13 @@ def _with_decimal_points(text: str) -> str:
         hint = f"write `{found[1].strip().replace('.', '')}` if it is the larger number"
         raise FormatError(message, hint, before.count("\n") + 1, found.start(1) - before.rfind("\n"))
     return pointed
+
+
+def _without_empty_rows(text: str, delimiter: str) -> str:
+    """Return the table with a blank line for each row of empty cells, which spreadsheets write."""
+    if f"\n{delimiter}" not in text:
+        return text
+    return re.sub(rf"^{delimiter}[{delimiter} \t]*(?=\r?$)", "", text, flags=re.MULTILINE)
 
 
 def _cells(text: str, delimiter: str, line: int) -> list[str]:
@@ -278,7 +286,8 @@ class CellReader:
         head = self._head(index)
         if ".." in cell:
             return f"a range has a column for each end: `{head}.low` and `{head}.high`"
-        return f"write a plain number; its unit stands in the header, as in `{head} [s]`"
+        whole = self.raw.header[index].strip()
+        return "write a plain number" + (f"; its unit is in the header, `{whole}`" if "[" in whole else "")
 
     def _head(self, index: int) -> str:
         return self.raw.header[index].split("[")[0].strip()

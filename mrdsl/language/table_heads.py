@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
@@ -199,17 +199,17 @@ def _in_unit(written: str, unit: str, kind: units.Kind, span: Span, context: Blo
     try:
         return evaluate(tree, context.scope)
     except MistakeError as mistake:
-        raise _at(mistake, span) from None
+        found = mistake.diagnostic
+        if found is None:
+            raise
+        hint = found.hint
+        fitting = [one.name for one in units.UNITS.values() if units.fits(one.dimension, kind.dimension)]
+        if found.message == f"unknown unit `{unit.strip()}`" and not any(f"`{name}`" in hint for name in fitting):
+            hint = f"write `{written} [{kind.shown_in(report.currency) or '%'}]`"
+        raise MistakeError(replace(found, span=span, hint=hint)) from None
     finally:
         if report.currency != before:
             report.currency_span = span
-
-
-def _at(mistake: MistakeError, span: Span) -> MistakeError:
-    from dataclasses import replace
-
-    diagnostic = mistake.diagnostic
-    return MistakeError(None if diagnostic is None else replace(diagnostic, span=span))
 
 
 def paths_of(column: Column) -> tuple[str, ...]:

@@ -175,6 +175,8 @@ def _changed(saved: Saved, name: str, state: str) -> Diagnostic:
         UNKNOWN: "changed or was missing while the plan was made",
     }
     hint = "the plan belongs to the old file; solve again to use the new one"
+    if state == MISSING:
+        hint = f"the plan contains its spec and data; to compare the file, copy it to `{name}` in the plan's folder"
     return _told(saved, warning("file-changed", f"`{name}` {words[state]}", None, hint))
 
 

@@ -48,7 +48,8 @@ def _column(raw: RawTable, reader: CellReader, index: int, report: Mistakes) -> 
         if not text and len(report.found) < 20:
             message = f"this cell of `{head[1]}` is empty"
             report.add(error("empty-cell", message, raw.cell_span(row, index), "every case has a value of every param"))
-    return Axis(head[1], tuple(f"{text} {head[2]}" if head[2] else text for text in texts))
+    values = tuple(f"{text} {head[2]}" if head[2] else text for text in texts)
+    return Axis(head[1], values, raw.cell_span(-1, index))
 
 
 def cases_of(rows: Iterable[Mapping[str, float | str]]) -> tuple[Axis, ...]:

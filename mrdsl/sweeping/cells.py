@@ -10,7 +10,7 @@ from itertools import product
 from math import isfinite
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.reporting.document import figures
 from mrdsl.spec.declared import LARGEST_WHOLE
@@ -22,10 +22,11 @@ _QUANTITY = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter and its values, each as one would write it after ``-D``."""
+    """A parameter and its values, each as one would write it after ``-D``; ``span`` is its head in a table of cases."""
 
     name: str
     values: tuple[str, ...]
+    span: Span | None = None
 
     @property
     def unit(self) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,7 +179,7 @@ def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> t
     first = planned[0]
     loaded = load_file(setting.file, {**setting.defines, **first.parameters}, seed=first.seed, outside=setting.outside)
     if loaded.spec is None:
-        raise MrdslError(loaded.diagnostics)
+        raise MrdslError(_at_columns(loaded.diagnostics, axes))
     choice = choose(
         loaded.spec, find_family(loaded.spec), setting.solver, setting.formulation, setting.relax, setting.limits
     )
@@ -200,6 +200,17 @@ def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> t
     return (Path(setting.file), *loaded.files)
 
 
+def _at_columns(diagnostics: Iterable[Diagnostic], axes: Sequence[Axis]) -> list[Diagnostic]:
+    """Return the diagnostics, those of unknown params at their columns in the table of cases."""
+    columns = {f"the spec has no param `{axis.name}`": axis.span for axis in axes if axis.span is not None}
+    return [
+        replace(one, path="", span=columns[one.message], hint=f"{one.hint}; or remove the column")
+        if one.code == "unknown-param" and one.message in columns
+        else one
+        for one in diagnostics
+    ]
+
+
 def _check_words(setting: Setting, first: Cell, axis: Axis) -> None:
     """Each word of an axis must be one that the spec can take; raises MrdslError with its place there."""
     from mrdsl.language.loading import load_file
@@ -216,6 +227,6 @@ def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int], paired
         text = Path(setting.file).read_bytes()
     except OSError:
         text = b""
-    swept = [[asdict(axis) for axis in axes], list(seeds), paired]
+    swept = [[{"name": axis.name, "values": axis.values} for axis in axes], list(seeds), paired]
     document = json.dumps([asdict(setting), *swept], sort_keys=True, default=str)
     return hashlib.sha256(text + document.encode()).hexdigest()

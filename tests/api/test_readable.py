@@ -134,6 +134,22 @@ def test_frames_and_charts_of_other_values(spec: mrdsl.Spec, tmp_path: Path) -> 
         mrdsl.Result(mrdsl.Termination.INFEASIBLE).plot()
 
 
+class Printer:
+    """Takes the text that IPython prints."""
+
+    printed = ""
+
+    def text(self, text: str) -> None:
+        self.printed += text
+
+
+def test_ipython_prints_a_comparison_as_the_command_does(spec: mrdsl.Spec) -> None:
+    result, printer = mrdsl.solve(spec), Printer()
+    compared = mrdsl.compare(result, result)
+    compared._repr_pretty_(printer, False)
+    assert printer.printed == str(compared)
+
+
 def test_profiles_read_as_the_command_prints_them() -> None:
     profiles = mrdsl.profile([MODELS / "logs"])
     assert {"clicks", "thumbnails"} <= set(cells(profiles))

@@ -47,3 +47,22 @@ def test_separators_of_thousands_are_refused(cells: str, column: int, tmp_path: 
 def test_points_alone_are_decimal_points(tmp_path: Path) -> None:
     raw = table(tmp_path / "t.csv", "a;b\n1.234;2\n")
     assert CellReader(raw, Mistakes()).numbers([0], [True])[0].tolist() == [1.234]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("cut", [";", ",", "\t"])
+def test_rows_without_values_are_left_out(cut: str, end: str, tmp_path: Path) -> None:
+    lines = ("name;a;b", ";;", "x;1;2", "; ;", ";3;", ";;", ";;", "")
+    raw = table(tmp_path / "t.csv", end.join(lines).replace(";", cut))
+    report = Mistakes()
+    reader = CellReader(raw, report)
+    assert reader.texts(0) == ["x", ""]
+    assert reader.numbers([1], [True])[0].tolist() == [1.0, 3.0]
+    assert [raw.line(row) for row in range(raw.rows)] == [3, 5]
+    assert not report.found
+
+
+def test_a_table_of_empty_rows_has_no_rows(tmp_path: Path) -> None:
+    report = Mistakes()
+    CellReader(table(tmp_path / "t.csv", "a;b\n;\n;\n"), report)
+    assert [found.code for found in report.found] == ["empty-table"]

@@ -84,7 +84,7 @@ def test_cases_with_a_first_value_each_are_one_line() -> None:
         ("load,limit [s]\n1,\n", "empty-cell", "2:3"),
         ("load,a b\n1,2\n", "unknown-column", "1:6"),
         ("load,load\n1,2\n", "wrong-option", ""),
-        ("load,hour\n1,2\n", "unknown-param", ""),
+        ("load,hour\n1,2\n", "unknown-param", "1:6"),
         ("", "unreadable-table", ""),
     ],
 )

@@ -36,7 +36,7 @@ def report(spec: Spec, result: Result) -> Shown:
     admitted = sum(run.admitted for run in plan.runs)
     runs = f"all {admitted}" if admitted == len(plan.runs) else f"{admitted} of {len(plan.runs)}"
     used = [each for each in plan.uses if each.machines or len(plan.uses) == 1]
-    vms = " and ".join(f"{each.machines} VMs of {each.vm}" for each in used) or "no VMs"
+    vms = " and ".join(f"{each.machines} VM{'s'[: each.machines != 1]} of {each.vm}" for each in used) or "no VMs"
     decision = (
         f"Rent {vms} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
         f"{runs} runs end in time, for {plan.cost + plan.penalties:.4g} {spec.currency}. "

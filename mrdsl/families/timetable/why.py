@@ -98,7 +98,8 @@ def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
     fewest = fewest_machines(night)
     name = night.machine.name
     which = "the admitted runs" if len(plan.uses) == 1 else f"the {len(night.runs):,} runs on {name}"
-    yield f"No timetable of {which} meets every deadline on fewer than {fewest} VMs of {name} at once."
+    vms = "one VM" if fewest == 1 else f"{fewest} VMs"
+    yield f"No timetable of {which} meets every deadline on fewer than {vms} of {name} at once."
     slots = (fewest - 1) * night.machine.slots
     found = bottleneck(night, slots) if slots else None
     if found is None:

@@ -57,7 +57,7 @@ def too_few(facts: TimetableFacts, night: Night, fewest: int) -> Diagnostic:
     """Return the message that there are fewer VMs than any timetable takes."""
     return impossible(
         "impossible-deadline",
-        f"to meet every deadline takes {fewest} VMs of {night.machine.name} at once, and "
+        f"to meet every deadline takes {fewest} VM{'s'[: fewest != 1]} of {night.machine.name} at once, and "
         f"{night.machine.available} are available",
         facts.vms[0].span_of("available"),
         f"write available = {fewest} or more, or give the runs longer deadlines",
