@@ -155,7 +155,19 @@ def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[S
         if found.computed < found.planned
         else []
     )
-    yield Section("What if", (*(found.charts if found.computed else ()), *short))
+    yield Section("What if", (*(_with_two_points(found.charts) if found.computed else ()), *short))
+
+
+def _with_two_points(charts: tuple[LineChart, ...]) -> Iterator[Part]:
+    """Yield the charts without curves of fewer than two points, and a sentence that names those."""
+    left: list[str] = []
+    for chart in charts:
+        drawn = tuple(one for one in chart.series if sum(y is not None for y in one.y) > 1)
+        left += [one.name for one in chart.series if one not in drawn]
+        if drawn:
+            yield replace(chart, series=drawn)
+    if left:
+        yield f"Curves with fewer than two points are left out: {', '.join(dict.fromkeys(left))}."
 
 
 def _why_not(spec: Spec, result: Result, how: How) -> Iterator[Part]:

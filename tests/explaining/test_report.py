@@ -12,11 +12,11 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
-from mrdsl.core.charts import BarChart, IntervalChart, LineChart
+from mrdsl.core.charts import BarChart, IntervalChart, LineChart, Series
 from mrdsl.core.result import Result, Table
 from mrdsl.core.watching import Progress, watched
 from mrdsl.explaining.report import report
-from mrdsl.explaining.sensitivity import FACTORS, How, curves
+from mrdsl.explaining.sensitivity import FACTORS, Curves, How, curves
 from mrdsl.families import SHIPPED
 from mrdsl.families import family as find_family
 from mrdsl.language.loading import load_file, load_text
@@ -132,6 +132,19 @@ def test_time_that_runs_out_is_told(capacity: Report) -> None:
     assert spec is not None
     (said,) = [part for part in parts(report(spec, How(seconds=1e-9), COMMAND)[0], "What if") if isinstance(part, str)]
     assert re.fullmatch(r"[01] of 55 points were computed in 1e-09 s; raise `--analysis-time` for more\.", said)
+
+
+def test_curves_of_one_point_are_left_out_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = load_text(SMALL).spec
+    assert spec is not None
+    curve, point = Series("many", [70.0, 100.0], [2.0, 1.0]), Series("single", [70.0, 100.0], [None, 1.0])
+    charts = (LineChart("both", "x", "y", (curve, point)), LineChart("none", "x", "y", (point,)))
+    monkeypatch.setattr("mrdsl.explaining.report.curves", lambda *_: Curves(charts, 1, 1))
+    drawn, said = parts(report(spec, PLAIN, COMMAND)[0], "What if")
+    assert drawn == LineChart("both", "x", "y", (curve,))
+    assert isinstance(said, str)
+    assert "single" in said
+    assert "many" not in said
 
 
 def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
