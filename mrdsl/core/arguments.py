@@ -97,6 +97,8 @@ def _require(name: str, taken: Signature, values: Any, named: Any) -> None:
         parameter = taken.parameters[argument]
         for expected, shown in _mistakes(parameter, value):
             hint = next((hint for kind, hint in _HINTS.items() if kind in _heads(str(parameter.annotation))), "")
+            if argument == "spec" and expected == "text or a path" and type(value).__name__ == "Spec":
+                hint = 'save it with `Path("a.mrspec").write_text(mrdsl.dumps(spec))`, and pass that path'
             message = f"`{name}`: `{argument}` must be {expected}, got {shown}"
             wrong.append(replace(error("wrong-value", message, None, hint), path=argument))
     if wrong:

@@ -117,7 +117,8 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             "missing-block",
             f"class {node.name} has reduce tasks but no shuffle",
             node.reduce.span or node.span,
-            "add shuffle { first_max = ..., avg = ..., max = ... }, all 0 s without a transfer",
+            "add `shuffle { first_max = ..., avg = ..., max = ... }`, or in a table the columns "
+            "`shuffle.first_max [s]`, `shuffle.avg [s]` and `shuffle.max [s]`: all 0 s without a transfer",
         )
     for index in matching(classes, lambda c: c.has("shuffle.avg") & c.lacks("reduce.tasks")):
         node = classes[index]

@@ -212,7 +212,7 @@ class Parameters:
                 "wrong-value",
                 f"`{shortened(given)}` is not a value for the param `{name}`",
                 None,
-                f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
+                "give a number such as `1.1`, or a quantity such as `15 min`",
             )
             report.add(replace(told, path=_path(name)))
             return None

@@ -122,6 +122,13 @@ def test_a_method_names_its_argument_too(owner: str, place: str, wrong: Any) -> 
     assert f"{owner}.{name}`: `{argument}` must be " in told.message
 
 
+def test_a_spec_where_its_file_is_needed_is_saved_first() -> None:
+    spec = mrdsl.load("models/capacity/quickstart.mrspec")
+    with pytest.raises(MrdslError) as caught:
+        called("sweep", {"spec": spec})
+    assert "mrdsl.dumps" in caught.value.diagnostics[0].hint
+
+
 @pytest.mark.parametrize("name", ["load", "load_plan", "verify", "check", "study", "sweep", "check_plugin"])
 def test_a_descriptor_is_never_closed(name: str, tmp_path: Path) -> None:
     file = tmp_path / "spec.mrspec"
