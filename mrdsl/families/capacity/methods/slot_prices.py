@@ -176,7 +176,7 @@ def priced(task: Task, until: float | None) -> tuple[Floats, Floats, Floats] | N
     if shapes.count > MOST_KINDS or not mix.possible.any():
         return None
     prices = _Cutting(task, shapes).prices(until)
-    prices = np.maximum(prices, LEAST * max(float(prices.max()), np.finfo(float).tiny))
+    prices = np.maximum(prices, LEAST * (float(prices.max()) or 1.0))
     worth = shapes.worth(prices)[:, None]
     worth = np.where(worth > 0.0, worth, 1.0)
     parts = prices[shapes.kind[0]] / worth, prices[shapes.kind[1]] / worth
@@ -256,7 +256,7 @@ class _Cutting:
         from mrdsl.families.capacity.instance import of_lanes
 
         kind, some = self.shapes.kind, of_lanes(self.task.mix, self.lanes)
-        each = np.maximum(prices, LEAST * max(float(prices.max()), np.finfo(float).tiny))
+        each = np.maximum(prices, LEAST * (float(prices.max()) or 1.0))
         parts = [np.broadcast_to(each[kinds], (len(self.lanes), len(some))) for kinds in kind]
         slots = least_slots(some, (parts[0], parts[1]), np.arange(len(some)), True)[1:]
         at = np.searchsorted(self.lanes, np.maximum(self.of_class, self.lanes.min())), np.arange(len(some))
