@@ -217,20 +217,25 @@ class _Pricing:
         """Return the value of rentals, and by how much prices exceed those at which no rental earns its cost."""
         value = self._value(prices)
         factor = max(float((value / self.paid).max()), 1e-12)
-        while self._long(value / factor) > 0.0:
-            factor *= 1.01
-        return value, factor
+        if self._long(value / factor) <= 0.0:
+            return value, factor
+        low, high = 0, 1
+        while self._long(value / (factor * 1.01**high)) > 0.0:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._long(value / (factor * 1.01**middle)) > 0.0 else (low, middle)
+        return value, factor * 1.01**high
 
     def _long(self, value: Floats) -> float:
         """Return the most that a rental of several pieces, each at most ``longest`` steps, can do beyond its cost."""
         gains = value - self.lengths
-        best, whole = gains.max(axis=1), gains[:, -1]
+        best: list[float] = gains.max(axis=1).tolist()
+        whole: list[float] = gains[:, -1].tolist()
         for at in range(self.count - self.longest - 1, -1, -1):
             best[at] = max(best[at], whole[at] + best[at + self.longest])
         later = best[self.longest :]
-        if not len(later):
-            return 0.0
-        return float((whole[: len(later)] + later).max()) - self.boot
+        return max(map(sum, zip(whole, later, strict=False)), default=self.boot) - self.boot
 
     def columns(self, value: Floats, prices: Floats) -> Iterator[NDArray[np.float64]]:
         """Yield the machine time of each run on the rental that earns most for its cost, of each part of the night."""
