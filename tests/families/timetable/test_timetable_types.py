@@ -77,7 +77,7 @@ def test_plans_of_several_types_are_simulated_explained_reported_and_read_back()
     assert simulated.bill.mean == pytest.approx(43)
     words = [each for each in why(spec, result) if isinstance(each, str)]
     assert any("1 runs on large" in each for each in words)
-    assert "1 VMs of small and 1 VMs of large" in report(spec, result).decision
+    assert "1 VM of small and 1 VM of large" in report(spec, result).decision
     again = mrdsl.Result.from_json(result.to_json())
     assert again.plan is not None
     assert result.plan is not None
