@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from mrdsl.core.clock import clock_text
 from mrdsl.core.result import Table
 
 
@@ -25,7 +26,7 @@ class LineChart:
     """One line per series.
 
     ``y_zero`` lets the value axis start at 0, and ``steps`` holds each value up to the next x. A ``slider`` at a start
-    value shows the values of the nearest x.
+    value shows the values of the nearest x. With ``clock``, x is seconds after midnight, shown as clock times.
     """
 
     title: str
@@ -35,10 +36,15 @@ class LineChart:
     y_zero: bool = False
     steps: bool = False
     slider: float | None = None
+    clock: bool = False
 
     def table(self) -> Table:
         """Return the numbers of the lines."""
-        rows = [(one.name, x, y) for one in self.series for x, y in zip(one.x, one.y, strict=True)]
+        rows = [
+            (one.name, clock_text(x) if self.clock else x, y)
+            for one in self.series
+            for x, y in zip(one.x, one.y, strict=True)
+        ]
         return Table("", ("line", self.x_label, self.y_label), rows)
 
 
@@ -118,10 +124,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class GanttChart:
-    """Bars in time, a lane per machine, slot or task, a colour per kind."""
+    """Bars in time, a lane per machine, slot or task, a colour per kind; with ``clock``, in seconds after midnight."""
 
     title: str
     bars: tuple[Bar, ...]
+    clock: bool = False
 
     def table(self) -> Table:
         """Return the bars as rows."""

@@ -63,7 +63,8 @@ def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
             )
         ]
         series.append(_steps("at work", busy))
-    return LineChart("Slots over time", "time [s]", "slots", tuple(series), y_zero=True, steps=True)
+    label = "time" if plan.clock else "time [s]"
+    return LineChart("Slots over time", label, "slots", tuple(series), y_zero=True, steps=True, clock=plan.clock)
 
 
 def today(spec: Spec, plan: TimetablePlan) -> Use:
@@ -85,7 +86,7 @@ def runs_chart(plan: TimetablePlan) -> GanttChart:
     ran = [(run, run.start, run.end) for run in plan.runs if run.start is not None and run.end is not None]
     ran.sort(key=lambda each: (each[1], each[2]))
     bars = tuple(Bar(run.job, f"{run.run}", start, end, run.job) for run, start, end in ran[:MOST_BARS])
-    return GanttChart(_titled("Runs over time", len(ran)), bars)
+    return GanttChart(_titled("Runs over time", len(ran)), bars, plan.clock)
 
 
 def machines_chart(plan: TimetablePlan, boots: Mapping[str, float]) -> GanttChart:
@@ -99,7 +100,7 @@ def machines_chart(plan: TimetablePlan, boots: Mapping[str, float]) -> GanttChar
         if ready > each.begin:
             bars.append(Bar(lane, f"{each.count}", each.begin, ready, "boot"))
         bars.append(Bar(lane, f"{each.count}", ready, each.end, "on"))
-    return GanttChart(_titled("Machines on and off", len(plan.rentals)), tuple(bars))
+    return GanttChart(_titled("Machines on and off", len(plan.rentals)), tuple(bars), plan.clock)
 
 
 def slack_chart(plan: TimetablePlan) -> IntervalChart:
@@ -133,7 +134,8 @@ def _steps(name: str, spans: list[tuple[float, float, int]]) -> Series:
     order = np.argsort(times, kind="stable")
     points, first = np.unique(times[order], return_index=True)
     levels = np.add.reduceat(changes[order], first).cumsum()
-    return Series(name, points.tolist(), levels.tolist())
+    changed = np.diff(levels, prepend=0) != 0
+    return Series(name, points[changed].tolist(), levels[changed].tolist())
 
 
 def _time(plan: TimetablePlan, seconds: float) -> str:

@@ -15,11 +15,16 @@ import networkx as nx
 from mrdsl.core.charts import Bar, GanttChart, Graph, GraphNode
 from mrdsl.core.diagnostics import printable
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.reporting.charts.drawing import LETTER, ROW, WIDTH, chart_of, chosen, coloured, time_unit, told, zoom
+from mrdsl.core.units import UNITS
+from mrdsl.reporting.charts.drawing import CLOCK, LETTER, ROW, WIDTH, chart_of, chosen, coloured, time_unit, told, zoom
 from mrdsl.reporting.charts.theme import LIMIT
 
 DENSE = 60
 """From how many rows on they are low, and bars have no label."""
+NEAR = 0.1
+"""Part of the time before the first bar up to which the axis begins at 0."""
+MARGIN = 0.02
+"""Part of the time of all bars before the first and after the last, if the axis does not begin at 0."""
 _LEVEL = "\u2060"
 """A word joiner, which is invisible: it distinguishes the levels of one lane."""
 
@@ -45,7 +50,8 @@ def levels(bars: Sequence[Bar]) -> list[tuple[Bar, int]]:
 
 def draw_gantt(chart: GanttChart) -> Any:
     """Draw lanes in order of appearance; overlapping bars of one lane are below each other within it."""
-    unit, unit_name = time_unit(max((bar.end for bar in chart.bars), default=1.0))
+    first, last = min((bar.start for bar in chart.bars), default=0.0), max((bar.end for bar in chart.bars), default=1.0)
+    unit, unit_name = (UNITS["h"].factor, "h") if chart.clock else time_unit(last)
     rows = [_row(bar, level, unit) for bar, level in levels(chart.bars)]
     lanes = {lane: place for place, lane in enumerate(dict.fromkeys(row["lane"] for row in rows))}
     order = sorted({(lanes[row["lane"]], row["row"]) for row in rows})
@@ -58,7 +64,12 @@ def draw_gantt(chart: GanttChart) -> Any:
             ticks=False, labelExpr=f"indexof(datum.value, '{_LEVEL}') < 0 ? datum.value : ''", labelLimit=240
         ),
     )
-    x = alt.X("from:Q", title=f"time [{unit_name}]", scale=alt.Scale(zero=True, nice=False))
+    scale: dict[str, Any] = {"zero": True, "nice": False}
+    if first > NEAR * last:
+        margin = MARGIN * (last - first)
+        scale = {"domain": [(first - margin) / unit, (last + margin) / unit], "nice": False, "zero": False}
+    axis: dict[str, Any] = {"title": "time", "axis": CLOCK} if chart.clock else {"title": f"time [{unit_name}]"}
+    x = alt.X("from:Q", scale=alt.Scale(**scale), **axis)
     picked = chosen("kind")
     base = chart_of(rows).transform_filter(picked).encode(y=y, x=x)
     words = told(lane="N lane", label="N label", kind="N kind", start="Q start [s]", end="Q end [s]")

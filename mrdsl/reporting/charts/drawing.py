@@ -90,6 +90,13 @@ def time_unit(longest: float) -> tuple[float, str]:
     return next((unit for unit in reversed(_TIME_UNITS) if longest >= 3 * unit[0]), _TIME_UNITS[0])
 
 
+CLOCK = alt.Axis(
+    labelExpr="(datum.value >= 24 ? '+' + floor(datum.value / 24) + ' ' : '') + utcFormat(round(datum.value * 3600) "
+    "* 1000, round(datum.value * 3600) % 60 ? '%H:%M:%S' : '%H:%M')"
+)
+"""Axis of hours after midnight, with clock times."""
+
+
 def draw_bars(chart: BarChart) -> Any:
     """Return bars from zero, in the order that was given; a missing value leaves a hole."""
     names = list(chart.series)
@@ -126,10 +133,13 @@ STEPS = 60
 def draw_lines(chart: LineChart) -> Any:
     """Bands below lines below points; a missing value breaks its line."""
     rows = [row for one in chart.series for row in _rows(one)]
+    if chart.clock:
+        rows = [row | {"x": row["x"] / UNITS["h"].factor} for row in rows]
     values = finite(row[key] for row in rows for key in ("y", "low", "high"))
     zero = chart.y_zero or starts_at_zero(values)
     color = coloured([one.name for one in chart.series])
-    x = alt.X("x:Q", title=titled(chart.x_label), scale=alt.Scale(zero=False, nice=False))
+    axis = {"axis": CLOCK} if chart.clock else {}
+    x = alt.X("x:Q", title=titled(chart.x_label), scale=alt.Scale(zero=False, nice=False), **axis)
     y = alt.Y("y:Q", title=titled(chart.y_label), scale=alt.Scale(zero=zero))
     picked = chosen()
     base = chart_of(rows).transform_filter(picked)

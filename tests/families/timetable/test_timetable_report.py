@@ -11,7 +11,8 @@ import mrdsl
 from mrdsl.cli import cli
 from mrdsl.core.charts import Bar
 from mrdsl.families.timetable.plan import TimetablePlan
-from mrdsl.families.timetable.report import MOST_BARS, machines_chart, report, runs_chart, slack_chart
+from mrdsl.families.timetable.report import MOST_BARS, machines_chart, report, runs_chart, slack_chart, slots_chart
+from mrdsl.reporting.charts.rendering import specification, svg
 
 NIGHT = """problem timetable "t"
 vm m { on_demand { price = 1 USD/min }, boot = 1 min }
@@ -90,3 +91,20 @@ def test_the_command_writes_the_charts(tmp_path: Path, name: str) -> None:
     assert done.exception is None, done.output
     text = (tmp_path / name).read_text()
     assert all(title in text for title in ("Runs over time", "Machines on and off", "Runs with the least slack"))
+
+
+def test_charts_of_a_night_begin_shortly_before_the_first_bar_with_clock_times() -> None:
+    spec, _, plan = solved(NIGHT.replace("at = [2 min, 5 min]", "at = [22:00, 22:05]").replace("[8 min]", "[22:08]"))
+    first, last = min(each.begin for each in plan.rentals), max(each.end for each in plan.rentals)
+    drawn = specification(machines_chart(plan, {"m": 60.0}))
+    low, high = drawn["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert 0.9 * first < 3600.0 * low < first
+    assert last < 3600.0 * high < 1.1 * last
+    slots = slots_chart(spec, plan)
+    assert slots.x_label == "time"
+    rows = slots.table().rows
+    assert rows[0][1] == plan.time(first)
+    assert all(one.y[i] != one.y[i + 1] for one in slots.series for i in range(len(one.y) - 1))
+    assert "utcFormat" in str(specification(slots))
+    assert "<svg" in svg(slots)
+    assert "22:0" in svg(slots)
