@@ -132,8 +132,10 @@ class GanttChart:
 
     def table(self) -> Table:
         """Return the bars as rows."""
-        rows = [(bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars]
-        return Table("", ("lane", "label", "start [s]", "end [s]", "kind"), rows)
+        heads = ("start", "end") if self.clock else ("start [s]", "end [s]")
+        times = [[clock_text(time) if self.clock else time for time in (bar.start, bar.end)] for bar in self.bars]
+        rows = [(bar.lane, bar.label, *each, bar.kind) for bar, each in zip(self.bars, times, strict=True)]
+        return Table("", ("lane", "label", *heads, "kind"), rows)
 
 
 @dataclass(frozen=True)

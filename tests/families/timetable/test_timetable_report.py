@@ -100,6 +100,7 @@ def test_charts_of_a_night_begin_shortly_before_the_first_bar_with_clock_times()
     low, high = drawn["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert 0.9 * first < 3600.0 * low < first
     assert last < 3600.0 * high < 1.1 * last
+    assert [row[2] for row in runs_chart(plan).table().rows] == [plan.time(bar.start) for bar in runs_chart(plan).bars]
     slots = slots_chart(spec, plan)
     assert slots.x_label == "time"
     rows = slots.table().rows
