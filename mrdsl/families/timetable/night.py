@@ -178,10 +178,15 @@ def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -
 
 def slots_on(vm: VmType, node: JobClass) -> int:
     """Return the tasks of a class that a VM hosts, the fewer of map and reduce tasks; 0 if not known."""
+    return min(slots_by_kind(vm, node).values())
+
+
+def slots_by_kind(vm: VmType, node: JobClass) -> dict[str, int]:
+    """Return the tasks that a VM hosts by kind, 0 if not known: `task` for stages, `map` and `reduce` otherwise."""
     kinds = ("task",) if node.stages else ("map", "reduce") if node.reduce is not None else ("map",)
     if node.container is not None:
-        return min(_hosted(vm, getattr(node.container, kind)) for kind in kinds)
-    return min((getattr(node.slots, kind) or 0) for kind in kinds) if node.slots is not None else 0
+        return {kind: _hosted(vm, getattr(node.container, kind)) for kind in kinds}
+    return {kind: getattr(node.slots, kind, None) or 0 for kind in kinds}
 
 
 def _hosted(vm: VmType, taken: Any) -> int:

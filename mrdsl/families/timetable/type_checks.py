@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, warning
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
+from mrdsl.families.timetable.night import slots_by_kind
 from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import check_stages
@@ -113,7 +114,9 @@ def has_slots_on_all(facts: TimetableFacts, node: JobClass) -> bool:
 def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield classes that do not fit on a VM type, or take other parts of it than the first class there."""
     for vm in facts.vms:
-        hosted = [(there, _each_kind(vm, there)) for there in (node_on(n, vm) for n in facts.classes if may_use(n, vm))]
+        hosted = [
+            (there, slots_by_kind(vm, there)) for there in (node_on(n, vm) for n in facts.classes if may_use(n, vm))
+        ]
         for there, slots in hosted:
             if min(slots.values()) < 1:
                 yield _hosts_none(facts, vm, there)
@@ -159,7 +162,7 @@ def _hosts_none(facts: TimetableFacts, vm: VmType, node: JobClass) -> Diagnostic
 
 
 def _hosts(vm: VmType, node: JobClass) -> bool:
-    return may_use(node, vm) and min(_each_kind(vm, node_on(node, vm)).values()) > 0
+    return may_use(node, vm) and min(slots_by_kind(vm, node_on(node, vm)).values()) > 0
 
 
 def _place(node: JobClass) -> Span | None:
@@ -167,13 +170,3 @@ def _place(node: JobClass) -> Span | None:
     if block is not None and block.span is not None:
         return block.span
     return node.span_of("container") if node.container is not None else node.span_of("slots")
-
-
-def _each_kind(vm: VmType, node: JobClass) -> dict[str, int]:
-    """Return the tasks that a VM hosts by kind: `task` for stages, `map` and `reduce` otherwise."""
-    from mrdsl.families.timetable.night import slots_on
-
-    if node.stages:
-        return {"task": slots_on(vm, node)}
-    of_maps = slots_on(vm, replace(node, reduce=None))
-    return {"map": of_maps} if node.reduce is None else {"map": of_maps, "reduce": slots_on(vm, node)}

@@ -163,6 +163,13 @@ def test_a_list_of_times_from_python_is_a_tuple() -> None:
             "write slots { map = 2, reduce = 2 }",
         ),
         (
+            "class a { map { tasks = 4, avg = 9 s, max = 9 s }, reduce { tasks = 4, avg = 9 s, max = 9 s }, "
+            "shuffle { first_max = 0 s, avg = 0 s, max = 0 s }, slots { map = 2, reduce = 4 }, "
+            "runs = [0 s], deadline = 1 h }",
+            "hosts 2 map tasks and 4 reduce tasks of class a,",
+            "write slots { map = 2, reduce = 2 }",
+        ),
+        (
             "class a { stage s { tasks = 4, avg = 9 s, max = 9 s }, slots { task = 4 }, "
             "runs = [0 s], deadline = 1 h }\n"
             "class b { map { tasks = 4, avg = 9 s, max = 9 s }, slots { map = 3 }, runs = [0 s], deadline = 1 h }",
@@ -176,6 +183,6 @@ def test_the_hint_on_slots_fits_the_kinds_of_tasks_and_resolves_the_error(classe
     error = only_error(load_text(text).diagnostics)
     assert found in error.message
     assert error.hint == hint
-    for old, new in (("map = 4", "map = 2"), ("task = 4", "task = 3")):
+    for old, new in (("map = 4", "map = 2"), ("reduce = 4", "reduce = 2"), ("task = 4", "task = 3")):
         text = text.replace(old, new)
     assert not [each for each in load_text(text).diagnostics if each.severity == "error"]
