@@ -118,6 +118,7 @@ def read_raw(source: Source, shown: str) -> RawTable:
     text, problem = decode(data)
     if text is None:
         raise FormatError(problem)
+    text = _SEPARATOR_LINE.sub("", text, count=1)
     head = next((line for line in text.split("\n", 1000) if line.strip()), "")
     if not head:
         raise FormatError("it is empty")
@@ -139,6 +140,10 @@ def read_raw(source: Source, shown: str) -> RawTable:
         return replace(table, rows=len(table.records))
     except CsvError as problem:
         raise _not_csv(problem) from None
+
+
+_SEPARATOR_LINE = re.compile(r'\A"?sep=[;,\t]"?(?=\r?\n)')
+"""What Excel writes above the header; the end of its line stays, so that the numbers of lines stay right."""
 
 
 def _delimiter(head: str, path: str) -> str:

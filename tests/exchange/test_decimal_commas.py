@@ -66,3 +66,14 @@ def test_a_table_of_empty_rows_has_no_rows(tmp_path: Path) -> None:
     report = Mistakes()
     CellReader(table(tmp_path / "t.csv", "a;b\n;\n;\n"), report)
     assert [found.code for found in report.found] == ["empty-table"]
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"'])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_that_names_the_separator_is_no_header(first: str, end: str, tmp_path: Path) -> None:
+    raw = table(tmp_path / "t.csv", end.join((first, "name;a", "x;1,5", "")))
+    report = Mistakes()
+    assert raw.header == ("name", "a")
+    assert CellReader(raw, report).numbers([1], [True])[0].tolist() == [1.5]
+    assert [raw.line(row) for row in range(raw.rows)] == [3]
+    assert not report.found
