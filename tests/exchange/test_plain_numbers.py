@@ -110,5 +110,5 @@ def test_a_range_in_a_cell_is_told_where_its_ends_stand(tmp_path: Path) -> None:
     CellReader(read_raw(Source("table", str(path), "t"), "t"), report).numbers([1], [True])
     assert [d.hint for d in report.found] == [
         "a range has a column for each end: `jobs.low` and `jobs.high`",
-        "write a plain number; its unit stands in the header, as in `jobs [s]`",
+        "write a plain number",
     ]
