@@ -222,9 +222,11 @@ class _Inbox:
 
     def next(self) -> Reply | None:
         """Take one message; the reply, if it is that."""
-        kind, content = _unpickled(self.connection.recv_bytes(_LARGEST_MESSAGE))
+        with signals_deferred():  # a Ctrl-C would lose the message that is being read
+            kind, content = _unpickled(self.connection.recv_bytes(_LARGEST_MESSAGE))
+            if kind == "incumbent":
+                self.last = content
         if kind == "incumbent":
-            self.last = content
             tell(value=content[1], bound=content[2])
             return None
         if kind == "failure":

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import Pipe, get_context
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +125,19 @@ def test_who_wants_to_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> No
     assert answer.value == 4.0
     with pytest.raises(KeyboardInterrupt):
         solve_model(easy(), "highs")
+
+
+def test_ctrl_c_while_an_incumbent_is_read_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    received = worker._unpickled
+
+    def interrupted(message: bytes) -> tuple[str, Any]:
+        signal.raise_signal(signal.SIGINT)
+        return received(message)
+
+    monkeypatch.setattr(worker, "_unpickled", interrupted)
+    replies, child = Pipe(duplex=False)
+    child.send_bytes(pickle.dumps(("incumbent", (None, 4.0, None))))
+    inbox = worker._Inbox(replies)
+    with pytest.raises(KeyboardInterrupt):
+        inbox.next()
+    assert inbox.last == (None, 4.0, None)
