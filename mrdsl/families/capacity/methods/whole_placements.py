@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import product
+from itertools import product, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.lanes import lacking
-from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of, vms_with_spare
 
 EFFORT = 30_000_000
@@ -113,10 +113,7 @@ class _Moves:
             self._spare_anew(index)
         dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
         self.lacking = 1000.0 * max(dearest, SAME_SUM)
-        self.offers = [
-            sorted((o.price, o.available) for o in market.offers if o.lane == lane) for lane in range(len(market.lanes))
-        ]
-        self.steps = _steps(self.offers)
+        self.steps = _steps(market)
 
     def _spare_anew(self, index: int) -> bool:
         """Give a class the spare slots that its jobs on spot VMs require; return False if none are enough."""
@@ -188,9 +185,8 @@ class _Moves:
         by_vm = np.bincount(market.vm_of_lane, weights=self.needed, minlength=len(available))
         there = np.maximum(by_vm - available, 0.0)[market.vm_of_lane]
         beyond = (by_vm - available)[market.vm_of_lane] + after - self.needed
-        both = zip(self.offers, after.tolist(), self.needed.tolist(), strict=True)
-        change = [_cost_of(offers, then) - _cost_of(offers, now) for offers, then, now in both]
-        return np.array(change) + self.lacking * (np.maximum(beyond, 0.0) - there)
+        change = self._lane_costs(after) - self._lane_costs(self.needed)
+        return change + self.lacking * (np.maximum(beyond, 0.0) - there)
 
     def cost(self) -> float:
         """Return the cost of the plan, and far more for VMs that there are not."""
@@ -322,28 +318,17 @@ class _Moves:
         return not (mix.together[index] and len(types) > 1)
 
 
-def _steps(offers: list[list[tuple[float, float]]]) -> list[tuple[Floats, Floats, Floats]]:
-    """Return the first, second, ... offers of all lanes: prices, VMs of the offers before, and VMs available."""
-    found = []
-    before = np.zeros(len(offers))
-    for step in range(max(map(len, offers), default=0)):
-        here = [each[step] if step < len(each) else (0.0, 0.0) for each in offers]
-        price, available = (np.array(column, dtype=np.float64) for column in zip(*here, strict=True))
+def _steps(market: Market) -> list[tuple[Floats, Floats, Floats]]:
+    """Return the first, second, ... cheapest offers of all lanes: prices, VMs of the offers before, VMs available."""
+    offers: list[list[tuple[float, float]]] = [[] for _ in market.lanes]
+    for offer in sorted(market.offers, key=lambda each: (each.price, each.available)):
+        offers[offer.lane].append((offer.price, offer.available))
+    found, before = [], np.zeros(len(offers))
+    for step in zip_longest(*offers, fillvalue=(0.0, 0.0)):
+        price, available = (np.array(column, dtype=np.float64) for column in zip(*step, strict=True))
         found.append((price, before, available))
         before = before + available
     return found
-
-
-def _cost_of(offers: list[tuple[float, float]], vms: float) -> float:
-    """Return the cost of VMs, or parts of them, by offers in order of price."""
-    cost = 0.0
-    for price, available in offers:
-        part = min(vms, available)
-        cost += price * part
-        vms -= part
-        if vms <= 0.0:
-            break
-    return cost
 
 
 def _least(changes: Floats, named: object) -> list[tuple[float, int, int, int]]:
