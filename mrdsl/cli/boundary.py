@@ -185,8 +185,8 @@ def _wants_json(arguments: list[str]) -> bool:
     return "--json" in arguments or "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
 
 
-def print_briefly(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str]) -> None:
-    """Print errors in full, and the code and places of each warning in one line: `solve` prints warnings in full."""
+def print_briefly(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], command: str) -> None:
+    """Print errors in full, and the code and places of each warning in one line: ``command`` prints them in full."""
     print_diagnostics([found for found in diagnostics if found.severity is Severity.ERROR], texts)
     places: dict[str, list[str]] = {}
     for found in diagnostics:
@@ -194,7 +194,7 @@ def print_briefly(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str]) -
             places.setdefault(f"{found.severity}[{found.code}]", []).append(found.place)
     for code, at in places.items():
         where = ", ".join(place for place in at[:MOST_PLACES] if place) + (", ..." if len(at) > MOST_PLACES else "")
-        line = f"{code}{' at ' if where else ''}{printable(where)}: `mrdsl solve` prints the whole message"
+        line = f"{code}{' at ' if where else ''}{printable(where)}: `{command}` prints the whole message"
         say(wrapped(line, terminal_width(sys.stderr), 2), err=True)
 
 

@@ -13,8 +13,8 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_briefly
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import Outputs, say, say_tables
+from mrdsl.cli.inputs import open_input, solve_command
+from mrdsl.cli.outputs import Outputs, say, say_tables, say_wrapped
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.reading import is_json_object
@@ -76,9 +76,10 @@ def compare(
         say_tables(comparison.tables())
         say()
         for name, result in zip(comparison.names, results, strict=True):
-            say(f"{name}: {result.status()}", nl=False)
+            say_wrapped(f"{name}: {result.status()}".rstrip("\n"))
         if comparison.equal:
-            say(f"{comparison.equal} values are equal in {'both' if len(sides) == 2 else 'all'} plans")
+            values = "1 value is" if comparison.equal == 1 else f"{comparison.equal:,} values are"
+            say(f"{values} equal in {'both' if len(sides) == 2 else 'all'} plans")
     return max(exit_code(result) for result in results)
 
 
@@ -113,7 +114,8 @@ def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Resul
     """Return the saved plan, or that of the spec, which is solved. Raises MrdslError where it is wrong."""
     from mrdsl.planning.solve_spec import solve as run
 
-    opened = open_input(side.file, {**options, "defines": (*options["defines"], *side.defines)})
+    options = {**options, "file": side.file, "defines": (*options["defines"], *side.defines)}
+    opened = open_input(side.file, options)
     loaded = opened.loaded
     outputs.check(*loaded.files)
     if loaded.spec is None:
@@ -122,7 +124,7 @@ def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Resul
         return opened.plan
     limits = Limits(time=options["time_limit"])
     result = run(loaded.spec, options["solver"], options["formulation"], options["relax"], limits)
-    print_briefly(result.diagnostics, loaded.texts)
+    print_briefly(result.diagnostics, loaded.texts, solve_command(options))
     return result
 
 

@@ -10,7 +10,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, TO_DO
 from mrdsl.cli.compare import Side, names_of, plan_of_side, spec_options
-from mrdsl.cli.outputs import Outputs, say
+from mrdsl.cli.outputs import Outputs, say, say_wrapped
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 
@@ -54,14 +54,15 @@ def diff(last: Path, now: Path, markdown: bool, as_json: bool, output: Path | No
     elif markdown:
         say(found.to_markdown(), nl=False)
     else:
-        say("".join(f"{line}\n" for line in found.lines()), nl=False)
+        for line in found.lines():
+            say_wrapped(line)
         goals = [result.objective for result in results]
         if goals[1].value is not None:
             same = goals[0].value is None or goals[0].period == goals[1].period
             before = cell_text(goals[0].value) if same else value_text(goals[0])
-            say(f"{goals[1].quantity}: {before} to {value_text(goals[1])}", err=True)
+            say_wrapped(f"{goals[1].quantity}: {before} to {value_text(goals[1])}", err=True)
         count = len(found.changes)
         say(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do", err=True)
         if found.note:
-            say(found.note, err=True)
+            say_wrapped(found.note, err=True)
     return TO_DO if found.changes else PLAN

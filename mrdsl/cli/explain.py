@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from mrdsl.cli.outputs import say
+from mrdsl.cli.outputs import say_wrapped, terminal_width
 from mrdsl.core.resources import codes, page
+from mrdsl.core.wrapping import unfolded
 
 
 @click.command()
@@ -13,7 +16,8 @@ from mrdsl.core.resources import codes, page
 def explain(code: str | None) -> None:
     """Explain CODE, with a bad and a good spec; without CODE, list all codes."""
     if code is not None:
-        say(page(code), nl=False)
+        text, width = page(code), terminal_width(sys.stdout)
+        say_wrapped((text if width is None else unfolded(text)).rstrip("\n"), 0)
         return
     for name, meaning in codes().items():
-        say(f"{name}: {meaning}")
+        say_wrapped(f"{name}: {meaning}")

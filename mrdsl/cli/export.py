@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_briefly, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import Outputs, say, say_file
+from mrdsl.cli.inputs import open_input, solve_command
+from mrdsl.cli.outputs import Outputs, say, say_file, say_wrapped, terminal_width
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
@@ -97,23 +98,23 @@ def export(
     else:
         with kept():
             result = run(loaded.spec, solver, limits=Limits(time=time_limit))
-    print_briefly(result.diagnostics, loaded.texts)
+    print_briefly(result.diagnostics, loaded.texts, solve_command(options))
     if result.plan is not None:
         exported = write(loaded.spec, result.plan, wishes)
         inputs = (options["file"], options["data"], *loaded.files)
         changed = None if now is None else changes(exported, now)
         _write(exported.files, output, force, inputs)
         for note in exported.notes:
-            say(f"not exported: {note}", err=True)
+            say_wrapped(f"not exported: {note}", err=True)
         if result.today is not None:
             from mrdsl.core.tables import table_text
 
             shown = next(each for each in result.tables() if each.title == result.today.table().title)
-            say(table_text(shown), nl=False, err=True)
+            say(table_text(shown, terminal_width(sys.stderr)), nl=False, err=True)
         if changed is not None:
             from mrdsl.core.tables import table_text
 
-            say(table_text(changed), nl=False, err=True)
+            say(table_text(changed, terminal_width(sys.stderr)), nl=False, err=True)
         print_diagnostics(exported.diagnostics, loaded.texts)
     return exit_code(result)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -135,6 +136,16 @@ def _pairs(option: str, given: Iterable[str], example: str) -> dict[str, str]:
             raise MrdslError([error("wrong-option", message, None, f"for example, `{example}`")])
         values[name.strip()] = value.strip()
     return values
+
+
+def solve_command(options: Mapping[str, Any]) -> str:
+    """Return the command that solves the same spec, or prints the same plan, and its warnings in full."""
+    words = ["mrdsl", "solve", str(options["file"])]
+    for option, name in (("-D", "defines"), ("--data", "data"), ("--scale", "scales"), ("--seed", "seed")):
+        given = options[name]
+        for value in given if isinstance(given, tuple) else () if given is None else (given,):
+            words += [option, str(value)]
+    return shlex.join([*words, *(["--allow-outside"] if options["allow_outside"] else [])])
 
 
 def _from_file(path: Path) -> dict[str, Any]:

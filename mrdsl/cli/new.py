@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file
+from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file, say_wrapped
 from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.families import KITS, family_names, reference_text, summary
@@ -46,9 +46,9 @@ def new(
     """
     if kind is None:
         for known in family_names():
-            say(f"{known}: {summary(known)}")
+            say_wrapped(f"{known}: {summary(known)}")
         for known, what in KITS.items():
-            say(f"{known} NAME: a template folder: {what}")
+            say_wrapped(f"{known} NAME: a template folder: {what}")
     elif kind in KITS and not (vms or classes or logs):
         _plugin(kind, name, output, force)
     elif name is not None:

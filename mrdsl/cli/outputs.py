@@ -154,6 +154,13 @@ def escaped_for(text: str, encoding: str | None) -> str:
     return text.replace("\u00a5", "\\u00a5").replace("\u203e", "\\u203e")
 
 
+def say_wrapped(text: str, hanging: int = 2, *, err: bool = False) -> None:
+    """Print lines in the width of the terminal; ``hanging`` indents the rest of a long line."""
+    from mrdsl.core.wrapping import wrapped
+
+    say(wrapped(text, terminal_width(sys.stderr if err else sys.stdout), hanging), err=err)
+
+
 def say_file(text: str) -> None:
     """Print the text of a file, which is UTF-8 whatever the encoding of standard output. Raises OutputLostError."""
     if sys.stdout.encoding.lower() in ("utf-8", "utf8") or not hasattr(sys.stdout, "buffer"):

@@ -10,7 +10,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_briefly
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import open_input
+from mrdsl.cli.inputs import open_input, solve_command
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
@@ -68,5 +68,5 @@ def report(output: Path, force: bool, runs: int | None, analysis_time: float, **
     with kept():
         whole, result = run(loaded.spec, how, command, plan=opened.plan, runs=settings, known=loaded.diagnostics)
     outputs.write("-o", written(whole, output))
-    print_briefly(result.diagnostics, loaded.texts)
+    print_briefly(result.diagnostics, loaded.texts, solve_command(options))
     return exit_code(result)

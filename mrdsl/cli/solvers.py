@@ -8,7 +8,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
-from mrdsl.cli.outputs import say
+from mrdsl.cli.outputs import say, say_wrapped
 from mrdsl.core.diagnostics import Diagnostic
 
 
@@ -26,7 +26,8 @@ def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
     if as_json:
         say(to_json({"format": 1, "solvers": listed}), nl=False)
     else:
-        say(_text(listed, name is not None), nl=False)
+        for line in _text(listed, name is not None).splitlines():
+            say_wrapped(line, 0 if line.startswith(" ") else SUMMARY)
         print_diagnostics(problems, {})
     return _exit_code(listed, problems)
 
@@ -36,6 +37,10 @@ def _exit_code(listed: list[dict[str, Any]], problems: tuple[Diagnostic, ...]) -
         return WRONG_INPUT
     complaints = [entry for entry in listed if entry["complaints"]]
     return SOLVER_FAILED if complaints else PLAN
+
+
+SUMMARY = 42
+"""Columns before the summary of a solver."""
 
 
 def _text(listed: list[dict[str, Any]], everything: bool) -> str:

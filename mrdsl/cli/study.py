@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables, say_wrapped
 
 
 @click.command()
@@ -39,7 +39,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
 
     if file is None:
         for name, found in shipped_studies().items():
-            say(f"{name}: {found.about}")
+            say_wrapped(f"{name}: {found.about}")
         return PLAN
     from mrdsl.sweeping.study.study import Way, run_study_file
     from mrdsl.sweeping.sweep import check_ending, write_table
@@ -77,9 +77,9 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     )
     say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
     if done.left_out:
-        say(f"skipped, because they are not installed: {', '.join(done.left_out)}", err=True)
+        say_wrapped(f"skipped, because they are not installed: {', '.join(done.left_out)}", err=True)
     if done.left_out_tables:
-        say(f"skipped too, because they compare with one of them: {', '.join(done.left_out_tables)}", err=True)
+        say_wrapped(f"skipped too, because they compare with one of them: {', '.join(done.left_out_tables)}", err=True)
     if done.interrupted:
         say("interrupted; run the same command again to continue", err=True)
         return STOPPED

@@ -9,7 +9,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_briefly
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import open_input
+from mrdsl.cli.inputs import open_input, solve_command
 from mrdsl.cli.outputs import say_tables
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
@@ -48,6 +48,6 @@ def why(
         explained = run(opened.plan or loaded.spec, solver, formulation, relax, Limits(time=time_limit), sensitivity)
     result = explained.result
     told_below = {"no-plan"} if result.termination is Termination.INFEASIBLE else set()
-    print_briefly([d for d in result.diagnostics if d.code not in told_below], loaded.texts)
+    print_briefly([d for d in result.diagnostics if d.code not in told_below], loaded.texts, solve_command(options))
     say_tables(explained.parts)
     return exit_code(result)

@@ -20,7 +20,7 @@ from mrdsl.core.status import (
     relative_gap,
     status_text,
 )
-from mrdsl.core.tables import TITLE, Readable, Style, Table, frame_of, table_text
+from mrdsl.core.tables import TITLE, Readable, Rows, Style, Table, frame_of, table_text
 from mrdsl.core.values import lacking, plain, same, unfinite
 from mrdsl.core.wrapping import wrapped
 
@@ -313,6 +313,8 @@ def _in_currency(table: Table, shown: str) -> Table:
         return cell.replace(MONEY, shown).rstrip() if isinstance(cell, str) and MONEY in cell else cell
 
     columns = tuple(put(head) for head in table.columns)
+    if isinstance(table.rows, Rows):  # long tables name the currency in their heads only
+        return replace(table, columns=columns)
     return replace(table, columns=columns, rows=[tuple(put(cell) for cell in row) for row in table.rows])
 
 

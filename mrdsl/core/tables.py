@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from mrdsl.core import saving
 from mrdsl.core.diagnostics import MrdslError, error, printable, shortened
@@ -83,15 +83,25 @@ def printable_lines(text: str) -> str:
 
 @dataclass(frozen=True)
 class Table(Readable):
-    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads.
+    """One table of a plan: ``rows`` of cells (str, int, float or None), units in the column heads.
 
-    The first ``keys`` cells identify a row in a comparison; if it is 0, all words of the row do.
+    The first ``keys`` cells identify a row in a comparison; if it is 0, all words of the row do. A reader is shown the
+    first ``most`` rows and the number of the others; frames, comparisons and files have all.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
     keys: int = 0
+    most: int | None = None
+
+    @property
+    def shown(self) -> Sequence[Sequence[Any]]:
+        """The rows that a reader is shown, the last with the number of those left out."""
+        left = 0 if self.most is None else len(self.rows) - self.most
+        if left <= 0:
+            return self.rows
+        return [*self.rows[: self.most], (f"... and {left:,} more", *[None] * (len(self.columns) - 1))]
 
     def readable(self) -> Iterable[Table | str]:
         """Return the table alone."""
@@ -99,11 +109,49 @@ class Table(Readable):
 
     def html(self) -> str:
         """Return the table as HTML, with the cells of the text."""
-        align = ["right" if is_numeric(self, index) else "left" for index in range(len(self.columns))]
+        align = ["right" if numeric else "left" for numeric in numeric_columns(self)]
         title = f"<caption>{escape(printable(self.title))}</caption>" if self.title else ""
         heads = _html_row("th", (printable(head) for head in self.columns), align)
-        rows = "\n".join(_html_row("td", map(cell_text, row), align) for row in self.rows)
+        rows = "\n".join(_html_row("td", map(cell_text, row), align) for row in self.shown)
         return f"<table>{title}<thead>{heads}</thead><tbody>\n{rows}\n</tbody></table>"
+
+
+class Rows(Sequence[Sequence[Any]]):
+    """Rows of a long table, made when they are read.
+
+    Args:
+        number: Number of rows.
+        make: Returns the rows of a slice with a start and a stop.
+    """
+
+    def __init__(self, number: int, make: Callable[[slice], Iterable[Sequence[Any]]]) -> None:
+        self.number, self.make = number, make
+
+    def __len__(self) -> int:
+        return self.number
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[Any]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sequence[Any]]: ...
+
+    def __getitem__(self, index: int | slice) -> Sequence[Any]:
+        """Return one row, or those of a slice."""
+        found = range(self.number)[index]
+        if isinstance(found, int):
+            return next(iter(self.make(slice(found, found + 1))))
+        return list(self.make(slice(found.start, found.stop))) if found.step == 1 else [self[i] for i in found]
+
+    def __iter__(self) -> Iterator[Sequence[Any]]:
+        """Yield all rows."""
+        return iter(self.make(slice(0, self.number)))
+
+    def __eq__(self, other: object) -> bool:
+        """Return True for the same rows in any sequence."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def _html_row(tag: str, cells: Iterable[str], align: Sequence[str]) -> str:
@@ -152,10 +200,9 @@ def table_text(table: Table, width: int | None = None, bold: Style = str) -> str
             spaces to fit, names and numbers never; columns that still have no room follow in a second table.
         bold: Style of the title and the heads.
     """
-    rows = [[cell_text(cell) for cell in row] for row in table.rows]
-    columns = [
-        _Column(printable(head), [row[i] for row in rows], is_numeric(table, i)) for i, head in enumerate(table.columns)
-    ]
+    rows = [[cell_text(cell) for cell in row] for row in table.shown]
+    numeric = numeric_columns(table)
+    columns = [_Column(printable(head), [row[i] for row in rows], numeric[i]) for i, head in enumerate(table.columns)]
     parts = [columns] if width is None else list(_parts(columns, _key_columns(rows), width))
     texts = []
     for number, part in enumerate(parts):
@@ -252,9 +299,14 @@ def _line(columns: Sequence[_Column], texts: Sequence[str]) -> str:
     return ("  " + "  ".join(c.aligned(text) for c, text in zip(columns, texts, strict=True))).rstrip()
 
 
-def is_numeric(table: Table, column: int) -> bool:
-    """Return True if a column holds numbers, and at least one."""
-    cells = [row[column] for row in table.rows if row[column] is not None]
+def numeric_columns(table: Table) -> list[bool]:
+    """Return for each column True if the rows that a reader is shown have numbers in it, and at least one."""
+    shown = table.rows[: table.most]
+    return [_is_numeric([row[column] for row in shown]) for column in range(len(table.columns))]
+
+
+def _is_numeric(column: Sequence[Any]) -> bool:
+    cells = [cell for cell in column if cell is not None]
     return bool(cells) and all(isinstance(cell, int | float) or hasattr(cell, "dtype") for cell in cells)
 
 

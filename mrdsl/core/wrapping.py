@@ -46,3 +46,20 @@ def _hung(line: str, width: int, hanging: int) -> list[str]:
     first, *rest = broken(text, width - indent)
     below = broken(" ".join(rest), max(1, width - indent - hanging)) if rest else []
     return [" " * indent + first, *(" " * (indent + hanging) + part for part in below)]
+
+
+def unfolded(text: str) -> str:
+    """Return Markdown with one line per paragraph and per item of a list; code and tables stay."""
+    lines: list[str] = []
+    code, joins = False, False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if joins and line.strip() and not code and not line.startswith(_STARTS):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+        joins = bool(line.strip()) and not code and not line.startswith(_STARTS[2:])
+    return "\n".join(lines)
+
+
+_STARTS = ("- ", "* ", "#", "|", "```", "    ", "> ")

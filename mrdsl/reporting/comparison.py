@@ -11,6 +11,9 @@ from mrdsl.core.charts import BarChart
 from mrdsl.core.result import Result, Table
 from mrdsl.core.tables import Readable
 
+SHOWN = 100
+"""Rows that a table of a comparison shows."""
+
 EQUAL = 1e-9
 """Relative difference up to which two numbers count as equal."""
 
@@ -177,10 +180,10 @@ def _table(title: str, heads: Sequence[str], names: tuple[str, ...], rows: Seque
         relative = [_percent(one.relative(index)) for index in range(1, len(names))]
         body.append((" / ".join(one.key), quantity, *one.values, *((one.change(), *relative) if two else relative)))
     if all(row[0] == "" for row in body):
-        return Table(title, columns[1:], [row[1:] for row in body])
+        return Table(title, columns[1:], [row[1:] for row in body], most=SHOWN)
     if all(row[1] == "value" for row in body):
-        return Table(title, ("quantity", *columns[2:]), [(row[0], *row[2:]) for row in body])
-    return Table(title, columns, body)
+        return Table(title, ("quantity", *columns[2:]), [(row[0], *row[2:]) for row in body], most=SHOWN)
+    return Table(title, columns, body, most=SHOWN)
 
 
 def _percent(share: float | None) -> float | None:

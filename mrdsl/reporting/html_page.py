@@ -17,7 +17,7 @@ from typing import Any
 from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import printable
 from mrdsl.core.result import Table
-from mrdsl.core.tables import cell_text, is_numeric
+from mrdsl.core.tables import cell_text, numeric_columns
 from mrdsl.core.version import __version__
 from mrdsl.reporting.charts.rendering import bundle, require, specification, svg
 from mrdsl.reporting.charts.theme import FONT, GROUNDS, Ground, configuration
@@ -245,15 +245,15 @@ def _part(part: Part, charts: dict[str, Chart]) -> dict[str, Any]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    numeric = [is_numeric(table, i) for i in range(len(table.columns))]
-    kinds = [_NUMBER if is_ else "" for is_ in numeric]
+    shown = table.shown
+    kinds = [_NUMBER if numeric else "" for numeric in numeric_columns(table)]
     heads = [{"text": printable(head), "kind": kind} for head, kind in zip(table.columns, kinds, strict=True)]
     rows = [
         [{"text": cell_text(cell), "kind": kind} for cell, kind in zip(row, kinds, strict=True)]
-        for row in table.rows[:LONGEST]
+        for row in shown[:LONGEST]
     ]
     title = printable(table.title)
-    more = len(table.rows) - LONGEST
+    more = len(shown) - LONGEST
     left = f"{more:,}" if more > 0 else ""
     return {"title": title, "label": title or "Table", "heads": heads, "rows": rows, "left": left}
 

@@ -150,9 +150,10 @@ def _part(part: Part) -> str:
 def table_markdown(table: Table, title: str = "") -> str:
     """Return a table as Markdown."""
     heads = [plain(head) or " " for head in table.columns]
-    rows = [heads, ["---"] * len(heads), *([plain(cell_text(c)) for c in row] for row in table.rows[:LONGEST])]
+    shown = table.shown
+    rows = [heads, ["---"] * len(heads), *([plain(cell_text(c)) for c in row] for row in shown[:LONGEST])]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    more = len(table.rows) - LONGEST
+    more = len(shown) - LONGEST
     left = [f"... and {more:,} more rows"] if more > 0 else []
     return "\n\n".join(filter(None, [f"**{plain(title)}**" if title else "", "\n".join(lines), *left]))
 

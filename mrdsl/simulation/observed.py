@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +114,8 @@ def outcomes_of(observed: Mapping[str, Observed], promising: Iterable[str]) -> d
     return {name: Outcome.UNDECIDED if each is None else each.outcome for name, each in verdicts.items()}
 
 
-def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> Table:
-    """Return a table of the classes, or other items, that ran, one per row."""
+def table_of(observed: Iterable[tuple[str, Observed]], what: str = "class", most: int | None = None) -> Table:
+    """Return a table of the classes, or other items, that ran, one per row; a reader is shown ``most``."""
     head = (what, "jobs", "given up", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]")
     rows = [
         (
@@ -129,4 +129,4 @@ def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> T
         )
         for name, o in observed
     ]
-    return Table("Simulated", (*head, "on time", "from", "to", "use of slots", "verdict"), rows)
+    return Table("Simulated", (*head, "on time", "from", "to", "use of slots", "verdict"), rows, most=most)

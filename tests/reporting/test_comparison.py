@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mrdsl import MrdslError, loads, solve
+from mrdsl import MrdslError, TimetablePlan, loads, solve
 from mrdsl.cli import cli
 from mrdsl.core.result import Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.reporting.comparison import compare
@@ -109,6 +109,28 @@ def test_runs_and_rentals_that_move_are_side_by_side() -> None:
         ("clicks / 2", "release", "+1 05:00", "+1 06:00"),
         ("clicks / 2", "start", "+1 05:00", "+1 06:00"),
         ("clicks / 2", "end", "+1 05:00:10", "+1 06:00:10"),
+    ]
+
+
+def test_runs_beyond_those_that_a_table_shows_are_compared() -> None:
+    """Of 60 runs, only the last differs, and a table shows 20."""
+    clazz = """
+        class %s {
+          stage scan { tasks = 1, avg = 10 s, max = 10 s }
+          slots { task = 1 }
+          runs { from = %s, every = 1 h, times = %d }
+          deadline = 10 s
+        }
+    """
+    night = "problem timetable\nvm m5 { on_demand { price = 1 USD/h } }\nminimize cost" + clazz % ("a", "0 h", 59)
+    results = [solve(loads(night + clazz % ("b", last, 1))) for last in ("70 h", "75 h")]
+    runs = next(table for table in results[0].tables() if table.title == "Runs")
+    assert runs.shown[-1][0] == "... and 40 more"
+    assert len(results[0].plan_of(TimetablePlan).to_dataframe("Runs")) == 60
+    found = next(table for table in compare(*results).tables() if table.title == "Runs")
+    assert [row[:4] for row in found.rows] == [
+        ("b / 1", quantity, before, before + 5 * 3600.0)
+        for quantity, before in (("release [s]", 252000.0), ("start [s]", 252000.0), ("end [s]", 252010.0))
     ]
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span
+from mrdsl.core.resources import codes, page
 from mrdsl.core.result import Table
 from mrdsl.core.tables import cell_text, print_tables, table_text
 from mrdsl.core.units import show
-from mrdsl.core.wrapping import display_width, wrapped
+from mrdsl.core.wrapping import display_width, unfolded, wrapped
 from mrdsl.reporting.diagnostics import as_text, colour
 
 WORDS = st.text("abcxyz", min_size=1, max_size=12)
@@ -90,3 +92,19 @@ def test_values_side_by_side_have_one_unit() -> None:
     both = (2700.0, 10100.0)
     assert [show(value, "time", beside=both) for value in both] == ["2700 s", "10100 s"]
     assert [show(value, "time", beside=(0.0, 60.0)) for value in (0.0, 60.0)] == ["0 min", "1 min"]
+
+
+@pytest.mark.parametrize("code", codes())
+def test_pages_of_diagnostics_fit_a_terminal(code: str) -> None:
+    """All words stay in order, and only code, tables and long words are wider than the terminal."""
+    text = unfolded(page(code))
+    assert text.split() == page(code).split()
+    parts = text.split("```")
+    assert parts[1::2] == page(code).split("```")[1::2]
+    lines = [line for part in parts[::2] for line in wrapped(part, 80).split("\n")]
+    assert all(display_width(line) <= 80 or " " not in line.strip() for line in lines)
+
+
+def test_items_and_headings_are_lines_of_their_own() -> None:
+    text = "# Head\nfirst\nsecond\n- one\n  more\n- two\n\n| a |\n| - |\n```\nx\ny\n```\nlast\nline\n"
+    assert unfolded(text) == "# Head\nfirst second\n- one more\n- two\n\n| a |\n| - |\n```\nx\ny\n```\nlast line\n"

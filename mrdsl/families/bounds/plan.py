@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.result import Outcome, Plan, Table, Trace, lacking, plain
 from mrdsl.core.rounding import SAME_SUM, ceiling
+from mrdsl.core.tables import Rows
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of
@@ -159,17 +160,19 @@ class BoundsPlan(Plan):
             *(f"{each} [s]" for each in ESTIMATES),
             *(("upper is a bound",) if told else ()),
         )
-        rows = [
-            (
-                name,
-                int(self.jobs[i]),
-                *(self._slots_of(i).get(f"{kind}_slots") for kind in kinds),
-                *(float(self.completion[each][i]) for each in ESTIMATES),
-                *(("yes" if self.upper_is_bound[i] else "no",) if told else ()),
-            )
-            for i, name in enumerate(self.names[:SHOWN])
-        ]
-        tables = [Table("Completion of one job, on the slots of one job", head, rows), *self._in_waves()]
+
+        def rows(part: slice) -> Iterator[tuple[Any, ...]]:
+            for i, name in zip(range(part.start, part.stop), self.names[part], strict=True):
+                yield (
+                    name,
+                    int(self.jobs[i]),
+                    *(self._slots_of(i).get(f"{kind}_slots") for kind in kinds),
+                    *(float(self.completion[each][i]) for each in ESTIMATES),
+                    *(("yes" if self.upper_is_bound[i] else "no",) if told else ()),
+                )
+
+        title = "Completion of one job, on the slots of one job"
+        tables = [Table(title, head, Rows(len(self.names), rows), most=SHOWN), *self._in_waves()]
         if self.two_jobs is not None:
             tables.append(self.two_jobs.table())
         if self.sizes:
@@ -181,26 +184,27 @@ class BoundsPlan(Plan):
                 )
             )
         if self.observed:
-            seen = list(self.observed.items())[:SHOWN]
             head = ("class", "upper / mean", "average / mean")
-            ratios = [(name, *self._ratios(name, each.mean)) for name, each in seen]
-            tables += [table_of(seen), Table("Estimates beside what was seen", head, ratios)]
+            ratios = [(name, *self._ratios(name, each.mean)) for name, each in self.observed.items()]
+            seen = table_of(self.observed.items(), most=SHOWN)
+            tables += [seen, Table("Estimates beside what was seen", head, ratios, most=SHOWN)]
         return tuple(tables)
 
     def _in_waves(self) -> tuple[Table, ...]:
         """Whole waves and their bounds, of the classes that have waves."""
-        rows = [
-            (name, *(float(self.completion[each][i]) for each in WAVES))
-            for i, name in enumerate(self.names[:SHOWN])
-            if not self.stages[i] and all(each in self.completion for each in WAVES)
-        ]
+        waved = np.flatnonzero(self.stages == 0).tolist() if all(each in self.completion for each in WAVES) else []
+
+        def rows(part: slice) -> Iterator[tuple[Any, ...]]:
+            for i in waved[part]:
+                yield self.names[i], *(float(self.completion[each][i]) for each in WAVES)
+
         head = (
             "class",
             "every task its shortest (3.11) [s]",
             "halfway (3.14) [s]",
             "every task its longest (3.12) [s]",
         )
-        return (Table("In whole waves", head, rows),) if rows else ()
+        return (Table("In whole waves", head, Rows(len(waved), rows), most=SHOWN),) if waved else ()
 
     def graph(self, title: str) -> Graph | None:
         """Return the stages of the classes that consist of some, with tasks and times."""

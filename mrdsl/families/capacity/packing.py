@@ -74,18 +74,16 @@ class Packing:
         return rows
 
     def table(self, types: Sequence[str], names: Sequence[str], staged: Places, most: int) -> Table:
-        """Return a table of at most ``most`` patterns, those with the most VMs first."""
-        order = np.argsort(-self.count, kind="stable")[:most].tolist()
+        """Return a table of the patterns, those with the most VMs first; a reader is shown ``most``."""
+        order = np.argsort(-self.count, kind="stable").tolist()
         held: dict[int, list[str]] = {pattern: [] for pattern in order}
-        for pattern, name, kind, slots in self._entries(names, staged, np.isin(self.of_pattern, order)):
+        for pattern, name, kind, slots in self._entries(names, staged):
             held[pattern].append(f"{slots} {kind} of {name}")
         rows: list[tuple[Any, ...]] = [
             (int(self.count[p]), types[int(self.of_vm[p])] + (" spot" if self.spot[p] else ""), ", ".join(held[p]))
             for p in order
         ]
-        if len(self.count) > most:
-            rows.append((int(self.count.sum() - self.count[order].sum()), "", f"{len(self.count) - most:,} more ways"))
-        return Table("Packing", ("VMs", "vm", "slots on each"), rows)
+        return Table("Packing", ("VMs", "vm", "slots on each"), rows, most=most)
 
     def in_tasks(self, tasks: Floats | None) -> Packing:
         """Return the packing of executors with ``tasks`` each as one of slots for tasks; None without executors."""
@@ -107,11 +105,9 @@ class Packing:
             there[maps, reduces] = there.get((maps, reduces), 0) + int(self.count[pattern])
         return {place: tuple((n, *slots) for slots, n in there.items()) for place, there in found.items()}
 
-    def _entries(
-        self, names: Sequence[str], staged: Places, among: Any = slice(None)
-    ) -> Iterator[tuple[int, str, str, int]]:
+    def _entries(self, names: Sequence[str], staged: Places) -> Iterator[tuple[int, str, str, int]]:
         columns = (self.of_pattern, self.of_class, self.reduces, self.slots)
-        for pattern, index, reduces, slots in zip(*(each[among].tolist() for each in columns), strict=True):
+        for pattern, index, reduces, slots in zip(*(each.tolist() for each in columns), strict=True):
             yield pattern, names[index], KINDS[bool(staged[index])][reduces], slots
 
 

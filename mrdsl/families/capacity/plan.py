@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.lazy import ByName
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
+from mrdsl.core.tables import Rows
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
@@ -219,27 +220,25 @@ class CapacityPlan(Plan):
         return classes
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the VMs, up to 20 classes, the cost, and the observations of simulated classes."""
-        shown = self._classes(slice(SHOWN))
+        """Return the VMs, the classes, the cost, and the observations of simulated classes."""
         kinds, executors = kinds_of(self.stages), bool(self.executor_tasks.any())
-        rows: list[tuple[Any, ...]] = [
-            (
-                name,
-                c.admitted,
-                c.rejected,
-                *(getattr(c.whole_slots, kind, 0) for kind in kinds),
-                *((getattr(c, "executors", None),) if executors else ()),
-                c.vms,
-                c.completion.lower,
-                c.completion.average,
-                c.completion.upper,
-                c.deadline,
-                c.penalty,
-            )
-            for name, c in zip(self.names[:SHOWN], shown, strict=True)
-        ]
-        if len(self.names) > SHOWN:
-            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * (8 + len(kinds) + executors))))
+
+        def rows(part: slice) -> Iterator[tuple[Any, ...]]:
+            for name, c in zip(self.names[part], self._classes(part), strict=True):
+                yield (
+                    name,
+                    c.admitted,
+                    c.rejected,
+                    *(getattr(c.whole_slots, kind, 0) for kind in kinds),
+                    *((getattr(c, "executors", None),) if executors else ()),
+                    c.vms,
+                    c.completion.lower,
+                    c.completion.average,
+                    c.completion.upper,
+                    c.deadline,
+                    c.penalty,
+                )
+
         number = int if self.whole else float
         vms = Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))])
         rented = (vms,) if self.mix is None else self.mix.tables(self.names, SHOWN, self.whole, self.stages)
@@ -260,7 +259,8 @@ class CapacityPlan(Plan):
                     "deadline [s]",
                     "penalty",
                 ),
-                rows,
+                Rows(len(self.names), rows),
+                most=SHOWN,
             ),
             Table(
                 "Cost",
@@ -269,7 +269,7 @@ class CapacityPlan(Plan):
             ),
             *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
             *(() if self.calibration is None else self.calibration.tables()),
-            *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
+            *((table_of(self.observed.items(), most=SHOWN),) if self.observed else ()),
         )
 
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.result import MONEY, Table, lacking
 from mrdsl.core.rounding import ceiling
+from mrdsl.core.tables import Rows
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
 from mrdsl.formulas.estimates import phases_are_bounded
 
@@ -229,7 +230,7 @@ class Mixture:
             )
 
     def tables(self, names: Sequence[str], most: int, whole: bool, staged: Places) -> tuple[Table, Table]:
-        """Return the VMs by type, and the lanes of up to ``most`` shares; stages have no reduce slots."""
+        """Return the VMs by type, and the lanes of the shares, ``most`` for a reader; stages have no reduce slots."""
         number = int if whole else float
         document = self.document(whole)
         rented = [
@@ -237,24 +238,24 @@ class Mixture:
             for name, row in document.items()
             if any(row[way] for way in (ON_DEMAND, RESERVED, SPOT))
         ]
-        rows: list[tuple[Any, ...]] = [
-            (
-                names[int(self.of_class[place])],
-                self.types[int(self.of_vm[place])],
-                SPOT if self.spot[place] else "firm",
-                number(self.jobs[place]),
-                int(ceiling(float(self.map_slots[place]))),
-                0 if staged[self.of_class[place]] else int(ceiling(float(self.reduce_slots[place]))),
-                float(self.vms[place]),
-                None if np.isnan(self.completion[1][place]) else float(self.completion[1][place]),
-            )
-            for place in range(min(most, len(self.of_class)))
-        ]
-        if len(self.of_class) > most:
-            rows.append((f"... and {len(self.of_class) - most:,} more", *([None] * 7)))
+
+        def rows(part: slice) -> Iterator[tuple[Any, ...]]:
+            for place in range(part.start, part.stop):
+                yield (
+                    names[int(self.of_class[place])],
+                    self.types[int(self.of_vm[place])],
+                    SPOT if self.spot[place] else "firm",
+                    number(self.jobs[place]),
+                    int(ceiling(float(self.map_slots[place]))),
+                    0 if staged[self.of_class[place]] else int(ceiling(float(self.reduce_slots[place]))),
+                    float(self.vms[place]),
+                    None if np.isnan(self.completion[1][place]) else float(self.completion[1][place]),
+                )
+
+        head = ("class", "vm", "", "jobs", "map slots", "reduce slots", "VMs", "average [s]")
         return (
             Table("VMs", ("vm", "on demand", "reserved", "spot"), rented),
-            Table("Jobs", ("class", "vm", "", "jobs", "map slots", "reduce slots", "VMs", "average [s]"), rows),
+            Table("Jobs", head, Rows(len(self.of_class), rows), most=most),
         )
 
 

@@ -214,9 +214,6 @@ def _reasons(spec: Spec, plan: CapacityPlan) -> Table:
     price = marginal_price(spec)
     rows: list[tuple[object, ...]] = []
     for index, (name, worth) in enumerate(zip(plan.names, worths(instance, plan, price), strict=True)):
-        if index == SHOWN:
-            rows.append((f"... and {len(plan.names) - SHOWN:,} more", *([None] * 8)))
-            break
         number = int if plan.whole else float
         admitted, low, expected = (number(x[index]) for x in (plan.admitted, instance.low, instance.expected))
         how = "in full" if admitted == expected else "at its least" if admitted == low else "in part"
@@ -248,6 +245,7 @@ def _reasons(spec: Spec, plan: CapacityPlan) -> Table:
             "because",
         ),
         rows,
+        most=SHOWN,
     )
 
 

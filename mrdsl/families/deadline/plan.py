@@ -10,6 +10,7 @@ import numpy as np
 
 from mrdsl.core.result import Outcome, Plan, Table, plain
 from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tables import Rows
 from mrdsl.families.deadline.network import Floats, Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
 
 SHOWN = 40
-"""Most tasks that the terminal shows."""
+"""Tasks that a table shows."""
 DRAWN = 400
 """Most tasks in a Gantt chart."""
 
@@ -83,35 +84,27 @@ class DeadlinePlan(Plan):
         return {"tasks": tasks, "dags": dags, "simulation": plain(self.simulated)}
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the first 40 tasks in the order of the spec."""
-        rows: list[tuple[Any, ...]] = [
-            (
-                name,
-                self.count[i],
-                *(
-                    float(column[i])
-                    for column in (self.duration, self.delay, self.slack, self.latest_start, self.latest_finish)
-                ),
-            )
-            for i, name in enumerate(self.names[:SHOWN])
-        ]
-        if len(self.names) > SHOWN:
-            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * 6)))
+        """Return the tasks in the order of the spec."""
         tasks = Table(
             "Tasks",
             ("task", "count", "duration [s]", "delay [s]", "slack [s]", "latest start [s]", "latest finish [s]"),
-            rows,
+            Rows(len(self.names), self._rows),
+            most=SHOWN,
         )
         return (tasks, *self._seen()) if self.observed else (tasks,)
 
+    def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
+        columns = (self.duration, self.delay, self.slack, self.latest_start, self.latest_finish)
+        return zip(self.names[part], self.count[part], *(each[part].tolist() for each in columns), strict=True)
+
     def _seen(self) -> Iterator[Table]:
-        """Yield the observations of the DAGs, and of the first 40 tasks that exceeded their delays in some run."""
+        """Yield the observations of the DAGs, and of the tasks that exceeded their delays in some run."""
         yield table_of(list(self.observed.items()), "dag")
         assert self.in_time is not None
-        late = np.flatnonzero(self.in_time < 1.0)[:SHOWN].tolist()
+        late = np.flatnonzero(self.in_time < 1.0).tolist()
         if late:
             rows = [(self.names[i], float(self.delay[i]), float(self.in_time[i])) for i in late]
-            yield Table("Tasks beyond their delays", ("task", "delay [s]", "share of runs in time"), rows)
+            yield Table("Tasks beyond their delays", ("task", "delay [s]", "share of runs in time"), rows, most=SHOWN)
 
     def bars(self) -> tuple[Bar, ...]:
         """Per task its delay up to the latest finish: the slack first, then the duration; the first 400 tasks."""

@@ -94,7 +94,7 @@ class MakespanPlan(Plan):
         return outcomes_of(seen, (name for name, each in seen.items() if each.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
-        """Return pools with their orders, jobs with their times, and the observations of the first 20 jobs."""
+        """Return pools with their orders, jobs with their times, and the observations of jobs."""
         pools = Table(
             "Pools",
             ("pool", "map slots", "reduce slots", "order"),
@@ -109,7 +109,7 @@ class MakespanPlan(Plan):
         if self.whole is None:
             return pools, jobs
         seen = [("the batch", self.whole), *self.observed.items()]
-        return pools, jobs, table_of(seen[: 1 + SHOWN], "what ends")
+        return pools, jobs, table_of(seen, "what ends", 1 + SHOWN)
 
     def bars(self) -> tuple[Bar, ...]:
         """Return a bar per wave, lanes by pool and phase; a bar per phase if that would be more than ``BARS``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from math import inf
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mrdsl.contracts.family import ADMIT, RENTAL, SET, Operated, Setting
 from mrdsl.core.clock import clock_text
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
+from mrdsl.core.tables import Rows
 from mrdsl.core.units import HOUR
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
@@ -257,7 +258,7 @@ class TimetablePlan(Plan):
         return clock_text(seconds, self.day) if self.clock else seconds
 
     def tables(self) -> tuple[Table, ...]:
-        """Machines, classes, cost, and the first rentals and runs."""
+        """Machines, classes, cost, rentals and runs."""
         unit = "" if self.clock else " [s]"
         rented = Table(
             "Machines",
@@ -289,16 +290,17 @@ class TimetablePlan(Plan):
                     self.time(each.end),
                     each.billed,
                 )
-                for each, count in islice(alike.items(), SHOWN)
-            ]
-            + _more(len(alike), 4),
+                for each, count in alike.items()
+            ],
             keys=1,
+            most=SHOWN,
         )
         runs = Table(
             "Runs",
             ("class", "run", f"release{unit}", f"start{unit}", f"end{unit}", "slack [s]"),
-            [tuple(self._row(each)) for each in self.runs[:SHOWN]] + _more(len(self.runs), 5),
+            Rows(len(self.runs), lambda part: (tuple(self._row(each)) for each in self.runs[part])),
             keys=2,
+            most=SHOWN,
         )
         return rented, classes, cost, *self._shown(), rentals, runs, *self._simulated(unit)
 
@@ -326,7 +328,7 @@ class TimetablePlan(Plan):
         """Yield tables of a simulation: classes, and the runs that are late most often."""
         if self.bill is None:
             return
-        yield table_of(list(self.observed.items())[:SHOWN])
+        yield table_of(self.observed.items(), most=SHOWN)
         pairs = [(run, seen) for run, seen in zip(self.runs, self.of_runs, strict=True) if seen is not None]
         pairs.sort(key=lambda pair: (pair[1].on_time, -_or_inf(pair[1].longest) + pair[0].deadline - pair[0].release))
         yield Table(
@@ -337,9 +339,10 @@ class TimetablePlan(Plan):
                     *(run.job, run.run, self.time(run.release), seen.mean, seen.p95, seen.longest),
                     *(run.deadline - run.release, seen.on_time),
                 )
-                for run, seen in pairs[:LATEST]
+                for run, seen in pairs
             ],
             keys=2,
+            most=LATEST,
         )
         yield Table("Simulated cost", (f"mean {MONEY}", f"p95 {MONEY}"), [(self.bill.mean, self.bill.p95)])
 
@@ -374,10 +377,6 @@ class TimetablePlan(Plan):
 
 def _or_inf(time: float | None) -> float:
     return inf if time is None else time
-
-
-def _more(count: int, others: int) -> list[tuple[Any, ...]]:
-    return [(f"... and {count - SHOWN:,} more", *([None] * others))] if count > SHOWN else []
 
 
 def operated(_: Spec, plan: TimetablePlan) -> Operated:

@@ -126,9 +126,10 @@ def test_quantities_of_a_plan() -> None:
 
 def test_the_terminal_shows_twenty_classes_and_how_many_more() -> None:
     plan = planned(specs.random_spec(0, classes=23))
-    rows = plan.tables()[1].rows
-    assert len(rows) == 21
-    assert rows[-1][0] == "... and 3 more"
+    table = plan.tables()[1]
+    assert len(table.shown) == 21
+    assert table.shown[-1][0] == "... and 3 more"
+    assert [row[0] for row in table.rows] == list(plan.names)
     assert plan.of_class(22).admitted == plan.admitted[22]
 
 
