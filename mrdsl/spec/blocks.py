@@ -197,6 +197,11 @@ def largest_shuffle(stages: Sequence[Stage]) -> float | None:
     return max((stage.shuffle for stage in stages if stage.shuffle is not None), default=None)
 
 
+def longest_idle(startup: float, stages: Sequence[Stage]) -> float:
+    """Return the longest time of a job in which no task of it runs [s]: its startup, or the delay of a stage."""
+    return max([startup, *(stage.delay for stage in stages)])
+
+
 def any_stages(classes: Sequence[Any]) -> bool:
     """Return True if some class consists of stages; without a look at every row of a table."""
     return any(

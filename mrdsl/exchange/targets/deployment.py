@@ -43,12 +43,24 @@ class Origin:
 
 @dataclass(frozen=True)
 class MachineType:
-    """A type of machines: the resources for tasks, None if the spec does not give them, and the price on demand."""
+    """A type of machines: its resources, None if the spec does not give them, and the price on demand.
+
+    ``system`` are the cores and the memory of them that the plan leaves to the system; None if it leaves none.
+    """
 
     name: str
     cores: float | None = None
     memory: float | None = None
     price: float | None = None
+    system: tuple[float, float] | None = None
+
+    @property
+    def for_containers(self) -> tuple[float, float] | None:
+        """The cores and the memory for containers by the plan; None if the spec does not give them."""
+        if self.cores is None or self.memory is None:
+            return None
+        cores, memory = self.system or (0.0, 0.0)
+        return self.cores - cores, self.memory - memory
 
 
 @dataclass(frozen=True)
@@ -109,7 +121,8 @@ class Workload:
 
     ``executor`` and ``driver`` are those of the plan, None if it has none. ``partitions``: the largest number of
     shuffle partitions, None if there is no shuffle or it is unknown. ``starts``: the submission time of each job; empty
-    if all are submitted at once. ``shuffle``: the bytes of the largest shuffle of one job, None if unknown.
+    if all are submitted at once. ``shuffle``: the bytes of the largest shuffle of one job, None if unknown. ``idle``:
+    the longest planned time of a job without tasks [s].
     """
 
     name: str
@@ -120,6 +133,7 @@ class Workload:
     executor: Container | None = None
     driver: Container | None = None
     shuffle: float | None = None
+    idle: float = 0.0
 
     @property
     def jobs(self) -> int:

@@ -19,7 +19,14 @@ from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets import spark
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, distinct, plain
 from mrdsl.exchange.targets.nodes import beyond_node
-from mrdsl.exchange.targets.spark import Executors, driver_notes, executors_of, running
+from mrdsl.exchange.targets.spark import (
+    ALLOCATION,
+    Executors,
+    driver_notes,
+    executors_of,
+    partition_settings,
+    running,
+)
 from mrdsl.spec.platforms import KUBERNETES
 
 Document = Mapping[str, Any]
@@ -178,13 +185,14 @@ def kubernetes(deployment: Deployment, _: Wishes) -> Exported:
 
 def _application(deployment: Deployment, name: str, load: Workload, executors: Executors) -> dict[str, Any]:
     parts, driver = executors.parts, executors.driver_parts
-    settings = {"spark.task.cpus": str(executors.task_cpus)}
+    settings = {
+        "spark.task.cpus": str(executors.task_cpus),
+        f"{ALLOCATION}executorIdleTimeout": f"{executors.idle_timeout}s",
+    }
     if parts.off_heap:
         settings |= {"spark.memory.offHeap.enabled": "true", "spark.memory.offHeap.size": f"{parts.off_heap}m"}
     if executors.partitions is not None:
-        settings["spark.sql.shuffle.partitions"] = str(executors.partitions)
-        settings["spark.default.parallelism"] = str(executors.partitions)
-    first = executors.least or executors.most
+        settings |= partition_settings(executors.partitions)
     return {
         "apiVersion": "sparkoperator.k8s.io/v1beta2",
         "kind": "SparkApplication",
@@ -213,7 +221,7 @@ def _application(deployment: Deployment, name: str, load: Workload, executors: E
                 "serviceAccount": "spark-operator-spark",
             },
             "executor": {
-                "instances": first,
+                "instances": executors.first,
                 "cores": executors.cores,
                 **_request(executors),
                 "memory": f"{parts.heap}m",
@@ -221,7 +229,7 @@ def _application(deployment: Deployment, name: str, load: Workload, executors: E
             },
             "dynamicAllocation": {
                 "enabled": True,
-                "initialExecutors": first,
+                "initialExecutors": executors.first,
                 "minExecutors": executors.least,
                 "maxExecutors": executors.most,
                 "shuffleTrackingEnabled": True,

@@ -109,10 +109,14 @@ def _needed(group: Group, node: Size, counts: Mapping[Size, int]) -> Needed:
 def beyond_node(deployment: Deployment, platform: str) -> tuple[Diagnostic, ...]:
     """Return a warning for each group whose containers do not fit its machines, with the machines that they need."""
     found = needed(deployment, platform)
-    return tuple(_told(each, platform) for each in found if each.vms is None or each.vms > each.group.count)
+    return tuple(
+        _told(each, deployment.type_of(each.group.vm), platform)
+        for each in found
+        if each.vms is None or each.vms > each.group.count
+    )
 
 
-def _told(each: Needed, platform: str) -> Diagnostic:
+def _told(each: Needed, kind: MachineType, platform: str) -> Diagnostic:
     group, node = each.group, each.node
     room = f"{node.cores:g} cores and {node.memory:,} MiB of a {group.vm} are for containers"
     if each.vms is None:
@@ -121,4 +125,6 @@ def _told(each: Needed, platform: str) -> Diagnostic:
     else:
         message = f"the planned containers take {each.vms} {group.vm} {group.lane}, not {group.count}: {room}"
         hint = f"write `system = {platform}` in the vm, with its cores and memory, to plan with what is left"
+        if kind.system is not None and kind.memory is not None:
+            hint = f"the plan counts on {kind.cores:g} cores and {kind.memory / MIB:,.0f} MiB: write those of the type"
     return warning("beyond-node", message, None, hint)

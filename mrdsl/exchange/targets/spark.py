@@ -116,6 +116,8 @@ TASKS_OF_EXECUTOR = 5
 """Most tasks of an executor: more threads wait for each other at the storage."""
 DRIVER = Size(SYSTEM_CORES, SYSTEM_MEMORY // MIB)
 """Container of a driver, heap and overhead."""
+IDLE = 60
+"""Seconds without a task after which Spark gives an executor back by default [configuration]."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class Executors:
     """The executors of one class's applications.
 
     One runs ``tasks`` of ``size`` each, and is a ``container`` of the plan if that has executors. An application has
-    ``least`` to ``most`` of them, all applications ``every``.
+    ``least`` to ``most`` of them, all applications ``every``. ``idle`` is the longest planned time of an application
+    without tasks [s].
     """
 
     tasks: int
@@ -143,6 +146,17 @@ class Executors:
     partitions: int | None
     container: Container | None = None
     driver_container: Container | None = None
+    idle: float = 0.0
+
+    @property
+    def first(self) -> int:
+        """Executors of an application at its start, one at least."""
+        return self.least or self.most
+
+    @property
+    def idle_timeout(self) -> int:
+        """Seconds after which an application gives an executor back: longer than any planned time without tasks."""
+        return max(IDLE, int(self.idle) + 1)
 
     @property
     def cores(self) -> int:
@@ -199,12 +213,12 @@ def executors_of(deployment: Deployment, load: Workload) -> Executors:
         tasks = load.executor.tasks
         least, most = min(n // tasks // jobs for n, jobs in held), max(-(-(n // tasks) // jobs) for n, jobs in held)
         partitions = _partitions(load, most * tasks)
-        return Executors(tasks, size, least, most, slots // tasks, partitions, load.executor, load.driver)
+        return Executors(tasks, size, least, most, slots // tasks, partitions, load.executor, load.driver, load.idle)
     hosted = [one.per_vm for share in load.shares for one in share.tasks]
     whole = (least, most, slots, *hosted)
     tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in whole))
     numbers = least // tasks, most // tasks, slots // tasks
-    return Executors(tasks, size, *numbers, _partitions(load, most), driver_container=load.driver)
+    return Executors(tasks, size, *numbers, _partitions(load, most), driver_container=load.driver, idle=load.idle)
 
 
 def _partitions(load: Workload, slots: int) -> int | None:
@@ -284,11 +298,18 @@ def _reasons(load: Workload, executors: Executors) -> Iterator[tuple[str, str]]:
         "spark.executor.instances",
         f"{slots} slots are {executors.every} executors of {load.jobs} applications",
     )
-    yield f"{ALLOCATION}enabled", "executors come and go between the fewest and the most of the plan"
+    yield f"{ALLOCATION}enabled", "an application keeps its planned executors, and returns those beyond the fewest"
     yield f"{ALLOCATION}shuffleTracking.enabled", "keeps executors whose shuffle data is still needed"
-    for name in ("minExecutors", "initialExecutors"):
-        yield f"{ALLOCATION}{name}", f"the fewest that an application of the plan has: {executors.least}"
+    fewest = f"the fewest that an application of the plan has: {executors.least}"
+    yield f"{ALLOCATION}minExecutors", fewest
+    yield (
+        f"{ALLOCATION}initialExecutors",
+        fewest if executors.least else f"the most of an application: {executors.most}",
+    )
     yield f"{ALLOCATION}maxExecutors", f"the most that an application of the plan has: {executors.most}"
+    longest = f"the longest planned time without tasks: {executors.idle:.4g} s"
+    usual_idle = executors.idle_timeout == IDLE
+    yield f"{ALLOCATION}executorIdleTimeout", f"Spark's own, above {longest}" if usual_idle else f"above {longest}"
     for name in ("spark.sql.shuffle.partitions", "spark.default.parallelism"):
         yield name, _reason_of_partitions(load, executors)
 
@@ -314,18 +335,30 @@ def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:
         "spark.app.name": name,
         "spark.yarn.queue": f"{ROOT}.{LAYER}.{queue}",
         **sizing(executors),
-        "spark.executor.instances": str(executors.least or executors.most),
-        "spark.dynamicAllocation.enabled": "true",
-        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-        "spark.dynamicAllocation.minExecutors": str(executors.least),
-        "spark.dynamicAllocation.initialExecutors": str(executors.least or executors.most),
-        "spark.dynamicAllocation.maxExecutors": str(executors.most),
+        **running_settings(executors),
     }
-    if executors.partitions is not None:
-        found["spark.sql.shuffle.partitions"] = str(executors.partitions)
-        found["spark.default.parallelism"] = str(executors.partitions)
     refuse(found)
     return found
+
+
+def running_settings(executors: Executors) -> dict[str, str]:
+    """Return the numbers of executors and partitions of an application."""
+    partitions = {} if executors.partitions is None else partition_settings(executors.partitions)
+    return {
+        "spark.executor.instances": str(executors.first),
+        f"{ALLOCATION}enabled": "true",
+        f"{ALLOCATION}shuffleTracking.enabled": "true",
+        f"{ALLOCATION}minExecutors": str(executors.least),
+        f"{ALLOCATION}initialExecutors": str(executors.first),
+        f"{ALLOCATION}maxExecutors": str(executors.most),
+        f"{ALLOCATION}executorIdleTimeout": f"{executors.idle_timeout}s",
+        **partitions,
+    }
+
+
+def partition_settings(count: int) -> dict[str, str]:
+    """Return the partitions of shuffles of data frames and of RDDs."""
+    return {"spark.sql.shuffle.partitions": str(count), "spark.default.parallelism": str(count)}
 
 
 def sizing(executors: Executors) -> dict[str, str]:

@@ -182,7 +182,7 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
             if "task" not in kinds_of(load):
                 files[f"mapred-{word}.xml"] = settings(_job(name, load, size), comments)
     if known and not deployment.part:
-        machines = _machines(deployment, loads, sizes)
+        machines = machine_settings(deployment, loads, sizes)
         for word, site in zip(file_words(machines), machines.values(), strict=True):
             files[f"yarn-site-{word}.xml"] = settings(site, comments)
     return Exported(files, tuple(notes))
@@ -210,7 +210,7 @@ def cluster_settings(deployment: Deployment) -> ClusterSettings:
     queues = capacity_settings(_tree(deployment, names))
     if not sized(deployment, loads):
         return ClusterSettings(queues, {}, {}, (*_of_masters(loads), UNSIZED))
-    machines = _machines(deployment, loads, [sizes_of(deployment, load) for load in loads])
+    machines = machine_settings(deployment, loads, [sizes_of(deployment, load) for load in loads])
     first, *others = machines.values()
     alike = all(site == first for site in others)
     return ClusterSettings(
@@ -327,13 +327,20 @@ def _job(queue: str, load: Workload, sizes: Mapping[str, Size]) -> dict[str, str
     return found
 
 
-def _machines(
+def machine_settings(
     deployment: Deployment, loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]
 ) -> dict[str, dict[str, str]]:
-    """Return the resources of each type: room for the slots of the plan, for the class that needs most."""
+    """Return the resources of each type: room for the slots of the plan, for the class that needs most.
+
+    A type whose machines the plan fills with containers offers all that it has for them, so that drivers find room.
+    """
     taken: dict[str, list[Size]] = {}
     for vm, need in _needs(loads, sizes):
         taken.setdefault(vm, []).append(need)
+    given = all(one.cores is not None and one.memory is not None for load in loads for one in _all_tasks(load))
+    for vm, needs in taken.items():
+        if given and (there := deployment.type_of(vm).for_containers) is not None:
+            needs.append(Size(floor(there[0]), floor(there[1] / MIB)))
     asked = [
         container_of(load, kind, each)[0]
         for load, size in zip(loads, sizes, strict=True)
@@ -350,6 +357,10 @@ def _machines(
         for vm, needs in taken.items()
         if vm in held
     }
+
+
+def _all_tasks(load: Workload) -> Iterator[Tasks]:
+    return (one for share in load.shares for one in share.tasks)
 
 
 def _needs(loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]) -> Iterator[tuple[str, Size]]:

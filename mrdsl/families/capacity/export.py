@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.registry import TARGETS, Target
@@ -19,11 +19,11 @@ from mrdsl.exchange.targets.deployment import (
     Workload,
 )
 from mrdsl.families.capacity import market
-from mrdsl.families.capacity.containers import tasks_of_slots
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.containers import RESOURCES, left_to_containers, tasks_of_slots
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.spec.blocks import Resources, largest_shuffle, partitions_of
+from mrdsl.spec.blocks import Resources, largest_shuffle, longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 5
@@ -50,13 +50,29 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     masters = dict(zip(plan.mixture.types, map(int, plan.mixture.masters), strict=True))
     return (
         Deployment(
-            types=tuple(MachineType(vm.name, vm.cores, vm.memory, vm.on_demand.price) for vm in facts.vms),
+            types=_types(facts.vms),
             groups=groups,
             workloads=_workloads(facts, plan),
             masters={name: count for name, count in masters.items() if count},
             currency=spec.currency,
             notes=tuple(_notes(facts, plan)),
         ),
+    )
+
+
+def _types(vms: Sequence[VmType]) -> tuple[MachineType, ...]:
+    left = [left_to_containers(vms, resource) for resource in RESOURCES]
+    return tuple(
+        MachineType(
+            vm.name,
+            vm.cores,
+            vm.memory,
+            vm.on_demand.price,
+            None
+            if vm.system is None or vm.cores is None or vm.memory is None
+            else (vm.cores - float(left[0][place]), vm.memory - float(left[1][place])),
+        )
+        for place, vm in enumerate(vms)
     )
 
 
@@ -96,6 +112,7 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
             executor=_executor(facts.classes[index]),
             driver=_driver(facts.classes[index]),
             shuffle=largest_shuffle(facts.classes[index].stages),
+            idle=longest_idle(facts.classes[index].startup, facts.classes[index].stages),
         )
         for index, found in sorted(shares.items())
     )

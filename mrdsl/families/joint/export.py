@@ -9,7 +9,7 @@ from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN, Target
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
-from mrdsl.spec.blocks import partitions_of
+from mrdsl.spec.blocks import longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
 VM = "vm"
@@ -45,6 +45,7 @@ def _workload(node: JobClass, plan: JointPlan, t: int, index: int) -> Workload:
         float(got.weight[t, index]),
         (share,) if jobs else (),
         partitions_of(node.stages, node.reduce),
+        idle=longest_idle(node.startup, node.stages),
     )
 
 

@@ -1,4 +1,7 @@
-"""What an expert looks at before signing, with its figures: a real Spark log on EMR, from log to configuration."""
+"""What an expert looks at before signing, with its figures: real Spark logs, from log to configuration.
+
+Expected figures follow by hand from the settings in the logs and from the rules in the tables of the how-to pages.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ import pytest
 
 import mrdsl
 from mrdsl.exchange.capacity_scheduler import read_capacity_scheduler
-from mrdsl.exchange.markup import read_spark_settings
+from mrdsl.exchange.fair_scheduler import read_fair_scheduler
+from mrdsl.exchange.markup import read_spark_settings, settings_of
 from mrdsl.profiling.profiles import profile
+from tests.exchange.targets.plans import STAGES, exported
 
 LOG = Path("/work/shared/data/spark/nvidia/e2e__join_agg_on_yarn_eventlog.zstd")
 """10 executors of 3 cores, 9,397 MiB of heap and EMR's 18.75 % of it; a driver of 2,048 and 384 MiB."""
@@ -75,6 +80,163 @@ EMR: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
 def test_emr(what: str, document: dict[str, Any]) -> None:
     figure, expected = EMR[what]
     assert figure(document) == expected
+
+
+DELIGHT = Path("/work/shared/data/spark/delight/example_spark_event_log.txt")
+"""Executors of 3 cores and 3 GiB on Kubernetes, a driver of 1 GiB, an overhead of 0.4 times the heap."""
+SHELL = Path(
+    "/work/shared/data/spark/nvidia/qualification__cluster_information__eventlog_4nodes_8cores_dynamic_alloc.zstd"
+)
+"""Two executors of 4 cores, 20 GiB of heap and 8 GiB of overhead on each node of YARN; the driver runs outside."""
+
+
+def planned(log: Path) -> mrdsl.Result:
+    if not log.exists():
+        pytest.skip(f"{log} is not there")
+    return mrdsl.solve(mrdsl.loads(profile([log]).to_mrspec("capacity")))
+
+
+@pytest.fixture(scope="module")
+def conf(result: mrdsl.Result) -> dict[str, str]:
+    return read_spark_settings(mrdsl.export(result, "spark").files["spark-defaults.conf"])
+
+
+ALLOCATION = "spark.dynamicAllocation"
+SPARK: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {
+    "executors as the log had them": (("spark.executor.cores", "spark.executor.memory"), ("3", "9397m")),
+    "an overhead of 18.75 %, as on EMR": (("spark.executor.memoryOverhead",), (f"{int(0.1875 * 9397)}m",)),
+    "no memory off the heap": (("spark.memory.offHeap.enabled", "spark.memory.offHeap.size"), (None, None)),
+    "a core for each task": (("spark.task.cpus",), ("1",)),
+    "the driver as the log had it": (("spark.driver.cores", "spark.driver.memory"), ("1", "2048m")),
+    "a tenth or 384 MiB beside the driver's heap": (
+        ("spark.driver.memoryOverhead",),
+        (f"{max(384, int(0.1 * 2048))}m",),
+    ),
+    "all planned executors from the start": (
+        ("spark.executor.instances", f"{ALLOCATION}.initialExecutors", f"{ALLOCATION}.minExecutors"),
+        ("2", "2", "2"),
+    ),
+    "no more executors than planned": (
+        (f"{ALLOCATION}.enabled", f"{ALLOCATION}.maxExecutors"),
+        ("true", "2"),
+    ),
+    "idle executors stay over each planned gap": ((f"{ALLOCATION}.executorIdleTimeout",), ("60s",)),
+    "shuffle data outlives executors": ((f"{ALLOCATION}.shuffleTracking.enabled",), ("true",)),
+    "partitions of 128 MiB, one for each slot at least": (
+        ("spark.sql.shuffle.partitions", "spark.default.parallelism"),
+        (str(max(-(-7 // 128), 2 * 3)),) * 2,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SPARK)
+def test_spark(what: str, conf: dict[str, str]) -> None:
+    names, expected = SPARK[what]
+    assert tuple(conf.get(name) for name in names) == expected
+
+
+@pytest.mark.parametrize(("gap", "seconds"), [("59 s", 60), ("60 s", 61), ("81.7 s", 82)])
+def test_idle_executors_stay_over_the_longest_planned_gap(gap: str, seconds: int) -> None:
+    text = STAGES.replace("max = 20 s,", f"max = 20 s, delay = {gap},").replace("4 min", "14 min")
+    found = read_spark_settings(exported(text, "spark").files["spark-defaults-queries.conf"])
+    assert found[f"{ALLOCATION}.executorIdleTimeout"] == f"{seconds}s"
+
+
+@pytest.fixture(scope="module")
+def pods() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    found = mrdsl.export(planned(DELIGHT), "kubernetes", vms={"machine": "m5.2xlarge"})
+    assert not found.diagnostics
+    application, queues = map(yaml.safe_load, found.files.values())
+    if application["kind"] == "ConfigMap":
+        application, queues = queues, application
+    (root,) = yaml.safe_load(queues["data"]["queues.yaml"])["partitions"][0]["queues"]
+    return {**application["spec"], "queue": root["queues"][0]}
+
+
+def held(d: dict[str, Any], what: str) -> dict[str, str]:
+    found = d["queue"]["resources"][what]
+    assert isinstance(found, dict)
+    return found
+
+
+EXECUTOR = 3 * 1024 + int(0.4 * 3 * 1024)
+KUBERNETES: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
+    "executors as the log had them": (lambda d: (d["executor"]["cores"], d["executor"]["memory"]), (3, "3072m")),
+    "the overhead factor of the log": (lambda d: d["executor"]["memoryOverhead"], f"{int(0.4 * 3072)}m"),
+    "pods request whole cores": (lambda d: "coreRequest" in d["executor"], False),
+    "the driver as the log had it": (lambda d: (d["driver"]["cores"], d["driver"]["memory"]), (1, "1024m")),
+    "the overhead of the driver": (lambda d: d["driver"]["memoryOverhead"], f"{max(384, int(0.4 * 1024))}m"),
+    "as many executors as planned": (
+        lambda d: (d["executor"]["instances"], d["dynamicAllocation"]["maxExecutors"]),
+        (1, 1),
+    ),
+    "executors at the start": (
+        lambda d: (d["dynamicAllocation"]["initialExecutors"], d["dynamicAllocation"]["minExecutors"]),
+        (1, 1),
+    ),
+    "shuffle data outlives executors": (lambda d: d["dynamicAllocation"]["shuffleTrackingEnabled"], True),
+    "idle executors stay over each planned gap": (lambda d: d["sparkConf"][f"{ALLOCATION}.executorIdleTimeout"], "60s"),
+    "partitions of 128 MiB, one for each slot at least": (
+        lambda d: d["sparkConf"]["spark.sql.shuffle.partitions"],
+        str(max(-(-23 // 128), 3)),
+    ),
+    "the queue has room for executors and driver": (
+        lambda d: (held(d, "max")["vcore"], held(d, "max")["memory"]),
+        (f"{3 + 1}000m", f"{EXECUTOR + 1024 + 409}Mi"),
+    ),
+    "the queue's room is guaranteed": (lambda d: held(d, "guaranteed") == held(d, "max"), True),
+    "as many applications as planned": (lambda d: d["queue"]["maxapplications"], 1),
+}
+
+
+@pytest.mark.parametrize("what", KUBERNETES)
+def test_kubernetes(what: str, pods: dict[str, Any]) -> None:
+    figure, expected = KUBERNETES[what]
+    assert figure(pods) == expected
+
+
+@pytest.fixture(scope="module")
+def hadoop() -> dict[str, Any]:
+    files = mrdsl.export(planned(SHELL), "yarn").files
+    site = settings_of(files["yarn-site-machine.xml"])
+    (queue,) = read_capacity_scheduler(files["capacity-scheduler.xml"]).children[0].children
+    (fair,) = read_fair_scheduler(files["fair-scheduler.xml"])[0].children
+    return {"site": site, "queue": queue, "fair": fair, "capacity": settings_of(files["capacity-scheduler.xml"])}
+
+
+ONE, MASTER = 20_480 + 8_192, 512 + max(384, 51)
+YARN: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
+    "memory of a node: two executors and a master": (lambda d: d["site"][f"{SITE}.memory-mb"], str(2 * ONE + MASTER)),
+    "cores of a node": (lambda d: d["site"][f"{SITE}.cpu-vcores"], str(2 * 4 + 1)),
+    "an allocation step that divides all containers": (
+        lambda d: [size % int(d["site"]["yarn.scheduler.minimum-allocation-mb"]) for size in (ONE, MASTER)],
+        [0, 0],
+    ),
+    "cores count in shares": (
+        lambda d: d["capacity"][f"{QUEUES}.resource-calculator"].rpartition(".")[2],
+        "DominantResourceCalculator",
+    ),
+    "the share of the queue": (lambda d: float(d["queue"].capacity), 100.0),
+    "idle capacity may be used": (lambda d: float(d["queue"].maximum), 100.0),
+    "one user may have all of the queue": (
+        lambda d: (d["queue"].user_limit or 1) * float(d["queue"].capacity) >= 100,
+        True,
+    ),
+    "as many applications as planned": (lambda d: (d["queue"].running, d["fair"].jobs), (1, 1)),
+    "room for the masters of all applications": (
+        lambda d: 1 / 5 <= float(d["queue"].masters) <= 1 / 5 + 0.05,
+        True,
+    ),
+    "the guarantee of the fair scheduler": (lambda d: (d["fair"].memory, d["fair"].vcores), (ONE + MASTER, 4 + 1)),
+    "weights are the shares": (lambda d: float(d["fair"].weight), 1.0),
+}
+
+
+@pytest.mark.parametrize("what", YARN)
+def test_yarn(what: str, hadoop: dict[str, Any]) -> None:
+    figure, expected = YARN[what]
+    assert figure(hadoop) == expected
 
 
 def test_executors_are_as_many_as_planned(result: mrdsl.Result, document: dict[str, Any]) -> None:
