@@ -22,9 +22,12 @@ class Form(Protocol):
 
 
 class QuantityReader(Protocol):
-    """Gives the value of an item from its name, its declaration, a text and the spec's currency; raises MrdslError."""
+    """Gives the value of an item from its name, its declaration, a text and the spec's currency; raises MrdslError.
 
-    def __call__(self, key: str, item: Any, text: str, currency: str, /) -> Any: ...
+    The last argument is the number of which the item may be a share.
+    """
+
+    def __call__(self, key: str, item: Any, text: str, currency: str, base: float | None = None, /) -> Any: ...
 
 
 class SpecWriter(Protocol):

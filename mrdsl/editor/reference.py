@@ -126,7 +126,8 @@ def value_form(item: Item) -> str:
     if item.whole and item.kind == "number":
         noun = "whole number"
     form = {"range": "range of ", "list": "list of ", "distribution": "fixed or random "}.get(item.form, "")
-    return f"{form}{noun}, `{kind.example()}`"
+    share = f" or a share of `{item.share_of}`, `25%`" if item.share_of else ""
+    return f"{form}{noun}, `{kind.example()}`{share}"
 
 
 def default_text(item: Item) -> str:

@@ -10,7 +10,7 @@ from mrdsl.core.diagnostics import Related, did_you_mean, error
 from mrdsl.language import tree
 from mrdsl.language.formatting import value_text
 from mrdsl.language.items import Files
-from mrdsl.language.scope import Draws, Scope
+from mrdsl.language.scope import Draws, Scope, Value
 from mrdsl.language.vocabulary import Vocabulary
 from mrdsl.spec.declared import advice
 from mrdsl.spec.schema import Block, Item, Node
@@ -23,7 +23,8 @@ class BlockContext(NamedTuple):
     """The state of the walk: the scope, the files, the seed, the words of the block for messages and its path for
     draws.
 
-    ``repeated`` reads repeated blocks of one kind, which can be nested.
+    ``repeated`` reads repeated blocks of one kind, which can be nested. ``below`` is the node of a table or catalogue
+    that the block refines.
     """
 
     scope: Scope
@@ -32,6 +33,7 @@ class BlockContext(NamedTuple):
     path: str
     words: str
     repeated: ReadRepeated
+    below: Node | None = None
 
     def inner(self, words: str, name: str = "") -> BlockContext:
         path, inside = f"{self.path}/{words} {name}", f"{words} {name}".strip()
@@ -39,8 +41,13 @@ class BlockContext(NamedTuple):
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
         """Return the scope of one item: random values are drawn for it alone."""
-        report, parameter, names, _ = self.scope
-        return Scope(report, parameter, names, Draws(self.seed, f"{self.path}/{key}", count, item))
+        report, parameter, names, _, base = self.scope
+        return Scope(report, parameter, names, Draws(self.seed, f"{self.path}/{key}", count, item), base)
+
+    def with_base(self, item: Item, number: Any) -> BlockContext:
+        """Return the context of an item that may be a share of a number of its block."""
+        base = item.share_of.partition(".")[0], Value(number, units.KINDS[item.kind].dimension)
+        return self._replace(scope=self.scope._replace(base=base))
 
 
 ReadRepeated = Callable[[str, Block, Sequence[tree.Block], BlockContext], Sequence[Node]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
@@ -19,6 +20,7 @@ from mrdsl.language.block_context import (
 from mrdsl.language.items import convert, plain_number
 from mrdsl.language.parsing import statement_at
 from mrdsl.language.scope import MistakeError, Scope
+from mrdsl.language.shares import base_of, shares_last
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.spec.schema import Block, Item, Node, Source
 
@@ -59,7 +61,8 @@ def resolve_block(
     """Return the node of the statements of a block, or None if one of its own items is wrong, with the reasons
     reported.
 
-    Broken blocks among repeated ones are left out, so that the others can still be checked.
+    Broken blocks among repeated ones are left out, so that the others can still be checked. If the context has a node
+    below, the block changes what it mentions.
     """
     words = vocabulary(node_type)
     scope = context.scope
@@ -67,6 +70,8 @@ def resolve_block(
     written: dict[str, Any] = {}
     repeated: dict[str, list[tree.Block]] = {}
     plain, report = words.plain, scope.report
+    if words.shares:
+        statements = shares_last(words, statements)
     for statement in statements:
         if statement.__class__ is tree.Assignment:
             names, value = statement
@@ -91,7 +96,7 @@ def resolve_block(
     if repeated:
         _resolve_repeated(words, repeated, context, values, written)
     span = tree.header_span(at) if isinstance(at, tree.Block) else at
-    complete = require(words, written, context, span)
+    complete = context.below is not None or require(words, written, context, span)
     if not complete:
         return None
     for value in values.values():
@@ -99,7 +104,10 @@ def resolve_block(
             return None
     if source is not None:
         values["source"] = source
-    return node_type(name=name, span=span, spans=ItemSpans(_kept(written, scope)), **values)
+    spans = ItemSpans(_kept(written, scope))
+    if context.below is not None:
+        return replace(context.below, span=span, spans=spans, **values)
+    return node_type(name=name, span=span, spans=spans, **values)
 
 
 def _kept(written: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
@@ -145,6 +153,11 @@ def _resolve_item(
         if called is not None:
             _resolve_call(called, str(value.function), statement, context, values, written)
             return
+    if item.share_of:
+        base = base_of(item, values, context.below)
+        found = _converted(key, item, value, context.with_base(item, 1.0 if base is None else base))
+        values[field_name] = _BROKEN if base is None else found
+        return
     values[field_name] = _converted(key, item, value, context)
 
 
@@ -257,7 +270,7 @@ def _resolve_single(
     report = context.scope.report
     if not _is_first(field_name, word, block.words[0], block, context, written):
         return
-    inner = context.inner(word)
+    inner = context.inner(word)._replace(below=getattr(context.below, field_name, None))
     source = None
     if len(block.words) == 1 and not (block.indexed or block.more or block.call or declared.sources):
         node = resolve_block(declared.node, block.statements or (), inner, "", block)

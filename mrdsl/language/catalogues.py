@@ -25,6 +25,7 @@ from mrdsl.language.generators import collect
 from mrdsl.language.items import convert
 from mrdsl.language.requirements import Attribute, Rows, matching_rows, split
 from mrdsl.language.scope import MistakeError
+from mrdsl.language.shares import collect_shares, split_shares
 from mrdsl.language.table_heads import NAME_COLUMN, attribute
 from mrdsl.language.tables import resolve_table
 from mrdsl.spec.columns import Columns, names_of
@@ -216,11 +217,20 @@ def _said(
     listed: _Listed, node_type: type[Node], statements: tuple[Any, ...], block: tree.Block, context: BlockContext
 ) -> dict[str, Any]:
     """Return the items in the braces, which apply to all types without a value from a file."""
-    import numpy as np
-
     said: dict[str, Any] = {}
     span = tree.header_span(block)
+    shares, statements = split_shares(node_type, statements)
     collect(node_type, statements, context, len(listed.names), "", said, span, frozenset(), [])
+    _fill_in(listed, said)
+    shared = collect_shares(node_type, shares, context, len(listed.names), said | listed.values)
+    _fill_in(listed, shared)
+    return said | shared
+
+
+def _fill_in(listed: _Listed, said: dict[str, Any]) -> None:
+    """Move items in the braces to the types of which the files have that item, but no value."""
+    import numpy as np
+
     for path in [path for path in said if path in listed.values]:
         there, value = listed.values[path], said.pop(path)
         rates = listed.values.get(INTERRUPTIONS)
@@ -229,7 +239,6 @@ def _said(
         else:
             open_ones = np.isnan(there) & (~np.isnan(rates) if path == SPOT_PRICE and rates is not None else True)
         listed.values[path] = np.where(open_ones, value, there)
-    return said
 
 
 def _rows(listed: _Listed, node_type: type[Node], word: str) -> Rows:

@@ -115,6 +115,8 @@ def _name(token: Token, node: Any, scope: Scope) -> Value:
         if isinstance(value.number, Word):
             raise _is_a_word(token, value.number, scope)
         return value
+    if scope.base is not None and token == scope.base[0]:
+        return scope.base[1]
     if token in units.UNITS:
         raise scope.mistake(
             "unit-without-number", f"the unit `{token}` has no number", node, "write its number before it"

@@ -10,6 +10,7 @@ from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext, meant_item, require, stray_statement, unknown_block, unknown_item
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError
+from mrdsl.language.shares import collect_shares, split_shares
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.columns import Columns, Everywhere
 from mrdsl.spec.schema import Node, Range
@@ -50,7 +51,9 @@ def resolve_generator(
     span = tree.header_span(block)
     values: dict[str, Any] = {}
     before = len(context.scope.report.found)
+    shares, statements = split_shares(node_type, statements)
     collect(node_type, statements, context, count, "", values, span)
+    values |= collect_shares(node_type, shares, context, count, values)
     if len(context.scope.report.found) > before:
         return ()
     return Columns(node_type, IndexedNames(name, low, high), values, Everywhere(span), group=name)

@@ -14,7 +14,7 @@ from mrdsl.core.clock import EXAMPLES, parse_clock
 from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, error, shortened
 from mrdsl.core.reading import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.language import tree
-from mrdsl.language.evaluate import evaluate, require_printable
+from mrdsl.language.evaluate import evaluate, finite, require_printable
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.scope import AUTO, MistakeError, Report, Scope, Value, Word
 from mrdsl.language.vocabulary import Vocabulary, dash_range, lacking_unit
@@ -202,6 +202,8 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
         )
     value = evaluate(node, scope)
     kind, currency = units.KINDS[item.kind], scope.report.currency
+    if scope.base is not None and value.dimension == units.NUMBER and _is_share(node):
+        return finite(Value(value.number * scope.base[1].number, scope.base[1].dimension), node, scope)
     if value.dimension != kind.dimension and not units.fits(value.dimension, kind.dimension):
         raise scope.mistake(
             "wrong-unit",
@@ -210,6 +212,13 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
             lacking_unit(key, item, node, value.dimension, currency) or advice(item, currency),
         )
     return value
+
+
+def _is_share(part: Any) -> bool:
+    """Return True if an expression has a number in % or a name; a number alone may lack its unit by mistake."""
+    if isinstance(part, tree.Name) or (isinstance(part, tree.Number) and part.unit == "%"):
+        return True
+    return isinstance(part, tuple) and any(_is_share(inner) for inner in part)
 
 
 def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> None:
@@ -402,14 +411,20 @@ def quantity(text: str, *, currency: str = "") -> float:
     return value.number
 
 
-def item_from_text(key: str, item: Item, text: str, currency: str) -> Any:
+def item_from_text(key: str, item: Item, text: str, currency: str, base: float | None = None) -> Any:
     """Return the value of ``key = text`` as a spec in that currency would have it. Raises MrdslError with the
     reason.
+
+    ``base`` is the number of which the item may be a share.
     """
     try:
+        scope = _scope(currency)
+        if base is not None and item.share_of:
+            named = item.share_of.partition(".")[0], Value(base, units.KINDS[item.kind].dimension)
+            scope = scope._replace(base=named)
         low, dots, high = text.partition(_RANGE)
         node = tree.Interval(_tree(low), _tree(high)) if dots and item.form == "range" else _tree(text)
-        return convert(key, item, node, _scope(currency))
+        return convert(key, item, node, scope)
     except MistakeError as mistake:
         raise _alone(mistake) from None
 

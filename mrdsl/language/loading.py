@@ -25,7 +25,7 @@ from mrdsl.language.resolving import Importer, goals_and_constraints, resolve, s
 from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
 from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.scaling import factors_in
-from mrdsl.spec.schema import Block, Node, declarations, mark_valid
+from mrdsl.spec.schema import Block, Item, Node, declarations, mark_valid
 from mrdsl.spec.spec import Checked, Spec
 
 TEXT_NAME = "<text>"
@@ -238,6 +238,8 @@ class Updater:
                 continue
             if any(id(place) not in known for place in _mentions(statement, names, None)):
                 return False
+        if any(_has_share(node, self.items) for node in _nodes(self.spec.facts)):
+            return False
         return not any(_is_random(statement) for _, keys in self.items.values() for statement in keys.values())
 
 
@@ -307,6 +309,18 @@ def _mentions(part: Any, names: frozenset[str], within: Any) -> Iterator[Any]:
             within = part
         for inner in part:
             yield from _mentions(inner, names, within)
+
+
+def _has_share(node: Node, items: Mapping[int, Any]) -> bool:
+    """Return True if params change an item that may be a share of another number, or the number's block."""
+    declared = declarations(type(node))
+    for field in node.spans:
+        item = declared.get(field)
+        if isinstance(item, Item) and item.share_of:
+            base = getattr(node, item.share_of.partition(".")[0])
+            if id(base) in items or field in items.get(id(node), (None, ()))[1]:
+                return True
+    return False
 
 
 def _is_random(part: Any) -> bool:

@@ -15,7 +15,7 @@ from mrdsl.language.blocks import resolve_block
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.generators import IndexedNames, resolve_generator
 from mrdsl.language.scope import MistakeError
-from mrdsl.spec.columns import Joined, names_of
+from mrdsl.spec.columns import Columns, Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
 
 
@@ -33,12 +33,54 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], c
     """Return the nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
     headers = [header for block in blocks if (header := _told_header(word, block, context)) is not None]
     named = _by_name(headers, context)
-    parts = [nodes for header in headers if (nodes := _told(word, declared, header, named, context)) is not None]
+    changes = [header for header in headers if declared.catalogues and _is_plain(header)]
+    sources = any(header.source for header in headers)
+    parts = []
+    for header in headers:
+        if header not in changes or not sources:
+            nodes = _told(word, declared, header, named, context)
+            parts += [] if nodes is None else [nodes]
+    if sources:
+        parts = _refined(word, declared, changes, parts, named, context)
     if len(parts) == 1:
         return parts[0]
     nodes = _joined(parts)
     _no_duplicates(word, nodes, context)
     return nodes
+
+
+def _is_plain(header: Header) -> bool:
+    """Return True for a block that is written out, `word NAME { ... }`, which may refine a row of a table."""
+    return not header.source and header.base is None and header.block.indexed is None
+
+
+def _refined(
+    word: str,
+    declared: Block,
+    changes: Sequence[Header],
+    parts: Sequence[Sequence[Node]],
+    named: dict[str, Header],
+    context: BlockContext,
+) -> list[Sequence[Node]]:
+    """Return the nodes with those rows of tables and catalogues changed that have the name of a written block."""
+    found: list[Sequence[Node]] = list(parts)
+    for header in changes:
+        if named.get(header.name) is not header:
+            continue  # a duplicate, which is reported
+        place = next((i for i, part in enumerate(found) if isinstance(part, Columns) and header.name in part.names), -1)
+        if place < 0:
+            nodes = _told(word, declared, header, named, context)
+            found += [] if nodes is None else [nodes]
+            continue
+        rows: Any = found[place]
+        row = list(rows.names).index(header.name)
+        inner = context.inner(word, header.name)._replace(below=rows[row])
+        node = resolve_block(declared.node, header.block.statements or (), inner, header.name, header.block)
+        node = rows[row] if node is None else node
+        found[place : place + 1] = [
+            part for part in (rows.part(slice(0, row)), (node,), rows.part(slice(row + 1, None))) if len(part)
+        ]
+    return found
 
 
 def _told_header(word: str, block: tree.Block, context: BlockContext) -> Header | None:

@@ -122,12 +122,16 @@ class Report:
 
 
 class Scope(NamedTuple):
-    """The names that an expression can use. ``draws`` is None if random values stay distributions."""
+    """The names that an expression can use. ``draws`` is None if random values stay distributions.
+
+    ``base`` is the number of which an item may be a share, and its name in the item's expression.
+    """
 
     report: Report
     parameter: Callable[[str], Value | None]
     parameter_names: Collection[str] = ()
     draws: Draws | None = None
+    base: tuple[str, Value] | None = None
 
     def current_word(self, former: Mapping[str, str], word: str, token: Any) -> str:
         """Return the word of today for a word of an earlier release, and note its place."""

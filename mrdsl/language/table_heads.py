@@ -26,7 +26,8 @@ _NUMERIC_FORMS = ("quantity", "range", "distribution")
 class Column:
     """One column of the table: its place, the dotted path that it sets, its declaration, and the factor of its unit.
 
-    A column that is ``asked`` sets no attribute: only requirements use it, in the ``dimension`` of its unit.
+    A column that is ``asked`` sets no attribute: only requirements use it, in the ``dimension`` of its unit. A column
+    that is a ``share`` has parts of another number of the block.
     """
 
     index: int
@@ -36,6 +37,7 @@ class Column:
     factor: float
     dimension: units.Dimension = units.NUMBER
     asked: bool = False
+    share: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -92,6 +94,8 @@ def column_of(
         return None if declared is None else Column(index, written, declared[0], declared[1], 1.0)
     path, item = declared
     try:
+        if unit == "%" and item.share_of:
+            return Column(index, written, path, item, units.UNITS[unit].factor, share=True)
         return Column(index, written, path, item, _factor(written, unit, item, span, context))
     except MistakeError as mistake:
         report.add(mistake.diagnostic)

@@ -21,6 +21,7 @@ from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
 from mrdsl.language.requirements import Attribute, Rows, matching_rows, required_words, split
+from mrdsl.language.shares import collect_shares, split_shares
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns, optional_block
@@ -60,6 +61,7 @@ def resolve_table(
     values: dict[str, Any] = {}
     given = frozenset(path for column in columns for path in paths_of(column))
     lacking: list[str] = []
+    shares, statements = split_shares(node_type, statements)
     collect(node_type, statements, context, raw.rows, "", values, raw.header_span(), given, lacking)
     if lacking:
         shown_paths = ", ".join(f"`{path}`" for path in lacking)
@@ -84,6 +86,7 @@ def resolve_table(
         reader.leave_out(~kept)
     _check_names(names, word, raw, context, kept)
     _fill(node_type, columns, reader, raw, context, values, kept)
+    values |= collect_shares(node_type, shares, context, raw.rows, values, given)
     if len(report.found) > before:
         return ()
     every = Columns(node_type, names, values, raw.shown_only().span)
@@ -97,6 +100,7 @@ def _attributes(columns: Sequence[Column], reader: CellReader, names: Sequence[s
         if column.item is None or (not column.numeric and column.item.form == "names"):
             continue
         read, dimension = _extra(column, reader), units.KINDS[column.item.kind].dimension
+        dimension = units.NUMBER if column.share else dimension
         attribute = Attribute(read.as_numbers, dimension) if column.numeric else Attribute(as_words=read.as_words)
         found |= dict.fromkeys(paths_of(column), attribute)
     return found
@@ -131,7 +135,10 @@ def _fill(
     values: dict[str, Any],
     kept: NDArray[np.bool_] | None,
 ) -> None:
+    import numpy as np
+
     told = len(context.scope.report.found)
+    columns = sorted(columns, key=lambda column: column.share)
     blocks = {c.index: optional_block(node_type, c.path) for c in columns if c.numeric}
     absent = {block for block in blocks.values() if not any(path.startswith(block) for path in values)} - {""}
     numbers = reader.numbers(
@@ -141,6 +148,8 @@ def _fill(
     for column, array in zip([c for c in columns if c.numeric], numbers, strict=True):
         scaled = units.scaled(array, column.factor) if column.factor != 1.0 else array
         assert column.item is not None
+        if column.share:
+            scaled = scaled * values.get(column.item.share_of, np.nan)
         _check_numbers(column, column.item, scaled, raw, context)
         for path in paths_of(column):
             values[path] = scaled

@@ -21,8 +21,8 @@ class Vocabulary:
 
     ``calls`` are items that may be written as a call in the value of another: by that item's word and the call's.
     ``former`` are words that a release before this one had, each with the word of today. ``elsewhere`` are words of
-    other families, each with a hint what to write here. ``needed`` are the fields that have to be written. ``plain``
-    keeps readings of numbers.
+    other families, each with a hint what to write here. ``needed`` are the fields that have to be written. ``shares``
+    are items that may be a share of another number of the block. ``plain`` keeps readings of numbers.
     """
 
     items: Mapping[str, tuple[str, Item]]
@@ -34,6 +34,7 @@ class Vocabulary:
     elsewhere: Mapping[str, str]
     needed: frozenset[str]
     one_of: tuple[tuple[str, ...], ...]
+    shares: frozenset[str] = frozenset()
     plain: dict[tuple[str, str | None, str], Any] = field(default_factory=dict)
 
     @property
@@ -94,6 +95,7 @@ def _vocabulary(node: Any) -> Vocabulary:
         node.ELSEWHERE,
         frozenset(name for name, declared in declarations(node).items() if declared.required),
         node.ONE_OF,
+        frozenset(word for word, (_, item) in items.items() if item.share_of),
     )
 
 

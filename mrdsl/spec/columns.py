@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, chain
 from math import nan
 from operator import attrgetter
@@ -83,6 +83,13 @@ class Columns(Sequence[N], Generic[N]):
     def __repr__(self) -> str:
         return f"Columns({self.node_type.__name__}, {len(self)} rows: {', '.join(self.values)})"
 
+    def part(self, rows: slice) -> Columns[N]:
+        """Return the columns of some rows in a stretch."""
+        first = rows.indices(len(self))[0]
+        values = {path: value[rows] if _varies(value) else value for path, value in self.values.items()}
+        span_at = self.span_at if isinstance(self.span_at, Everywhere) else partial(_span_after, self.span_at, first)
+        return Columns(self.node_type, self.names[rows], values, span_at, self.group)
+
     def without_block(self, path: str) -> NDArray[np.bool_]:
         """Return the rows in which every cell is empty of the innermost block around a path that may be left out."""
         import numpy as np
@@ -119,6 +126,10 @@ class Columns(Sequence[N], Generic[N]):
         node: N = object.__new__(self.node_type)
         node.__dict__.update(alike.__dict__, name=name)
         return node
+
+
+def _span_after(span_at: Callable[[int], Span | None], first: int, index: int) -> Span | None:
+    return span_at(first + index)
 
 
 def optional_block(node_type: type[Node], path: str) -> str:

@@ -15,7 +15,7 @@ Values are SI: seconds, bytes, watts, joules, the spec's currency, and plain num
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import Enum
 from functools import cache
 from operator import attrgetter
@@ -133,7 +133,8 @@ class Item:
     ``automatic`` quantity, whose default is None, can also be the word ``auto``: mrdsl computes it. A path can also be
     the value of another item: ``called`` is that item, and the path's own word is the function around the file.
     ``names`` are names of blocks ``of``, if given, or one of ``choices`` alone. A choice with ``percentiles`` can also
-    be one of p1 to p99. ``was`` is the former word, which specs and saved plans may still have.
+    be one of p1 to p99. ``was`` is the former word, which specs and saved plans may still have. ``share_of`` is the
+    path of another number of the block, of the same kind: the item can also be a share of it.
     """
 
     form: str
@@ -152,6 +153,7 @@ class Item:
     of: str = ""
     percentiles: bool = False
     was: str = ""
+    share_of: str = ""
 
     @property
     def required(self) -> bool:
@@ -203,17 +205,16 @@ def quantity(
     whole: bool = False,
     automatic: bool = False,
     was: str = "",
+    share_of: str = "",
 ) -> Any:
     """Return a number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``:
     optional.
 
-    ``automatic``: ``auto`` may be written for None.
+    ``automatic``: ``auto`` may be written for None. ``share_of``: a share of that number of the block, as in ``25%``,
+    may be written too.
     """
-    return _item(
-        Item(
-            "quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole, automatic=automatic, was=was
-        )
-    )
+    item = Item("quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole)
+    return _item(replace(item, automatic=automatic, was=was, share_of=share_of))
 
 
 def value_range(

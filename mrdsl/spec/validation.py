@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 from mrdsl.core import saving, units
@@ -40,11 +41,20 @@ def with_values(facts: Any, currency: str) -> Any:
     if not isinstance(facts, Node):
         return facts
     changes: dict[str, Any] = {}
+    shares: dict[str, Item] = {}
     for name, declared in declarations(type(facts)).items():
         was = getattr(facts, name, None)
         now = _block(was, currency) if isinstance(declared, Block) else _item(name, declared, was, currency)
         if now is not was:
             changes[name] = now
+        if isinstance(now, str) and isinstance(declared, Item) and declared.share_of:
+            shares[name] = declared
+    for name, item in shares.items():
+        base: Any = replace(facts, **changes)
+        for word in item.share_of.split("."):
+            base = getattr(base, word, None)
+        if isinstance(base, Real):
+            changes[name] = _item(name, item, getattr(facts, name), currency, float(base))
     return replace(facts, **changes) if changes else facts
 
 
@@ -53,7 +63,7 @@ def mistake_in(key: str, item: Item, text: str, currency: str) -> Mistake | None
     if item.form not in _FORMS:
         return None
     try:
-        saving.of_quantities()(key, item, text, currency)
+        saving.of_quantities()(key, item, text, currency, 1.0)
     except MrdslError as failure:
         first = failure.diagnostics[0]
         return Mistake(first.code, first.message, first.hint)
@@ -69,14 +79,14 @@ def _block(value: Any, currency: str) -> Any:
     return type(value)(nodes) if any(a is not b for a, b in zip(nodes, value, strict=True)) else value
 
 
-def _item(name: str, item: Item, value: Any, currency: str) -> Any:
+def _item(name: str, item: Item, value: Any, currency: str, base: float | None = None) -> Any:
     if item.form == "list" and isinstance(value, Sequence) and any(isinstance(each, str) for each in value):
         one = replace(item, form="quantity")
         return tuple(_item(name, one, each, currency) for each in value) if not isinstance(value, str) else value
     if not isinstance(value, str) or item.form not in _FORMS or item.form == "list":
         return value
     try:
-        return saving.of_quantities()(name.rstrip("_"), item, value, currency)
+        return saving.of_quantities()(name.rstrip("_"), item, value, currency, base)
     except MrdslError:
         return value
 

@@ -149,9 +149,8 @@ def test_what_is_wrong_with_a_catalogue_is_told(vms: str, code: str, said: str) 
 def test_names_are_told_apart_across_catalogues_and_blocks() -> None:
     found = loaded(f'vms from ec2("region.csv") {{ {LEFT} }}\nvms from ec2("region.csv") {{ {LEFT} }}').diagnostics
     assert [each.code for each in found] == ["duplicate"]
-    found = loaded(
-        f'vms from ec2("region.csv") {{ {LEFT} }}\nvm "gamma.metal" {{ on_demand {{ price = 1 USD/h }} }}'
-    ).diagnostics
+    refined = 'vm "gamma.metal" { on_demand { price = 1 USD/h } }\n'
+    found = loaded(f'vms from ec2("region.csv") {{ {LEFT} }}\n{refined}{refined}').diagnostics
     assert [each.code for each in found] == ["duplicate"]
 
 

@@ -80,7 +80,11 @@ class VmType(Node):
     terms: Sequence[Reserved] = blocks(Reserved, "reserved", "one of several long contracts", plural="reserved_terms")
     spot: Spot | None = block(Spot, "VMs that the provider may take back")
     fee: Quantity = quantity(
-        "price", "what the platform adds for each VM, however it is bought", default=0.0, at_least=0.0
+        "price",
+        "what the platform adds for each VM, however it is bought",
+        default=0.0,
+        at_least=0.0,
+        share_of="on_demand.price",
     )
     available: OptionalWhole = quantity(
         "vms",

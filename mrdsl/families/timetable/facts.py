@@ -91,7 +91,9 @@ class VmType(Node):
         Reserved, "VMs under a long contract, a limited number; prepaid ones are paid over the horizon, used or not"
     )
     spot: Spot | None = block(Spot, "VMs that the provider may take back, for runs with time for a second attempt")
-    fee: Quantity = quantity("price", "what the platform adds for each VM", default=0.0, at_least=0.0)
+    fee: Quantity = quantity(
+        "price", "what the platform adds for each VM", default=0.0, at_least=0.0, share_of="on_demand.price"
+    )
     boot: Quantity = quantity(
         "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
     )
