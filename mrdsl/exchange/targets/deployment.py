@@ -210,7 +210,9 @@ def master_of(deployment: Deployment, wishes: Wishes, usual: str = "") -> tuple[
     """
     masters = deployment.masters
     if len(masters) > 1:
-        raise TargetError(f"the spec has masters of several types: {', '.join(masters)}", "keep `masters` in one vm")
+        raise TargetError(
+            f"the spec has masters of several types: {', '.join(masters)}", "keep the masters of one type"
+        )
     if masters:
         ((name, count),) = masters.items()
         if wishes.master and wishes.master != name:

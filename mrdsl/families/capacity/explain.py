@@ -9,6 +9,7 @@ import numpy as np
 from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, Series, parts_chart
 from mrdsl.core.result import Result
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.tables import cell_text
 from mrdsl.core.today import Use
 from mrdsl.core.units import show
@@ -70,6 +71,12 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
     )
     facts: CapacityFacts = spec.facts
     period = show(facts.period, "time")
+    masters = " and ".join(
+        f"{count:g} {name} as {'master' if count == 1 else 'masters'}"
+        for name, count in zip(plan.mixture.types, plan.mixture.masters.tolist(), strict=True)
+        if count
+    )
+    rented += f", of them {masters}" if masters else ""
     return f"Rent {rented}: {show(plan.total, 'money', spec.currency)} for {period}, and {admitted}."
 
 
@@ -77,8 +84,17 @@ def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
     """Return the cost of VMs by type and purchase option, fees included, and of rejected jobs; parts of 0 left out."""
     market = market_of(spec.facts)
     prices = dict(zip(market.ways, market.prices.tolist(), strict=True))
-    costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in plan.mixture.bought if each.vms}
-    return {**{name: cost for name, cost in costs.items() if cost}, **_penalties(plan)}
+    mixture = plan.mixture
+    vms = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
+    bought = np.array([vms.get(way, 0.0) for way in market.ways])
+    of_masters = market.buy(market.masters_of_lane, bought) * market.prices
+    costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in mixture.bought if each.vms}
+    masters: dict[str, float] = {}
+    for way, cost in zip(market.ways, of_masters.tolist(), strict=True):
+        if cost:
+            costs[_named(Bought(*way, 0.0))] -= cost
+            masters[f"{way[0]} as master"] = masters.get(f"{way[0]} as master", 0.0) + cost
+    return {**{name: cost for name, cost in costs.items() if cost > SAME_SUM}, **masters, **_penalties(plan)}
 
 
 def _penalties(plan: CapacityPlan) -> dict[str, float]:

@@ -30,7 +30,18 @@ from mrdsl.spec.blocks import (
     startup_item,
 )
 from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
-from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, quantity, references, value_range
+from mrdsl.spec.schema import (
+    BUDGET_HINT,
+    Node,
+    Source,
+    block,
+    blocks,
+    choice,
+    quantity,
+    reference,
+    references,
+    value_range,
+)
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -49,6 +60,7 @@ __all__ = [
     "Container",
     "JobClass",
     "MapPhase",
+    "Master",
     "OnDemand",
     "OnType",
     "Recorded",
@@ -105,6 +117,16 @@ class VmType(Node):
     masters: Whole = quantity(
         "vms", "VMs of the type that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Master(Node):
+    """The master of the cluster, or several for high availability."""
+
+    EXAMPLE: ClassVar[str] = '{ vm = "m5.xlarge" }'
+
+    vm: str = reference("its VM type, which need not run tasks")
+    count: Whole = quantity("vms", "number of masters", default=1, at_least=1, whole=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -174,6 +196,7 @@ class CapacityFacts(Node):
     vms: Sequence[VmType] = blocks(
         VmType, "vm", "the VM types that may be rented", required=True, catalogues=("ec2", "instance_types")
     )
+    master: Master | None = block(Master, "VMs of one type that hold no slots and are paid all the same, firm")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
     observed: ObservedCluster | None = observed_block()

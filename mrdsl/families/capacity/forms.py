@@ -9,7 +9,7 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts, JobClass, VmType
 from mrdsl.spec.blocks import Reserved, any_rows
-from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.columns import Columns, column, names_of, parts_of
 from mrdsl.spec.spec import Spec
 
 
@@ -38,7 +38,15 @@ def is_bought_plainly(facts: CapacityFacts) -> bool:
     if len(facts.vms) != 1:
         return False
     vm = facts.vms[0]
-    return vm.spot is None and vm.available is None and not vm.terms and not vm.masters
+    return vm.spot is None and vm.available is None and not vm.terms and not vm.masters and facts.master is None
+
+
+def masters_of(facts: CapacityFacts) -> list[float]:
+    """Return the number of masters of each VM type."""
+    found: list[float] = column(facts.vms, "masters", missing=0.0).tolist()
+    if facts.master is not None:
+        found[list(names_of(facts.vms)).index(facts.master.vm)] += facts.master.count
+    return found
 
 
 def has_slots_for_all(facts: CapacityFacts) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.forms import contracts
+from mrdsl.families.capacity.forms import contracts, masters_of
 
 Floats = NDArray[np.float64]
 
@@ -105,13 +105,17 @@ class Market:
         np.minimum.at(found, self.lane_of_offer[offers], self.prices[offers])
         return found
 
-    def buy(self, needed: Floats) -> Floats:
-        """Return the VMs to buy by offer for the needed VMs of each lane, the cheapest first, as far as available."""
+    def buy(self, needed: Floats, there: Floats | None = None) -> Floats:
+        """Return the VMs to buy by offer for the needed VMs of each lane, the cheapest first, as far as available.
+
+        ``there`` are the VMs of each offer, by default those that are available.
+        """
+        there = self.there if there is None else there
         bought = np.zeros(len(self.offers))
         left = needed.copy()
         for turn in self._turns:
             lanes = self.lane_of_offer[turn]
-            bought[turn] = np.minimum(left[lanes], self.there[turn])
+            bought[turn] = np.minimum(left[lanes], there[turn])
             left[lanes] -= bought[turn]
         return bought
 
@@ -155,7 +159,7 @@ def market_of(facts: CapacityFacts) -> Market:
         tuple(lanes),
         tuple(offers),
         np.array([np.inf if vm.available is None else float(vm.available) for vm in facts.vms]),
-        np.array([float(vm.masters) for vm in facts.vms]),
+        np.array(masters_of(facts)),
         sunk,
     )
 

@@ -160,7 +160,9 @@ class CapacityPlan(Plan):
         number = int if self.whole else float
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         plain_vms = {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}}
-        sunk = {"sunk": self.mixture.sunk} if self.mixture.sunk else {}
+        mixture = self.mixture
+        sunk = {"sunk": mixture.sunk} if mixture.sunk else {}
+        masters = {"masters": mixture.masters_cost} if mixture.masters.any() else {}
         whole: dict[str, Any] = {"whole": self.wholeness}
         if self.packing is not None:
             whole["packing"] = self.packing.document(self.types, self.names, self.stages)
@@ -171,7 +173,7 @@ class CapacityPlan(Plan):
                     self._staged(dict(zip(self.names, map(class_document, self._rows(slice(None))), strict=True)))
                 )
             ),
-            "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total, **sunk},
+            "cost": {"vms": self.vm_cost, **masters, "penalties": self.penalties, "total": self.total, **sunk},
             **whole,
             **how,
             **({} if self.calibration is None else {"calibration": plain(self.calibration)}),
@@ -223,6 +225,8 @@ class CapacityPlan(Plan):
         """Return the VMs, the classes, the cost, and the observations of simulated classes."""
         kinds, executors = kinds_of(self.stages), bool(self.executor_tasks.any())
 
+        masters = {"for masters": self.mixture.masters_cost} if self.mixture.masters.any() else {}
+
         def rows(part: slice) -> Iterator[tuple[Any, ...]]:
             for name, c in zip(self.names[part], self._classes(part), strict=True):
                 yield (
@@ -264,8 +268,8 @@ class CapacityPlan(Plan):
             ),
             Table(
                 "Cost",
-                tuple(f"{part} {MONEY}" for part in ("VMs", "penalties", "total")),
-                [(self.vm_cost, self.penalties, self.total)],
+                tuple(f"{part} {MONEY}" for part in ("VMs", *masters, "penalties", "total")),
+                [(self.vm_cost, *masters.values(), self.penalties, self.total)],
             ),
             *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
             *(() if self.calibration is None else self.calibration.tables()),

@@ -141,6 +141,7 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats
         lower=times[0],
         average=times[1],
         upper=times[2],
+        masters_cost=float(market.prices @ market.buy(market.masters_of_lane, bought)),
     )
 
 

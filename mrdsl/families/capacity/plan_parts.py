@@ -147,7 +147,8 @@ class Mixture:
     ``bought`` has the VMs by offer. ``of_class`` and ``of_vm`` number classes and ``types``; ``vms`` are those of the
     share's slots. Slots and VMs include repeated lost work. ``lower``, ``average`` and ``upper`` are the times of the
     share's jobs by each estimate, NaN if not known. ``sunk`` is the cost of prepaid contracts, which the plan's cost
-    does not include.
+    does not include. ``masters_cost`` is the part of the cost of ``masters``: of the firm VMs of a type they are the
+    cheapest.
     """
 
     types: tuple[str, ...]
@@ -164,6 +165,7 @@ class Mixture:
     lower: Floats = field(metadata=lacking("the estimate is not known"))
     average: Floats = field(metadata=lacking("the estimate is not known"))
     upper: Floats = field(metadata=lacking("the estimate is not known"))
+    masters_cost: float = field(default=0.0, kw_only=True)
 
     @property
     def completion(self) -> tuple[Floats, Floats, Floats]:
@@ -233,11 +235,13 @@ class Mixture:
         """Return the VMs by type, and the lanes of the shares, ``most`` for a reader; stages have no reduce slots."""
         number = int if whole else float
         document = self.document(whole)
+        shown = (ON_DEMAND, RESERVED, SPOT, *(("masters",) if self.masters.any() else ()))
         rented = [
-            (name, row[ON_DEMAND], row[RESERVED], row[SPOT])
+            (name, *(row.get(each, 0) for each in shown))
             for name, row in document.items()
             if any(row[way] for way in (ON_DEMAND, RESERVED, SPOT))
         ]
+        kinds = ("vm", *(each.replace("_", " ").replace("masters", "as masters") for each in shown))
 
         def rows(part: slice) -> Iterator[tuple[Any, ...]]:
             for place in range(part.start, part.stop):
@@ -254,7 +258,7 @@ class Mixture:
 
         head = ("class", "vm", "", "jobs", "map slots", "reduce slots", "VMs", "average [s]")
         return (
-            Table("VMs", ("vm", "on demand", "reserved", "spot"), rented),
+            Table("VMs", kinds, rented),
             Table("Jobs", head, Rows(len(self.of_class), rows), most=most),
         )
 

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, never_admitted, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, never_admitted, warning
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
@@ -34,6 +34,7 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     yield from _no_types(facts)
     yield from _unknown_types(facts, names)
     yield from _named_one(facts, names)
+    yield from _master(facts, names)
     systems = list(_systems(facts.vms)) if _have_systems(facts.vms) else []
     if systems:
         yield from systems
@@ -108,6 +109,29 @@ def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
             ),
             f"vms[{place}]",
         )
+
+
+def _master(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
+    """Yield an error if the type of the master is unknown, or if masters are defined in two ways."""
+    if facts.master is None:
+        return
+    if facts.master.vm not in names:
+        message = f"the master is of VM type `{facts.master.vm}`, but there is no such vm"
+        hint = did_you_mean(facts.master.vm, names, "VM types: ")
+        yield at_path(error("unknown-name", message, facts.master.span_of("vm"), hint), "master.vm")
+    for index in matching(facts.vms, lambda vm: vm("masters", 0.0) > 0.0):
+        vm = facts.vms[index]
+        yield at_path(
+            error(
+                "duplicate",
+                f"masters are defined by `master` and by `masters` of vm {vm.name}",
+                vm.span_of("masters"),
+                "keep one of them",
+                Related("`master` is defined here", facts.master.span),
+            ),
+            f"vms[{index}].masters",
+        )
+        return
 
 
 def distinct_classes(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:

@@ -14,7 +14,15 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.verify_facts import Rows, offered, paid_in_any_case, vm_cost, vms_of
+from mrdsl.families.capacity.verify_facts import (
+    Rows,
+    cost_of_masters,
+    masters,
+    offered,
+    paid_in_any_case,
+    vm_cost,
+    vms_of,
+)
 from mrdsl.families.capacity.verify_shares import (
     Shares,
     about_runs_alone,
@@ -42,8 +50,13 @@ def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> I
     if not abs(plan.mix.sunk - sunk) <= FEASIBILITY * max(1.0, sunk):
         message = f"the plan claims that {plan.mix.sunk:g} are paid in any case, not {sunk:g}"
         yield error("broken-plan", message, spec.span)
-    if [float(vm.masters) for vm in facts.vms] != np.asarray(plan.mix.masters).tolist():
+    if masters(facts) != np.asarray(plan.mix.masters).tolist():
         yield error("broken-plan", "the masters of the plan are not those of the spec", spec.span)
+        return
+    paid = cost_of_masters(facts, plan)
+    if not abs(plan.mix.masters_cost - paid) <= FEASIBILITY * max(1.0, paid):
+        message = f"the plan claims that its masters cost {plan.mix.masters_cost:g}, not {paid:g}"
+        yield error("broken-plan", message, spec.span)
     if not relax and bool((shares.jobs != np.rint(shares.jobs)).any()):
         yield error("broken-plan", "jobs on a VM type are not a whole number", spec.span)
     yield from _spot(spec, shares)
@@ -171,10 +184,11 @@ def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diag
             yield _broken(spec, f"classes {both[0]} and {both[1]} share a VM")
     bought = vms_of(plan)
     used = np.bincount(packing.of_vm * 2 + packing.spot, weights=packing.count, minlength=2 * len(facts.vms))
+    of_type = masters(facts)
     for place in np.flatnonzero(used).tolist():
         vm, spot = facts.vms[place // 2], bool(place % 2)
         rented = sum(count for way, count in bought.items() if way[0] == vm.name and (way[1] == "spot") == spot)
-        rented -= 0 if spot else vm.masters
+        rented -= 0 if spot else of_type[place // 2]
         if used[place] > rented + ROUNDING:
             what = f"{'spot' if spot else 'firm'} VMs of {vm.name}"
             yield _broken(spec, f"slots lie on {used[place]:g} {what}, of which {rented:g} are there")
@@ -243,7 +257,7 @@ def _misfit(facts: CapacityFacts, plan: CapacityPlan) -> str:
             return "the plan runs jobs of classes, or on VM types, that there are not"
         return ""
     vm = facts.vms[0]
-    if len(facts.vms) > 1 or vm.spot is not None or vm.terms or vm.masters or vm.available is not None:
+    if len(facts.vms) > 1 or vm.spot is not None or vm.terms or masters(facts)[0] or vm.available is not None:
         return "the plan does not say how its VMs are bought"
     return "" if plan.vm == vm.name else "the plan is of another VM type"
 
@@ -340,9 +354,10 @@ def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterato
     there: defaultdict[tuple[str, bool], float] = defaultdict(float)
     for way, count in bought.items():
         there[way[0], way[1] == "spot"] += count
+    of_type = masters(facts)
     for number, vm in enumerate(facts.vms):
         for spot in (False, True):
-            needed = float(taken[:, 2 * number + spot].max()) + (0 if spot else vm.masters)
+            needed = float(taken[:, 2 * number + spot].max()) + (0 if spot else of_type[number])
             rented = there[vm.name, spot]
             if needed > rented + FEASIBILITY * max(1.0, needed) or (needed > 0.0 and rented <= 0.0):
                 kind = "spot" if spot else "firm"

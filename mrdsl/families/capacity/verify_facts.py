@@ -298,6 +298,24 @@ def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
     return found
 
 
+def masters(facts: CapacityFacts) -> list[int]:
+    """Count the masters of each VM type."""
+    named = {} if facts.master is None else {facts.master.vm: facts.master.count}
+    return [vm.masters + named.get(vm.name, 0) for vm in facts.vms]
+
+
+def cost_of_masters(facts: CapacityFacts, plan: CapacityPlan) -> float:
+    """Compute the cost of the masters, the cheapest firm VMs of their types in the plan, for one period."""
+    cost, offers, bought = 0.0, offered(facts), vms_of(plan)
+    for vm, number in zip(facts.vms, masters(facts), strict=True):
+        left = float(number)
+        firm = [way for way in offers if way[0] == vm.name and way[1] != "spot"]
+        for way in sorted(firm, key=lambda way: offers[way].price):
+            count = min(left, bought.get(way, 0.0))
+            cost, left = cost + count * offers[way].price, left - count
+    return cost
+
+
 def paid_in_any_case(facts: CapacityFacts) -> float:
     """Compute the cost of prepaid contracts, whether or not their VMs are used."""
     contracts = [each for vm in facts.vms for each in ((vm.reserved, *vm.terms) if vm.reserved else vm.terms)]
