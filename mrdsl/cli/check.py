@@ -14,7 +14,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
 from mrdsl.cli.outputs import say, terminal_width
-from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.diagnostics import Diagnostic, Severity, number_of
 from mrdsl.core.reading import is_json_object
 from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
 
@@ -93,7 +93,7 @@ def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
 def _summary(count: int, diagnostics: list[Diagnostic]) -> str:
     errors = sum(d.severity is Severity.ERROR for d in diagnostics)
     warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
-    files = f"{count} file{'' if count == 1 else 's'} checked"
+    files = f"{number_of(count, 'file')} checked"
     if not errors and not warnings:
         return f"{files}: no problems"
-    return f"{files}: {errors} error{'' if errors == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}"
+    return f"{files}: {number_of(errors, 'error')}, {number_of(warnings, 'warning')}"

@@ -12,7 +12,7 @@ from mrdsl.cli.boundary import PLAN, TO_DO
 from mrdsl.cli.compare import Side, names_of, plan_of_side, spec_options
 from mrdsl.cli.outputs import Outputs, say, say_wrapped
 from mrdsl.cli.solve import exit_code
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, number_of
 
 
 @click.command()
@@ -62,7 +62,7 @@ def diff(last: Path, now: Path, markdown: bool, as_json: bool, output: Path | No
             before = cell_text(goals[0].value) if same else value_text(goals[0])
             say_wrapped(f"{goals[1].quantity}: {before} to {value_text(goals[1])}", err=True)
         count = len(found.changes)
-        say(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do", err=True)
+        say(number_of(count, "change") if count else "nothing to do", err=True)
         if found.note:
             say_wrapped(found.note, err=True)
     return TO_DO if found.changes else PLAN

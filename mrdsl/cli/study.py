@@ -10,6 +10,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables, say_wrapped
+from mrdsl.core.diagnostics import number_of
 
 
 @click.command()
@@ -75,7 +76,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         if done.resumed
         else ""
     )
-    say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
+    say(f"{folder}: {len(done.table)} of {number_of(done.total, 'run')}{resumed}", err=True)
     if done.left_out:
         say_wrapped(f"skipped, because they are not installed: {', '.join(done.left_out)}", err=True)
     if done.left_out_tables:

@@ -60,7 +60,7 @@ def sweep(
 
     If FILE is the table of a sweep, draw it with `--plot`.
     """
-    from mrdsl.core.diagnostics import MrdslError, error
+    from mrdsl.core.diagnostics import MrdslError, error, number_of
     from mrdsl.reporting.report_files import check_plot
     from mrdsl.sweeping.cases import cases_in
     from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
@@ -115,8 +115,8 @@ def sweep(
     if done.table:
         say_tables([sweep_table(done.table, heads)])
         if done.rows > MOST_ROWS:
-            say(f"{output} has the other {done.rows - MOST_ROWS} rows")
-    say(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
+            say(f"{output} has the other {number_of(done.rows - MOST_ROWS, 'row')}")
+    say(f"{output}: {done.rows} of {number_of(done.total, 'run')}{resumed}", err=True)
     if plot is not None and done.table:
         _draw(plot, done.table, heads, file, force)
     if done.interrupted:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Diagnostic, Span, warning
+from mrdsl.core.diagnostics import Diagnostic, Span, number_of, warning
 from mrdsl.core.rounding import ROUNDING, begun, ceiling
 
 Floats = NDArray[np.float64]
@@ -79,20 +79,21 @@ def sharing_warnings(
     if needed <= held + ROUNDING * max(1.0, held):
         return ()
     enough, always = _whole(needed), None if most is None else _whole(most)
-    hint = f"{enough} VMs are enough for these jobs; extra VMs may admit more jobs or add slots"
+    vms = number_of(enough, "VM", ".0f")
+    hint = f"these jobs need no more than {vms}; extra VMs may admit more jobs or add slots"
     if always == enough:
-        hint = f"rent {enough} VMs for them: `subject to {{ vms >= {enough} }}`"
+        hint = f"rent {vms} for them: `subject to {{ vms >= {enough:.0f} }}`"
     elif always is not None:
         hint = (
-            f"{enough} VMs are enough for these jobs, but may admit more; for all: `subject to {{ vms >= {always} }}`"
+            f"these jobs need no more than {vms}, which may admit more; for all: `subject to {{ vms >= {always:.0f} }}`"
         )
     return (_warning("of all classes", needed, held, span, f"{hint}; or {instead}"),)
 
 
-def _whole(vms: float) -> str:
-    return f"{float(ceiling(vms)):.0f}"
+def _whole(vms: float) -> float:
+    return float(ceiling(vms))
 
 
 def _warning(where: str, needed: float, held: float, span: Span | None, hint: str) -> Diagnostic:
-    message = f"the whole slots {where} need {needed:.10g} VMs, but the plan has {held:.10g}"
+    message = f"the whole slots {where} need {number_of(needed, 'VM', '.10g')}, but the plan has {held:.10g}"
     return warning("slots-beyond-vms", message, span, hint)

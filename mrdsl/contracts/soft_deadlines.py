@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.plan_expressions import is_own
-from mrdsl.core.diagnostics import Diagnostic, warning
+from mrdsl.core.diagnostics import Diagnostic, number_of, warning
 from mrdsl.core.rounding import FEASIBILITY, SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.spec.columns import Columns, Joined, column, parts_of, words
@@ -43,7 +43,7 @@ def soft_deadline_warnings(
         return
     index = int(soft.argmax())
     node, others = classes[index], int(soft.sum()) - 1
-    more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+    more = f" (and {number_of(others, 'more class')})" if others else ""
     said = UNPRICED if is_own(spec.goal) else price(soft)
     yield warning(
         "soft-deadline",

@@ -54,6 +54,13 @@ def json_printable(text: str) -> str:
     return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def number_of(count: float, noun: str, form: str = "") -> str:
+    """Return a count with its noun, such as `1 VM`, `2 classes` or `1.5 jobs`, in a format such as `,`."""
+    shown = f"{count:{form}}"
+    ends = "" if shown == "1" else "es" if noun.endswith(("s", "x", "ch")) else "s"
+    return f"{shown} {noun}{ends}"
+
+
 def shortened(text: str, length: int = 60) -> str:
     """Return the text, in short where it is long: its beginning, three dots, and how long it is."""
     return text if len(text) <= length else f"{text[: length - 3]}... ({len(text)} characters)"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, number_of, warning
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.text import Mistakes
 from mrdsl.spec.schema import Source
@@ -144,7 +144,7 @@ def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report:
 def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic:
     longer = raw.rows > periods
     span = raw.span(periods) if longer else raw.span(max(raw.rows - 1, -1))
-    said = f"the table has {raw.rows} rows of demand, but {periods} periods are planned"
+    said = f"the table has {number_of(raw.rows, 'row')} of demand, but the plan {number_of(periods, 'period')}"
     return error(
         "wrong-length",
         said,
@@ -158,7 +158,7 @@ def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64]
     rows = np.flatnonzero(values < 0)
     for row in rows[:MAX_REPORTED_ROWS].tolist():
         more = len(rows) - MAX_REPORTED_ROWS
-        tail = f" ({more} more rows alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
+        tail = f" ({number_of(more, 'more row')} alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
         report.add(
             error(
                 "out-of-range",

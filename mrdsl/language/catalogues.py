@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Span, error, is_printable
+from mrdsl.core.diagnostics import Diagnostic, Span, error, is_printable, number_of
 from mrdsl.exchange.catalogues import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
 from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named
 from mrdsl.exchange.spot_history import mean_prices
@@ -263,7 +263,7 @@ def _check_kept(listed: _Listed, rows: Sequence[int], context: BlockContext) -> 
     unpriced = [row for row in rows if price is None or np.isnan(price[row])]
     for row in unpriced[:MOST_PLACES]:
         more = len(unpriced) - MOST_PLACES
-        tail = f" ({more} more types alike)" if more > 0 and row == unpriced[MOST_PLACES - 1] else ""
+        tail = f" ({number_of(more, 'more type')} alike)" if more > 0 and row == unpriced[MOST_PLACES - 1] else ""
         report.add(
             error(
                 "no-price",

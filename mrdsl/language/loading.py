@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, Span, error, has_errors, in_order, note
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, Span, error, has_errors, in_order, note, number_of
 from mrdsl.core.json_text import collection_paused
 from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document, within_budget
@@ -151,7 +151,7 @@ def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         return diagnostics
     diagnostics.sort(key=lambda d: d.severity is not Severity.ERROR)
     told, last = diagnostics[: budgets.DIAGNOSTICS], diagnostics[budgets.DIAGNOSTICS - 1]
-    more = f"{len(diagnostics) - len(told)} more errors and warnings are not shown"
+    more = f"{number_of(len(diagnostics) - len(told), 'more message')} not shown"
     return [*in_order(told), note("too-many-mistakes", more, last.span, "correct these first, then check again")]
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Span, did_you_mean, error, is_printable
+from mrdsl.core.diagnostics import Span, did_you_mean, error, is_printable, number_of
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
@@ -317,7 +317,7 @@ def _report_rows(
     rows = wrong.nonzero()[0]
     for row in rows[:MAX_REPORTED_ROWS]:
         more = len(rows) - MAX_REPORTED_ROWS
-        tail = f" ({more} more rows alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
+        tail = f" ({number_of(more, 'more row')} alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
         context.scope.report.add(error(code, message(int(row)) + tail, raw.cell_span(int(row), column.index), hint))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RENTAL, RUN, Family, Operated, Setting, kind_words
 from mrdsl.core.charts import BarChart
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, number_of
 from mrdsl.core.result import Result, Table
 from mrdsl.core.status import value_text
 from mrdsl.core.tables import Readable, cell_text
@@ -119,7 +119,7 @@ class Difference(Readable):
         before, after = (plain(value_text(one.objective)) for one in (self.last, self.now))
         count = len(self.changes)
         head = f"**{plain(self.now.objective.quantity)}: {before} → {after}**" if after else "**Changes**"
-        changes = f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do"
+        changes = number_of(count, "change") if count else "nothing to do"
         rows = [(c.text, c.before, c.after) for c in self.changes]
         table = [table_markdown(Table("", ("to do", *self.names), rows))] if rows else []
         note = [plain(self.note)] if self.note else []

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.units import HOUR, MONEY, TIME, UNITS, scaled
 from mrdsl.profiling.classes import JobClass, Measured, Summary
 from mrdsl.profiling.cluster import Slots
@@ -52,17 +53,18 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
     """Yield a description of the logs, and the cluster as it was, to compare plans with."""
     cluster = gathered.cluster
     hours = f"{cluster.hours:.1f} h, with tasks in {cluster.busy:.1f} of them"
-    yield f"# From {gathered.runs} runs in logs over {hours}; {len(gathered.left_out)} more were left out."
+    yield f"# From {number_of(gathered.runs, 'run')} in logs over {hours}; {len(gathered.left_out)} more were left out."
     share = gathered.share([*gathered.classes, *gathered.stage_classes])
     yield f"# The classes stand for {share:.0%} of the slot time of all runs."
     for kind, slots in (("map", cluster.map), ("reduce", cluster.reduce), ("Spark", cluster.task)):
         if slots.most:
             used = f"{slots.use:.0%} of {'the slots of its executors' if kind == 'Spark' else 'so many slots'} used"
-            yield f"# The cluster as it was: {slots.most} {kind} tasks at most at once, {used}."
+            yield f"# The cluster as it was: {number_of(slots.most, f'{kind} task')} at most at once, {used}."
     if cluster.vms and price is not None:
-        yield f"# It had {cluster.vms} VMs, which cost {cluster.vms * price.hourly:,.2f} {price.currency}/h."
+        vms = number_of(cluster.vms, "VM")
+        yield f"# It had {vms}, which cost {cluster.vms * price.hourly:,.2f} {price.currency}/h."
     elif cluster.vms:
-        yield f"# It had {cluster.vms} VMs: multiply by the price to compare."
+        yield f"# It had {number_of(cluster.vms, 'VM')}: multiply by the price to compare."
 
 
 def price_param(price: Price, guessed: bool, of: str = "") -> str:
@@ -83,7 +85,7 @@ def comments(each: Summary) -> Iterator[str]:
     runs = f"{each.runs} runs, mean task times spread by {each.spread:.0%}" if each.runs > 1 else "one run"
     grew = f"; its input grows by {each.grows:+.0%} over the logs" if each.grows is not None else ""
     lost = each.overhead
-    attempts = f"{lost.failed} attempts failed and {lost.killed} were killed"
+    attempts = f"{number_of(lost.failed, 'failed attempt')} and {lost.killed} killed"
     yield f"# {runs}{grew}; {attempts}, {lost.share:.1%} of the slot time"
     for doubt in each.warnings:
         yield f"# beware: {doubt}"

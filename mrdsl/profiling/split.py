@@ -14,6 +14,7 @@ from statistics import median
 
 import numpy as np
 
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun
 from mrdsl.profiling.classes import BY_NAME, Profiled, Taught
@@ -217,7 +218,7 @@ def _summary(result: Split) -> Table:
             rows.append((what, len(predicted), unknown, 100.0 * within / len(predicted), *medians, together))
         elif unknown:
             rows.append((what, 0, unknown, None, None, None, None))
-    title = f"How far off; {result.learned} runs were learned from"
+    title = f"How far off; learned from {number_of(result.learned, 'run')}"
     columns = (
         "what",
         "predicted",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from mrdsl.core.charts import Chart, Graph, GraphNode
-from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.diagnostics import Diagnostic, number_of
 from mrdsl.core.result import Table
 from mrdsl.core.version import __version__
 from mrdsl.formulas.stages import longest_path, parents_of
@@ -105,7 +105,7 @@ def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | No
             GraphNode(
                 keys[number],
                 stage.name if len(dags) == 1 else f"{name}: {stage.name}",
-                (f"{stage.tasks} tasks", f"{stage.avg:.4g} s, at most {stage.max:.4g} s"),
+                (number_of(stage.tasks, "task"), f"{stage.avg:.4g} s, at most {stage.max:.4g} s"),
                 kind=name,
                 share=stage.tasks * stage.avg / work,
                 marked=number in critical,

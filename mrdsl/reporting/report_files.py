@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from mrdsl.core.charts import Chart
-from mrdsl.core.diagnostics import MrdslError, error, printable
+from mrdsl.core.diagnostics import MrdslError, error, number_of, printable
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Table
 from mrdsl.core.tables import cell_text
@@ -154,7 +154,7 @@ def table_markdown(table: Table, title: str = "") -> str:
     rows = [heads, ["---"] * len(heads), *([plain(cell_text(c)) for c in row] for row in shown[:LONGEST])]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     more = len(shown) - LONGEST
-    left = [f"... and {more:,} more rows"] if more > 0 else []
+    left = [f"... and {number_of(more, 'more row', ',')}"] if more > 0 else []
     return "\n\n".join(filter(None, [f"**{plain(title)}**" if title else "", "\n".join(lines), *left]))
 
 

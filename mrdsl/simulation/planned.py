@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import expm1, inf, log
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Span, error, note, warning
+from mrdsl.core.diagnostics import Diagnostic, Span, error, note, number_of, warning
 from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.draws import mean_work
 from mrdsl.simulation.engine.scenario import (
@@ -260,7 +260,8 @@ def check_scenario(
         yield replace(
             error(
                 "out-of-range",
-                f"{losses.machines} machines go for good, and class {node.name} has {fewest} for one kind of its tasks",
+                f"permanent failures take {number_of(losses.machines, 'machine')}, "
+                f"and class {node.name} has {fewest} for one kind of its tasks",
                 simulation.machine_failures.span_of("permanent")
                 if simulation and simulation.machine_failures and not asked
                 else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from mrdsl.core.diagnostics import Diagnostic, Span, warning
+from mrdsl.core.diagnostics import Diagnostic, Span, number_of, warning
 from mrdsl.core.result import Outcome
 from mrdsl.core.units import show
 from mrdsl.simulation.observed import Observed, Verdict
@@ -112,8 +112,8 @@ def verdict_warnings(
     """Yield a warning if a promise is broken or undecided; ``place`` is the place of the promise."""
     if verdict is None or verdict.outcome is Outcome.KEPT:
         return
-    runs = _many(verdict.runs, "run")
-    by = runs if words.seen == "run" else f"{_many(verdict.jobs, words.seen)} in {runs}"
+    runs = number_of(verdict.runs, "run", ",")
+    by = runs if words.seen == "run" else f"{number_of(verdict.jobs, words.seen, ',')} in {runs}"
     how = f"at {100.0 * verdict.confidence:.4g} % confidence, by {by}"
     if verdict.outcome is Outcome.BROKEN:
         yield warning(
@@ -149,10 +149,6 @@ def _wanted(verdict: Verdict, words: Words) -> str:
     if verdict.what == "mean":
         return f"{words.shown(verdict.wanted)} on average are required"
     return f"{_share(verdict.wanted)} are required"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _share(value: float) -> str:

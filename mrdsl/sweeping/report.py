@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.charts import BarChart, Chart, LineChart, Series
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Table
 from mrdsl.core.rounding import PROVEN
 from mrdsl.core.tables import cell_text
@@ -96,7 +97,8 @@ def sweep_report(rows: Sequence[Row], heads: Sequence[str], file: str, command: 
         Section("Runs", (table,)),
         repeated(command),
     )
-    proof = f"{len(rows):,} runs; {len(lost):,} without a plan." if lost else f"{len(rows):,} runs, each with a plan."
+    runs = number_of(len(rows), "run", ",")
+    proof = f"{runs}; {len(lost):,} without a plan." if lost else f"{runs}, each with a plan."
     shown = tuple(section for section in sections if section.parts)
     return Report(f"Sweep of {Path(file).name}", _decision(known, heads), proof, shown)
 

@@ -79,7 +79,7 @@ def test_slot_time_of_lost_attempts(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(history(("FAILED", 1000, 2500), ("KILLED", 1000, 6000), ("KILLED", 9000, 8000)))
     (each,) = api.profile([tmp_path]).classes
     assert each.overhead == Overhead(failed=1, killed=2, failed_time=1.5, killed_time=5.0, work=5.0)
-    assert "1 attempts failed and 2 were killed, 56.5% of the slot time" in api.profile([tmp_path]).to_mrspec()
+    assert "1 failed attempt and 2 killed, 56.5% of the slot time" in api.profile([tmp_path]).to_mrspec()
 
 
 def test_slot_time_of_what_was_left_out(tmp_path: Path) -> None:

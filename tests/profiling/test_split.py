@@ -141,7 +141,7 @@ def test_a_class_that_was_not_there_before_is_counted(tmp_path: Path) -> None:
     result = api.profile([tmp_path]).split(0.8)
     assert (len(result.runs), result.learned, result.unknown) == (0, 2, 1)
     (table,) = split_tables(result)
-    assert table.title == "How far off; 2 runs were learned from"
+    assert table.title == "How far off; learned from 2 runs"
     assert list(table.rows) == [("runs", 0, 1, None, None, None, None)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, number_of, warning
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, JobClass, has_own_slots, is_common, is_fifo, sizes_of
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
@@ -274,9 +274,10 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
     if jobs > fewest and cluster.scheduler != "fifo":
         yield error(
             "too-small-cluster",
-            f"{jobs} jobs run at the same time on {fewest} slots: some job has no slot, so the estimates are not valid",
+            f"{number_of(jobs, 'job')} run at the same time on {number_of(fewest, 'slot')}: "
+            "some job has no slot, so the estimates are not valid",
             cluster.slots.span or cluster.span,
-            f"give at least {jobs} slots of each kind, lower jobs, or write scheduler = fifo",
+            f"give at least {number_of(jobs, 'slot')} of each kind, lower jobs, or write scheduler = fifo",
         )
     if cluster.masters == "yes":
         yield from _masters(facts, jobs)
@@ -302,9 +303,9 @@ def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
     elif jobs >= (slots := sizes_of(cluster.slots)[0]):
         yield error(
             "too-small-cluster",
-            f"with masters = yes {jobs} jobs hold all {slots} slots and leave none for tasks",
+            f"with masters = yes {number_of(jobs, 'job')} hold {number_of(slots, 'slot')} and leave none for tasks",
             cluster.slots.span or cluster.span,
-            f"give more than {jobs} slots, or leave out masters",
+            f"give more than {number_of(jobs, 'slot')}, or leave out masters",
         )
 
 

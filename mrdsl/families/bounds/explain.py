@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mrdsl.contracts.family import GIVE, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result
-from mrdsl.core.tables import cell_text
 from mrdsl.core.units import show
 from mrdsl.families.bounds.plan import ESTIMATES, SHOWN, BoundsPlan
 from mrdsl.reporting.report import Shown
@@ -27,10 +27,11 @@ def _decision(plan: BoundsPlan) -> str:
         f"{name} about {show(float(round(average)), 'time')}" if average == average else f"{name} an unknown time"
         for name, average in zip(plan.names[:NAMED], plan.completion["average"].tolist(), strict=False)
     ]
-    more = f" and {len(plan.names) - NAMED:,} more classes" if len(plan.names) > NAMED else ""
+    more = f" and {number_of(len(plan.names) - NAMED, 'more class', ',')}" if len(plan.names) > NAMED else ""
     takes = f"a job takes as long as this: {', '.join(times)}{more}"
     if plan.sizes:
-        return f"Give all jobs {cell_text(plan.slots)} slots together, the least that keep every deadline: {takes}."
+        slots = number_of(plan.slots, "slot", ".6g")
+        return f"Give all jobs {slots} together, the least that keep every deadline: {takes}."
     return f"On these slots, by the average estimate, {takes}."
 
 

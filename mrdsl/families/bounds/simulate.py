@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, number_of
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import growth_of, shares_of, slots_that_run
@@ -63,7 +63,8 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
     if scenario.masters and jobs >= slots:
         yield error(
             "too-small-cluster",
-            f"with `masters = yes` the masters of {jobs:g} jobs use all {slots} slots, so no slot is left for tasks",
+            f"with `masters = yes` the masters of {number_of(jobs, 'job', 'g')} use up {number_of(slots, 'slot')}, "
+            "so no slot is left for tasks",
             facts.cluster.span_of("masters") if facts.cluster else None,
             "remove `masters = yes`, or write earlier deadlines, which require more slots",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, note, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, note, number_of, warning
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.constraints import check_promises
 from mrdsl.families.capacity.facts import CapacityFacts
@@ -126,10 +126,10 @@ def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
     node = classes[broken[0]]
     whole = floor(node.jobs.high)
     others = len(broken) - 1
-    more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+    more = f" (and {number_of(others, 'more class')})" if others else ""
     yield note(
         "part-of-a-job",
-        f"class {node.name} expects {node.jobs.high:g} jobs, of which {whole:g} are planned: "
+        f"class {node.name} expects {number_of(node.jobs.high, 'job', 'g')}, of which {whole:g} are planned: "
         f"{node.jobs.high - whole:.3g} of a job is left out{more}",
         node.span_of("jobs"),
         f"jobs are whole; for all of it write {ceiling(node.jobs.high):g} as the high end, such as ceil(...)",

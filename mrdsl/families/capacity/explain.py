@@ -8,6 +8,7 @@ import numpy as np
 
 from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, Series, parts_chart
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.tables import cell_text
@@ -67,7 +68,8 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
     admitted = (
         "every job is admitted"
         if not plan.rejected.any()
-        else f"{cell_text(float(plan.admitted.sum()))} of {cell_text(float(jobs))} jobs are admitted"
+        else f"{cell_text(float(plan.admitted.sum()))} of {number_of(float(jobs), 'job', '.6g')} "
+        f"{'is' if jobs == 1 else 'are'} admitted"
     )
     facts: CapacityFacts = spec.facts
     period = show(facts.period, "time")

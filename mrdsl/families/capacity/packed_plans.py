@@ -15,7 +15,7 @@ import numpy as np
 from mrdsl.contracts.family import SolveModel
 from mrdsl.contracts.plan_expressions import aim_of, worth
 from mrdsl.contracts.subject_to import broken
-from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
+from mrdsl.core.diagnostics import Diagnostic, impossible, note, number_of, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN
 from mrdsl.families.capacity.containers import tasks_of_slots
@@ -241,7 +241,8 @@ def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan) -> Diagnostic:
     """Return a note on the extra cost of whole slots on VMs over the minimum by parts of VMs."""
     return note(
         "packing-costs",
-        f"whole slots do not fit the {plan.rented:g} VMs that they add up to, and none lies on two of them: the plan "
+        f"whole slots do not fit the {number_of(plan.rented, 'VM', 'g')} that they add up to, "
+        "and none lies on two of them: the plan "
         f"rents {fitting.rented:g} and costs {fitting.total - plan.total:.4g} {spec.currency} more",
         spec.facts.vms[0].span,
         "another number of slots on a VM, or of jobs, may fill VMs better",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.contracts.hosting import sharing_warnings
 from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced, soft_deadline_warnings
 from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, number_of, warning
 from mrdsl.core.lazy import kept
 from mrdsl.core.result import SolutionStatus
 from mrdsl.core.rounding import FEASIBILITY, ceiling
@@ -41,7 +41,7 @@ def beyond_period_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnosti
     index = int(np.where(beyond, times, -np.inf).argmax())
     longest, others = float(times[index]), int(beyond.sum()) - 1
     node = spec.facts.classes[index]
-    more = f" (and {others} more {'class' if others == 1 else 'classes'} beyond it)" if others else ""
+    more = f" (and {number_of(others, 'more class')} beyond it)" if others else ""
     yield warning(
         "beyond-period",
         f"jobs of class {node.name} take {_shown(longest)}{more}, and the cost is that of "
@@ -99,7 +99,7 @@ def idle_vm_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     market = market_of(spec.facts)
     idle = _idle_vms(market, plan)
     if idle:
-        told = ", ".join(f"{count:g} {kind} VMs of {vm}".replace("  ", " ") for vm, kind, count, _ in idle)
+        told = ", ".join(f"{number_of(count, f'{kind} VM'.strip(), 'g')} of {vm}" for vm, kind, count, _ in idle)
         cost = sum(count * price for _, _, count, price in idle)
         yield warning(
             "idle-vms",
@@ -184,7 +184,7 @@ def _upper_on_spot(spec: Spec, mixture: Mixture) -> Iterator[Diagnostic]:
     concerned = sorted(set(mixture.of_class[mixture.spot & promised[mixture.of_class]].tolist()))
     if concerned:
         node, others = spec.facts.classes[concerned[0]], len(concerned) - 1
-        more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+        more = f" (and {number_of(others, 'more class')})" if others else ""
         yield warning(
             "no-upper-bound",
             f"the upper estimate of class {node.name} is not a bound for its jobs on spot VMs{more}: they lose "

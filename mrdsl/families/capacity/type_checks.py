@@ -7,7 +7,16 @@ from math import isfinite
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, never_admitted, warning
+from mrdsl.core.diagnostics import (
+    Diagnostic,
+    Related,
+    did_you_mean,
+    error,
+    impossible,
+    never_admitted,
+    number_of,
+    warning,
+)
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
@@ -394,7 +403,7 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
                     f"lower {resource} in its container, or add a vm with more",
                 )
     lacking = [short for vm in usable for short in _lacking(node, vm)[:1]]
-    more = f", and {len(lacking) - NAMED} more types lack something" if len(lacking) > NAMED else ""
+    more = f", and {number_of(len(lacking) - NAMED, 'more type')}" if len(lacking) > NAMED else ""
     return impossible(
         "no-vm-type",
         f"no single VM type holds tasks of every kind of class {node.name}"

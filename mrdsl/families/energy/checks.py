@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.core.diagnostics import Diagnostic, error, number_of, warning
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.spec.spec import Spec
 
@@ -76,7 +76,7 @@ def _runnable(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
         if not there.intersection(able):
             yield error(
                 "no-machine",
-                f"no available vm can run the {tasks} {kind} tasks of job {job.name}",
+                f"no available vm can run the {number_of(tasks, f'{kind} task')} of job {job.name}",
                 span or job.span,
                 f'give {kind} {{ time, energy }} in an `on "VM"` block of {job.name}, for a vm with available above 0',
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, warning
+from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, number_of, warning
 from mrdsl.families.hybrid.facts import HybridFacts, Queue
 from mrdsl.families.hybrid.guarantees import control_of, shortfall
 from mrdsl.spec.schema import Distribution
@@ -46,7 +46,8 @@ def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
     if queue.delay < queue.size:
         yield error(
             "short-delay",
-            f"tasks of queue {queue.name} run {queue.size} slots, longer than their delay of {queue.delay}",
+            f"tasks of queue {queue.name} take {number_of(queue.size, 'slot')}, "
+            f"longer than their delay of {queue.delay}",
             queue.span_of("delay"),
             f"write delay = {queue.size + 1} slots or more",
         )
@@ -69,7 +70,7 @@ def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
     if mean_arrivals(queue) > queue.arrivals_max:
         yield error(
             "out-of-range",
-            f"queue {queue.name} gets {mean_arrivals(queue):g} tasks a slot on average, more than "
+            f"queue {queue.name} gets {number_of(mean_arrivals(queue), 'task', 'g')} a slot on average, more than "
             f"its arrivals_max of {queue.arrivals_max}",
             queue.span_of("arrivals_max"),
             "arrivals_max is the most that arrive in one slot: raise it",
@@ -101,9 +102,11 @@ def _load(facts: HybridFacts) -> Iterator[Diagnostic]:
             share = max(0.0, 1.0 - vm.available / load)
             yield warning(
                 "more-work-than-capacity",
-                f"the queues of vm {vm.name} need {load:g} VMs on average, but `available` is {vm.available}",
+                f"the queues of vm {vm.name} need {number_of(load, 'VM', 'g')} on average, "
+                f"but `available` is {vm.available}",
                 vm.span_of("available"),
-                f"about {share * 100:.0f} % of the work will leave or be turned away; {load:g} VMs would keep up",
+                f"about {share * 100:.0f} % of the work will leave or be turned away; "
+                f"{number_of(load, 'VM', 'g')} would keep up",
             )
 
 
@@ -119,11 +122,12 @@ def unpromised(spec: Spec) -> Iterator[Diagnostic]:
         limit = f", or outsource_limit = {short.outsource_limit}" if short.outsource_limit else ""
         yield error(
             "no-delay-bound",
-            f"the controller cannot promise queue {queue.name} its delay of {queue.delay} slots: "
+            f"the controller cannot promise queue {queue.name} its delay of {number_of(queue.delay, 'slot')}: "
             + (
                 "its bound (15) would need more to leave in a slot than outsource_limit allows"
                 if short.outsource_limit
-                else f"its bound (15) holds for tasks of {queue.size} slots from a delay of {short.delay} slots on"
+                else f"its bound (15) holds for tasks of {number_of(queue.size, 'slot')} from a delay of "
+                f"{number_of(short.delay, 'slot')} on"
             ),
             queue.span_of("delay"),
             f"one of these would do: {weight}delay = {short.delay} slots{limit}",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import RUN, Operated, Setting, settings_of
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_chart
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.linear_program import ProgramRows
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.rounding import FEASIBILITY
@@ -31,7 +32,7 @@ def report(spec: Spec, result: Result) -> Shown:
     decision = (
         f"A slot costs {show(round(plan.cost.average, 4), 'money', spec.currency)} on average; {least} accepts the "
         f"least, {100 * plan.queues[least].acceptance:.3g} % of its tasks, and no task waits longer than "
-        f"{plan.queues[slowest].worst_delay} slots ({slowest})."
+        f"{number_of(plan.queues[slowest].worst_delay, 'slot')} ({slowest})."
     )
     return Shown(decision, tuple(_charts(spec, plan)), _ASSUMPTIONS)
 

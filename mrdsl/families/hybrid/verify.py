@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.core.diagnostics import Diagnostic, error, number_of, warning
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
@@ -108,7 +108,7 @@ def _problems(queue: Queue, run: QueueRun, asked: float) -> Iterator[str]:
     if run.finished + run.waiting + run.outsourced_after != run.admitted:
         yield "an admitted task neither finished, nor waits, nor left"
     if run.delay_bound is not None and run.worst_delay > min(run.delay_bound, queue.delay):
-        yield f"a task took {run.worst_delay} slots, promised are {min(run.delay_bound, queue.delay)}"
+        yield f"a task took {number_of(run.worst_delay, 'slot')}, promised are {min(run.delay_bound, queue.delay)}"
     floor = run.floor(asked)
     if floor is not None and run.acceptance < floor - FEASIBILITY:
         yield f"the acceptance is {run.acceptance:g}, at least {floor:g} is promised"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.diagnostics import Diagnostic, error, number_of
 from mrdsl.core.rounding import floor
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.text import Mistakes
@@ -88,7 +88,7 @@ def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic
         report.add(
             error(
                 "wrong-length",
-                f"the table has {raw.rows} rows, the horizon {facts.horizon} slots",
+                f"the table has {number_of(raw.rows, 'row')}, the horizon {number_of(facts.horizon, 'slot')}",
                 raw.header_span(),
                 "record a row for every slot, or shorten the horizon",
             )
@@ -107,7 +107,7 @@ def _check(raw: RawTable, index: int, queue: Queue, values: NDArray[np.float64],
         report.add(
             error(
                 "out-of-range",
-                f"{values[row]:g} tasks of queue {queue.name} cannot arrive in one slot",
+                f"{number_of(float(values[row]), 'task', 'g')} of queue {queue.name} cannot arrive in one slot",
                 raw.cell_span(row, index),
                 f"write a whole number from 0 to arrivals_max, {queue.arrivals_max}",
             )

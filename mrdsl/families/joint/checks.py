@@ -7,7 +7,17 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from mrdsl.contracts.wholeness import needs_fractions
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted, note, warning
+from mrdsl.core.diagnostics import (
+    Diagnostic,
+    Related,
+    error,
+    has_errors,
+    impossible,
+    never_admitted,
+    note,
+    number_of,
+    warning,
+)
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.core.units import show
 from mrdsl.families.joint.facts import NO, SLOTS, as_planned
@@ -202,9 +212,10 @@ def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
     if demand.periods > most:
         yield error(
             "too-many-periods",
-            f"{demand.periods} periods of {units} classes and services are more than the {most} that a plan may have",
+            f"{number_of(demand.periods, 'period')} of {units} classes and services are more than "
+            f"the {most} that a plan may have",
             demand.span_of("periods"),
-            f"plan {most} periods or fewer at a time: they are independent",
+            f"plan {number_of(most, 'period')} or fewer at a time: they are independent",
         )
 
 
@@ -236,9 +247,9 @@ def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
     for index in _indices(column(facts.classes, "deadline") > cluster.period * (1 + ROUNDING)):
         node = facts.classes[index]
         held = node.deadline / cluster.period
-        exact = f"each of its jobs holds its VMs for {held:.3g} periods, and pays for as many"
+        exact = f"each of its jobs holds its VMs for {number_of(held, 'period', '.3g')}, and pays for as many"
         if cluster.concurrency == "whole" or cluster.reuse == "floor":
-            exact = f"each of its jobs holds its VMs for {int(ceiling(held))} whole periods"
+            exact = f"each of its jobs holds its VMs for {number_of(int(ceiling(held)), 'whole period')}"
         yield note(
             "deadline-beyond-period",
             f"class {node.name} may take {show(node.deadline, 'time')}, longer than a period of "
@@ -350,13 +361,13 @@ def _shortage(
     worst = max(short, key=lambda t: least[t])
     whole = part == slice(0, len(work.worth))
     name = "the cluster" if whole else f"the part for the {'classes' if part.start == 0 else 'services'}"
-    said = f"the least demand does not fit: {name} has {size:g} VMs and needs {least[worst]:g}"
+    said = f"the least demand does not fit: {name} has {number_of(size, 'VM', 'g')} and needs {least[worst]:g}"
     said += f" ({relaxed[worst]:.3g} with `--relax`)" if relaxed[worst] < least[worst] * (1.0 - ROUNDING) else ""
     if work.periods > 1:
         told = ", ".join(f"{t} ({least[t] - size:g})" for t in short[:MOST_TOLD])
         said += f" in period {worst}; VMs are missing in periods (how many) {told}"
         said += ", ..." if len(short) > MOST_TOLD else ""
-    missing = f"{least[worst] - size:g} VM{'' if least[worst] - size == 1 else 's'}"
+    missing = number_of(float(least[worst] - size), "VM", "g")
     enough, enough_relaxed = ceiling(least[worst]), ceiling(relaxed.max())
     also = f" ({enough_relaxed:g} with `--relax`)" if enough_relaxed < enough else ""
     hint = f"take size = {enough:g} vms or more{also}, or lower what must be served by {missing}"

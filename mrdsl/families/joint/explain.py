@@ -10,6 +10,7 @@ import numpy as np
 
 from mrdsl.contracts.family import ADMIT, GIVE, RUN, SET, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChart, Series, parts_chart
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
 from mrdsl.core.tables import cell_text
@@ -37,11 +38,11 @@ def report(spec: Spec, result: Result) -> Shown:
 
 
 def _decision(spec: Spec, plan: JointPlan) -> str:
-    vms = f"{cell_text(float(plan.vms.max()))} of {plan.size:,} VMs"
+    vms = f"{cell_text(float(plan.vms.max()))} of {number_of(plan.size, 'VM', ',')}"
     periods = len(plan.vms)
     when = f"at most {vms} in each of {periods:,} periods" if periods > 1 else vms
     jobs, requests = plan.classes.rejected.sum(), plan.services.rejected_rate.max(initial=0.0)
-    away = [f"{cell_text(float(round(jobs, 6)))} jobs"] if jobs > 0 else []
+    away = [number_of(float(round(jobs, 6)), "job", ".6g")] if jobs > 0 else []
     away += [f"up to {cell_text(float(round(requests, 6)))} requests a second of one service"] if requests > 0 else []
     turned = f"turn away {' and '.join(away)}" if away else "turn nothing away"
     return f"Run {when} and {turned}: {show(plan.total, 'money', spec.currency)} in all."

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mrdsl.contracts.family import GIVE, PLACE, SET, Operated, Setting
 from mrdsl.core.charts import Interval, IntervalChart
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result, Table
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import show
@@ -27,7 +28,8 @@ def report(spec: Spec, result: Result) -> Shown:
     orders = [", ".join(pool.order[:NAMED]) + (", ..." if len(pool.order) > NAMED else "") for pool in plan.pools]
     order = orders[0] if len(orders) == 1 else "; ".join(f"pool {i}: {one}" for i, one in enumerate(orders))
     decision = (
-        f"Run the {len(plan.jobs)} jobs in this order ({order}): all have ended after {show(plan.makespan, 'time')}."
+        f"Run the {number_of(len(plan.jobs), 'job')} in this order ({order}): "
+        f"all have ended after {show(plan.makespan, 'time')}."
     )
     rows = tuple(
         Interval(name, {"start": job.start, "map end": job.map_end, "finish": job.finish})

@@ -10,6 +10,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Operated, settings_of
 from mrdsl.core.charts import Chart, Interval, IntervalChart, parts_chart
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result, Table
 from mrdsl.core.units import HOUR, show
 from mrdsl.families.schedule.facts import Policy
@@ -30,7 +31,7 @@ def report(spec: Spec, result: Result) -> Shown:
     )
     kinds = spec.facts.policy.instances.replace("_", " ")
     decision = (
-        f"{spec.facts.policy.algorithm} on {kinds} VMs runs {plan.jobs.count:,} jobs for "
+        f"{spec.facts.policy.algorithm} on {kinds} VMs runs {number_of(plan.jobs.count, 'job', ',')} for "
         f"{show(round(plan.cost.total, 4), 'money', spec.currency)}, of which {late}."
     )
     return Shown(decision, tuple(_charts(spec, plan)), _ASSUMPTIONS)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result
 from mrdsl.core.today import Use
 from mrdsl.core.units import show
@@ -34,12 +35,13 @@ def report(spec: Spec, result: Result) -> Shown:
     begin = min((each.begin for each in plan.rentals), default=0.0)
     end = max((each.end for each in plan.rentals), default=0.0)
     admitted = sum(run.admitted for run in plan.runs)
-    runs = f"all {admitted}" if admitted == len(plan.runs) else f"{admitted} of {len(plan.runs)}"
+    number = len(plan.runs)
+    runs = f"{number_of(admitted, 'run')}" if admitted == number else f"{admitted} of {number_of(number, 'run')}"
     used = [each for each in plan.uses if each.machines or len(plan.uses) == 1]
-    vms = " and ".join(f"{each.machines} VM{'s'[: each.machines != 1]} of {each.vm}" for each in used) or "no VMs"
+    vms = " and ".join(f"{number_of(each.machines, 'VM')} of {each.vm}" for each in used) or "no VMs"
     decision = (
         f"Rent {vms} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
-        f"{runs} runs end in time, for {plan.cost + plan.penalties:.4g} {spec.currency}. "
+        f"{runs} in time, for {plan.cost + plan.penalties:.4g} {spec.currency}. "
         f"Tasks use {100.0 * plan.utilization:.3g} % of the rented slot time."
     )
     boots = {vm.name: vm.boot for vm in spec.facts.vms}

@@ -189,7 +189,7 @@ def _check_scenario(
         found.append(
             error(
                 "out-of-range",
-                f"{permanent} machines fail for good, and no run can end without machines"
+                f"no machine is left after permanent failures of {permanent}, and no run can end without one"
                 if is_one
                 else "machines that fail for good are simulated for rent = constant alone, on one VM type",
                 place,

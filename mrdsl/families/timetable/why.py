@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result, Table
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.units import show
@@ -98,7 +99,7 @@ def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
     fewest = fewest_machines(night)
     name = night.machine.name
     which = "the admitted runs" if len(plan.uses) == 1 else f"the {len(night.runs):,} runs on {name}"
-    vms = "one VM" if fewest == 1 else f"{fewest} VMs"
+    vms = number_of(fewest, "VM")
     yield f"No timetable of {which} meets every deadline on fewer than {vms} of {name} at once."
     slots = (fewest - 1) * night.machine.slots
     found = bottleneck(night, slots) if slots else None
@@ -107,7 +108,7 @@ def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
     runs = [night.runs[index] for index in found.runs]
     first = f"run {runs[0].number + 1} of {night.jobs[runs[0].job].name}"
     begin, end = _time(plan, found.begin), _time(plan, found.end)
-    others = f"{first} alone" if len(runs) == 1 else f"{first} and {len(runs) - 1:,} more runs"
+    others = f"{first} alone" if len(runs) == 1 else f"{first} and {number_of(len(runs) - 1, 'more run', ',')}"
     yield f"From {begin} to {end}, {others} {'has' if len(runs) == 1 else 'have'} more work than fits on {fewest - 1}."
     rows = [] if night.machine.spot else list(_savings(night, found, slots))
     if rows:

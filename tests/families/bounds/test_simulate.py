@@ -258,7 +258,7 @@ def test_a_cluster_of_slots_has_no_machines_that_could_go():
 
 def test_masters_that_leave_no_slot_for_tasks_are_told_before_the_run():
     lax = class_of("deadline = 10 h", cluster="masters = yes", goal="minimize slots")
-    with pytest.raises(mrdsl.MrdslError, match="1 jobs use all 1 slots"):
+    with pytest.raises(mrdsl.MrdslError, match="1 job use up 1 slot,"):
         mrdsl.simulate(lax, runs=1, jobs=2)
 
 

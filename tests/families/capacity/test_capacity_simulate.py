@@ -285,7 +285,7 @@ def test_more_work_than_slots_and_no_machine_left_are_told_before_the_run() -> N
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.simulate(spec_of(PLAIN), runs=1, jobs=2, what_if=WhatIf(lose=1000))
     (told,) = refused.value.diagnostics
-    assert "1000 machines go for good" in told.message
+    assert "permanent failures take 1000 machines" in told.message
     assert told.place == "--fail-machines"
     assert told.hint.startswith("write --fail-machines ")
 

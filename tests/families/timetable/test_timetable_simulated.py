@@ -215,7 +215,7 @@ def test_machines_that_fail_delay_runs_until_they_are_replaced() -> None:
     failing = NIGHT + "simulation { machine_failures { rate = 30/h, repair_time = 1 min } }\n"
     plan = simulated(failing, runs=20)
     assert any(seen is not None and seen.on_time < 1.0 for seen in plan.of_runs)
-    with pytest.raises(mrdsl.MrdslError, match="fail for good"):
+    with pytest.raises(mrdsl.MrdslError, match="permanent failures"):
         simulated(NIGHT, what_if=WhatIf(lose=1))
 
 

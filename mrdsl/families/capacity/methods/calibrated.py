@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.diagnostics import MrdslError, has_errors, never_admitted, warning
+from mrdsl.core.diagnostics import MrdslError, has_errors, never_admitted, number_of, warning
 from mrdsl.core.result import Outcome, Termination
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.constraints import by_estimate, promises_of, without_promises
@@ -393,7 +393,7 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
 def _undecided(draft: Draft, search: Search) -> Draft:
     """Return the safe plan, if there is one, and the reason why the search found no other."""
     safe = search.safe if search.shown or _is_safe(search) else None
-    made = f"{search.looked} full evaluation{'' if search.looked == 1 else 's'} of {search.looks}"
+    made = f"{number_of(search.looked, 'full evaluation')} of {search.looks}"
     why = "the time was over" if search.stopped else f"the search was over, after {made},"
     end = Termination.TIME_LIMIT if search.stopped else Termination.COMPLETED
     kept = ": this one, planned by the upper estimate, keeps them in runs" if search.shown else UNSHOWN if safe else ""
