@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.spec.platforms import (
+    DATAPROC,
+    DATAPROC_SHARE,
     EMR,
     EMR_EXCEPTIONS,
     EMR_PARTS,
@@ -42,6 +44,8 @@ def _left(name: str, cores: float | None, memory: float | None, system: Any) -> 
         kept = min(used / 4.0, EMR_SMALL / 4.0)
         yarn = float(EMR_EXCEPTIONS.get(name, int(used - kept)))
         return there[0], MIB * min(yarn, mib)
+    if system.platform == DATAPROC:
+        return there[0], DATAPROC_SHARE * there[1]
     core_bounds = np.cumsum([0.0, *(size for size, _ in KUBERNETES_CORES)])
     memory_bounds = np.cumsum([0.0, *(size for size, _ in KUBERNETES_MEMORY)])
     core_parts, memory_parts = ([part for _, part in steps] for steps in (KUBERNETES_CORES, KUBERNETES_MEMORY))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mrdsl.spec import platforms as published
-from mrdsl.spec.platforms import EMR, KUBERNETES
+from mrdsl.spec.platforms import DATAPROC, DATAPROC_SHARE, EMR, KUBERNETES
 
 MIB = 2**20
 
@@ -19,13 +19,15 @@ def system_memory(platform: str, name: str, memory: float) -> float:
     """Return the memory [B] of a machine of a type that is not for containers, of ``memory`` [B]."""
     if platform == EMR:
         return max(0.0, memory - MIB * emr_memory(name, memory / MIB))
+    if platform == DATAPROC:
+        return (1.0 - DATAPROC_SHARE) * memory
     reserved = _reserved(published.KUBERNETES_MEMORY, memory / MIB) + published.KUBERNETES_EVICTION
     return min(memory, MIB * reserved)
 
 
 def system_cores(platform: str, cores: float) -> float:
-    """Return the cores of a machine that are not for containers: on EMR none."""
-    return 0.0 if platform == EMR else _reserved(published.KUBERNETES_CORES, cores)
+    """Return the cores of a machine that are not for containers: none where YARN runs."""
+    return _reserved(published.KUBERNETES_CORES, cores) if platform == KUBERNETES else 0.0
 
 
 def emr_memory(name: str, memory: float) -> float:

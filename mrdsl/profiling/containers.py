@@ -21,8 +21,6 @@ LEAST_OVERHEAD = 384
 OVERHEAD, OF_EMR, OF_PYTHON = 0.10, 0.1875, 0.40
 HEAP = 1024
 """Heap of an executor and of a driver that set none [MiB]."""
-MASTER = 512
-"""Memory of YARN's application master if the driver runs outside the cluster [MiB]."""
 EMR, KUBERNETES, YARN, STANDALONE, LOCAL = "emr", "kubernetes", "yarn", "standalone", "local"
 _UNITS = {"": 1.0, "b": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
@@ -46,7 +44,7 @@ class Memory:
 class Containers:
     """One executor and the driver of an application, None if the driver takes no container.
 
-    ``tasks`` run on an executor side by side; ``outside``: the driver is not in the cluster, but a master on YARN is.
+    ``tasks`` run on an executor side by side; ``outside``: the driver was not in the cluster. In a plan it is.
     """
 
     platform: str
@@ -83,21 +81,14 @@ def containers_of(application: SparkApplication) -> Containers | None:
         overhead = _size(settings, said, int(resources.get("memoryOverhead", least)))
     overhead += _size(settings, ("spark.executor.pyspark.memory",), int(resources.get("pyspark.memory", 0)))
     executor = Memory(heap, overhead, _off_heap(settings, int(resources.get("offHeap", 0))))
-    outside = settings.get("spark.submit.deployMode") == "client" and "spark.kubernetes.driver.pod.name" not in settings
-    if outside:
-        taken = None
-        if platform in (EMR, YARN):
-            heap = _size(settings, ("spark.yarn.am.memory",), MASTER)
-            overhead = max(LEAST_OVERHEAD, ceil(OVERHEAD * heap))
-            taken = Memory(heap, _size(settings, ("spark.yarn.am.memoryOverhead",), overhead))
-        return Containers(platform, cores, tasks, executor, _count(settings, "spark.yarn.am.cores"), taken, True)
     if not settings:
         return Containers(platform, cores, tasks, executor)
     heap = _size(settings, ("spark.driver.memory",), HEAP)
     said = ("spark.driver.memoryOverhead", "spark.yarn.driver.memoryOverhead")
     overhead = 0 if platform == STANDALONE else _size(settings, said, _overhead(settings, "driver", heap, platform))
     driver = Memory(heap, overhead)
-    return Containers(platform, cores, tasks, executor, _count(settings, "spark.driver.cores"), driver)
+    outside = settings.get("spark.submit.deployMode") == "client" and "spark.kubernetes.driver.pod.name" not in settings
+    return Containers(platform, cores, tasks, executor, _count(settings, "spark.driver.cores"), driver, outside)
 
 
 def usual_containers(applications: Iterable[SparkApplication]) -> tuple[Containers, int] | None:
@@ -164,7 +155,7 @@ def lines(found: Containers, others: int) -> Iterator[str]:
     size = f"cores = {found.cores}, {_sizes(found.memory)}, tasks = {found.tasks}"
     yield f"  container {{ executor {{ {size} }} }}  # {found.memory.heap} MiB of heap"
     if found.driver is not None:
-        what = "its application master: the driver runs outside the cluster" if found.outside else "its driver"
+        what = "its driver, which ran outside the cluster" if found.outside else "its driver"
         size = f"cores = {found.driver_cores}, {_sizes(found.driver)}"
         yield f"  driver {{ {size} }}  # {what}"
 

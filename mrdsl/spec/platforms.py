@@ -2,14 +2,17 @@
 
 EMR: awsdocs/amazon-emr-release-guide, emr-hadoop-task-config.md (June 2023), 223 types. Two rules give 201 of the 207
 types of known memory to the MiB or are among the exceptions below. Families that are newer follow the second rule.
+Dataproc: docs.cloud.google.com/data-fusion/docs/concepts/cluster-sizing, where a worker of 15 GB has 12 GB for YARN.
 Kubernetes: kubernetes.io/docs/tasks/administer-cluster/reserve-compute-resources; the figures are those of GKE,
 cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes.
 """
 
 from __future__ import annotations
 
-EMR, KUBERNETES = "emr", "kubernetes"
-PLATFORMS = EMR, KUBERNETES
+DATAPROC, EMR, KUBERNETES = "dataproc", "emr", "kubernetes"
+PLATFORMS = DATAPROC, EMR, KUBERNETES
+DATAPROC_SHARE = 0.8
+"""The part of a machine's memory that YARN has on Dataproc."""
 EMR_SMALL = 32_768
 """Memory up to which a quarter is the system's [MiB]; of larger types 8,192 MiB are."""
 EMR_WHOLE = frozenset({"c3", "c4", "c5", "c5d", "c5n", "d2", "g4dn", "i2", "i3", "i3en", "m4", "m5", "m5a", "m5d"})

@@ -45,10 +45,10 @@ def test_containers_of_real_logs(log: str, executor: tuple[int, int, int], drive
     assert held == driver
 
 
-def test_a_master_on_yarn_counts_where_the_driver_is_outside() -> None:
+def test_a_driver_that_ran_outside_the_cluster_is_in_the_planned_one() -> None:
     found = containers_of(application(master="yarn", submit_deployMode="client", driver_memory="8g"))
     assert found is not None
-    assert (found.driver, found.outside) == (Memory(512, 384), True)
+    assert (found.driver, found.outside) == (Memory(8192, 819), True)
 
 
 def test_off_heap_and_python_memory_are_part_of_the_container() -> None:

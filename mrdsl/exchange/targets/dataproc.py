@@ -8,6 +8,8 @@ Machines on spot are secondary workers, which have the primary workers' type and
 [labels]    cloud.google.com/dataproc/docs/guides/creating-managing-labels
 [name]      cloud.google.com/dataproc/docs/guides/create-cluster
 [property]  cloud.google.com/dataproc/docs/concepts/configuring-clusters/cluster-properties
+[idle]      cloud.google.com/dataproc/docs/concepts/configuring-clusters/scheduled-deletion
+[sizing]    docs.cloud.google.com/data-fusion/docs/concepts/cluster-sizing
 """
 
 from __future__ import annotations
@@ -17,8 +19,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mrdsl.exchange.markup import yaml_text
+from mrdsl.exchange.targets.clusters import (
+    IDLE,
+    SparkOfClasses,
+    nodes_of_one_type,
+    share_of_masters,
+    spark_of_classes,
+    with_default_queue,
+)
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, Origin, TargetError, Wishes, master_of
+from mrdsl.exchange.targets.nodes import beyond_node
 from mrdsl.exchange.targets.yarn import ClusterSettings, cluster_settings
+from mrdsl.spec.platforms import DATAPROC
 
 Found = Iterator[tuple[str, str]]
 """Mistakes and the text to write instead."""
@@ -28,6 +40,8 @@ LEAST_WORKERS = 2
 NAME_LENGTH = 51
 LABEL_LENGTH = 63
 MOST_LABELS = 32
+IDLE_LEAST, IDLE_MOST = 5 * 60, 14 * 24 * 3600
+"""Seconds after which an idle cluster may be deleted [idle]."""
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 TYPE = re.compile(
     r"[a-z]\d+[a-z]?-(standard|highmem|highcpu|megamem|ultramem|hypermem|highgpu|megagpu)-\d+[a-z]?(-lssd)?"
@@ -59,12 +73,15 @@ def workers(document: Document) -> Found:
     """
     config = document["config"]
     primary = config.get("workerConfig", {}).get("numInstances", 0)
+    secondary = config.get("secondaryWorkerConfig", {}).get("numInstances", 0)
     if primary < LEAST_WORKERS:
+        enough = primary + secondary >= 2 * LEAST_WORKERS
         yield (
             f"a cluster has {LEAST_WORKERS} workers at least that are not on spot, and the plan {primary}",
-            "write `subject to { share(spot) <= 50% }` or less",
+            "write `subject to { share(spot) <= 50% }` or less"
+            if enough
+            else "plan with a smaller machine type, or write `subject to { vms >= 2 }` and no spot",
         )
-    secondary = config.get("secondaryWorkerConfig", {}).get("numInstances", 0)
     if secondary < 0:
         yield f"there are {secondary} secondary workers", ""
 
@@ -110,7 +127,15 @@ def words(document: Document) -> Found:
             yield f"the property {key} does not say of which file it is", ""
 
 
-RULES: tuple[Callable[[Document], Found], ...] = (masters, workers, one_type, types, preemptibility, words)
+def idle(document: Document) -> Found:
+    """An idle cluster is deleted after 5 minutes to 14 days [idle]."""
+    text = document["config"].get("lifecycleConfig", {}).get("idleDeleteTtl", f"{IDLE_LEAST}s")
+    found = re.fullmatch(r"(\d+)s", text)
+    if found is None or not IDLE_LEAST <= int(found[1]) <= IDLE_MOST:
+        yield f"an idle cluster is deleted after {IDLE_LEAST} s to {IDLE_MOST} s, not {text}", ""
+
+
+RULES: tuple[Callable[[Document], Found], ...] = (masters, workers, one_type, types, preemptibility, words, idle)
 
 
 FILE = "dataproc.yaml"
@@ -125,28 +150,47 @@ def dataproc(deployment: Deployment, wishes: Wishes) -> Exported:
             f"its workers are of one type, and the plan has {', '.join(vms)}",
             "`emr` takes several types; or write `subject to { vms(..) = 0 }` for all types but one",
         )
-    master, count, note = master_of(deployment, wishes)
-    told = cluster_settings(deployment)
-    notes = (*deployment.notes, *([note] if note else []), *told.notes)
-    held = {lane: sum(g.count for g in deployment.groups if g.lane == lane) for lane in (FIRM, SPOT)}
     (vm,) = vms
-    document = _document(deployment.origin, told, (master, count), vm, held)
+    master, count, note = master_of(deployment, wishes, _usual_master(vm))
+    told, classes = cluster_settings(deployment), spark_of_classes(deployment)
+    notes = (*deployment.notes, *([note] if note else []), *told.notes, *classes.notes)
+    document = _document(deployment, (master, count), vm, _properties(deployment, told, classes))
     wrong = mistakes(document)
     if wrong:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
     comments = (*deployment.origin.lines(), *(f"not exported: {each}" for each in notes))
-    return Exported({FILE: yaml_text(document, comments)}, notes)
+    return Exported({FILE: yaml_text(document, comments)}, notes, beyond_node(deployment, DATAPROC), classes.settings)
+
+
+def _usual_master(vm: str) -> str:
+    """Return a master of 4 vCPU of the family of the workers: all families have one, and Google advises 2 or more."""
+    family, _, rest = vm.partition("-")
+    return f"{family}-standard-4" if rest and "custom" not in vm else "n2-standard-4"
+
+
+def _properties(deployment: Deployment, told: ClusterSettings, classes: SparkOfClasses) -> dict[str, str]:
+    """Return the properties of a cluster by file: queues, what YARN has of a node, and Spark's settings.
+
+    Dataproc runs drivers on the master by default; those of the plan have containers, as it packs them.
+    """
+    queues = with_default_queue(told.queues, share_of_masters(deployment, DATAPROC))
+    site = {**told.everywhere, **(nodes_of_one_type(deployment, DATAPROC) if told.everywhere else {})}
+    cluster = any(load.driver is not None for load in deployment.workloads)
+    spark = {**classes.shared, **({"spark.submit.deployMode": "cluster"} if cluster else {})}
+    files = (("capacity-scheduler", queues), ("yarn", site), ("spark", spark))
+    return {f"{file}:{key}": value for file, properties in files for key, value in properties.items()}
 
 
 def _document(
-    origin: Origin, told: ClusterSettings, master: tuple[str, int], vm: str, held: dict[str, int]
+    deployment: Deployment, master: tuple[str, int], vm: str, properties: Mapping[str, str]
 ) -> dict[str, Any]:
-    properties = {f"capacity-scheduler:{key}": value for key, value in told.queues.items()}
-    properties |= {f"yarn:{key}": value for key, value in told.everywhere.items()}
+    origin = deployment.origin
+    held = {lane: sum(g.count for g in deployment.groups if g.lane == lane) for lane in (FIRM, SPOT)}
     config: dict[str, Any] = {
         "masterConfig": {"numInstances": master[1], "machineTypeUri": master[0]},
         "workerConfig": {"numInstances": held[FIRM], "machineTypeUri": vm},
-        "softwareConfig": {"imageVersion": IMAGE, **({"properties": properties} if properties else {})},
+        "softwareConfig": {"imageVersion": IMAGE, **({"properties": dict(properties)} if properties else {})},
+        "lifecycleConfig": {"idleDeleteTtl": f"{IDLE if deployment.idle is None else deployment.idle}s"},
     }
     if held[SPOT]:
         config["secondaryWorkerConfig"] = {

@@ -9,36 +9,33 @@ machines, since HDFS is on them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import ceil
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
-from mrdsl.exchange.capacity_scheduler import PREFIX, ROOT
+from mrdsl.exchange.targets.clusters import (
+    IDLE,
+    nodes_of_one_type,
+    share_of_masters,
+    spark_of_classes,
+    with_default_queue,
+)
 from mrdsl.exchange.targets.deployment import (
     FIRM,
     SPOT,
     Deployment,
     Exported,
     Group,
-    Setting,
     TargetError,
     Wishes,
     master_of,
     tags,
 )
 from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
-from mrdsl.exchange.targets.nodes import EC2, beyond_node, node_of
-from mrdsl.exchange.targets.spark import executors_of, explained
-from mrdsl.exchange.targets.yarn import LAYER, MEMORY, VCORES, cluster_settings, masters_of, queues_of
+from mrdsl.exchange.targets.nodes import EC2, beyond_node
+from mrdsl.exchange.targets.yarn import cluster_settings
 from mrdsl.spec.platforms import EMR
 
-IDLE = 3600
-"""Seconds after which an idle cluster ends, as EMR's console has it."""
-LAYER_SHARE = 0.99
-"""The part of all nodes that the queues of the plan have; the default queue has the rest."""
 TIMEOUT = 60
 """Minutes after which what cannot be had on spot is had on demand."""
 
@@ -110,8 +107,8 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     if wishes.fleets:
         notes.append("how many machines of each type - fleets have the cores of the plan and maybe other memory")
     idle = IDLE if deployment.idle is None else deployment.idle
-    classes = _classes(deployment)
-    notes += [f"settings of class {name}: {_as_options(settings)}" for name, settings in classes.own.items()]
+    classes = spark_of_classes(deployment)
+    notes += classes.notes
     document = {
         "Name": (deployment.origin.title or deployment.origin.spec or "mrdsl")[:NAME_LENGTH],
         "ReleaseLabel": RELEASE,
@@ -130,9 +127,9 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
         "Configurations": [
             {"Classification": name, "Properties": dict(values)}
             for name, values in (
-                ("capacity-scheduler", _queues(told.queues, _share_of_masters(deployment))),
-                ("yarn-site", _nodes(deployment)),
-                ("spark-defaults", classes.all),
+                ("capacity-scheduler", with_default_queue(told.queues, share_of_masters(deployment, EMR))),
+                ("yarn-site", nodes_of_one_type(deployment, EMR)),
+                ("spark-defaults", classes.shared),
             )
             if values
         ],
@@ -144,78 +141,6 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     return Exported({FILE: text}, tuple(notes), beyond_node(deployment, EMR), classes.settings)
-
-
-@dataclass(frozen=True)
-class _Classes:
-    """Spark settings that ``all`` classes share, and those of each class's ``own``."""
-
-    all: Mapping[str, str] = field(default_factory=dict)
-    own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    settings: tuple[Setting, ...] = ()
-
-
-def _classes(deployment: Deployment) -> _Classes:
-    """Return the Spark settings of classes with executors, with the queue and the name of each."""
-    loads = [load for load in deployment.workloads if load.jobs and load.executor is not None]
-    names = queues_of(deployment, loads)
-    every = tuple(
-        each
-        for queue, load in zip(names, loads, strict=True)
-        for each in explained(queue, load, executors_of(deployment, load))
-    )
-    found: dict[str, dict[str, str]] = {}
-    for each in every:
-        found.setdefault(each.of, {})[each.name] = each.value
-    if not found:
-        return _Classes()
-    first, *others = found.values()
-    shared = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
-    own = {name: {k: v for k, v in settings.items() if k not in shared} for name, settings in found.items()}
-    return _Classes(shared, {name: settings for name, settings in own.items() if settings}, every)
-
-
-def _as_options(settings: Mapping[str, str]) -> str:
-    return " ".join(f"--conf {key}={value}" for key, value in settings.items() if key != "spark.app.name")
-
-
-def _queues(planned: Mapping[str, str], masters: float | None) -> dict[str, str]:
-    """Return the queues with a default one, in which jobs without a queue run on what is idle.
-
-    ``masters``: the part of each queue that drivers and application masters may take.
-    """
-    if not planned:
-        return {}
-    at, layer = f"{PREFIX}.{ROOT}", f"{PREFIX}.{ROOT}.{LAYER}"
-    part = {} if masters is None else {f"{PREFIX}.maximum-am-resource-percent": f"{masters:g}"}
-    return {
-        **planned,
-        f"{at}.queues": f"{LAYER},default",
-        f"{layer}.capacity": "99",
-        f"{at}.default.capacity": "1",
-        f"{at}.default.maximum-capacity": "100",
-        f"{at}.default.user-limit-factor": "100",
-        f"{at}.default.state": "RUNNING",
-        **part,
-    }
-
-
-def _share_of_masters(deployment: Deployment) -> float | None:
-    """Return the largest part of a class's share of all nodes that its drivers take, in steps of 5 %, at least 10 %.
-
-    None if cores and memory of the nodes are not known.
-    """
-    nodes = [(node_of(deployment.type_of(group.vm), EMR), group.count) for group in deployment.groups]
-    if any(node is None for node, _ in nodes):
-        return None
-    cores, memory = (sum(n * getattr(node, part) for node, n in nodes) for part in ("vcores", "memory"))
-    largest = 0.0
-    for load in deployment.workloads:
-        master, share = masters_of(load), LAYER_SHARE * load.weight
-        if share > 0.0:
-            parts = load.jobs * master.vcores / (share * cores), load.jobs * master.memory / (share * memory)
-            largest = max(largest, *parts)
-    return min(1.0, max(2, ceil(20 * largest - ROUNDING)) / 20)
 
 
 def _limits(deployment: Deployment, asked: bool) -> dict[str, Any]:
@@ -236,13 +161,6 @@ def _limits(deployment: Deployment, asked: bool) -> dict[str, Any]:
         "MaximumOnDemandCapacityUnits": of(group for group in deployment.groups if group.lane == FIRM),
         "MaximumCoreCapacityUnits": of(held),
     }
-
-
-def _nodes(deployment: Deployment) -> dict[str, str]:
-    """Return what YARN offers on a node of the one type of the deployment; EMR knows the figures of several."""
-    kinds = {group.vm for group in deployment.groups}
-    node = node_of(deployment.type_of(next(iter(kinds))), EMR) if len(kinds) == 1 else None
-    return {} if node is None else {MEMORY: str(node.memory), VCORES: str(node.vcores)}
 
 
 def _usual_master(deployment: Deployment) -> str:

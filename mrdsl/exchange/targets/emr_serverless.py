@@ -1,7 +1,8 @@
 """EMR Serverless: an application per class, as ``create_application(**json)`` of boto3 takes it, and its rules.
 
-Workers have the sizes of the service: an executor is the smallest size that holds some of the plan's tasks, chosen so
-that least of it lies idle. The application initializes all that the class runs at once, and may have no more. Each rule
+Workers have the sizes of the service. An executor of the plan is a worker if there is one of its cores and enough
+memory. Otherwise it is the smallest size that holds some of the plan's tasks, chosen so that least of it lies idle. The
+application initializes all that the class runs at once, and may have no more. Each rule
 names its page:
 
 [workers]  docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html
@@ -14,14 +15,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.exchange.targets import spark
 from mrdsl.exchange.targets.deployment import (
+    Container,
     Deployment,
     Exported,
+    Setting,
     TargetError,
     Wishes,
     Workload,
@@ -31,8 +35,17 @@ from mrdsl.exchange.targets.deployment import (
     tags,
 )
 from mrdsl.exchange.targets.emr import RELEASE
-from mrdsl.exchange.targets.spark import TASKS_OF_EXECUTOR, Executors, executors_of, refuse, running, split
-from mrdsl.exchange.targets.yarn import Size
+from mrdsl.exchange.targets.spark import (
+    TASKS_OF_EXECUTOR,
+    Executors,
+    executors_of,
+    explained,
+    refuse,
+    running,
+    running_settings,
+    sizing,
+)
+from mrdsl.exchange.targets.yarn import MIB, Size
 
 Document = Mapping[str, Any]
 NAME_LENGTH = 64
@@ -44,6 +57,8 @@ WORKERS: Mapping[int, tuple[int, int, int]] = {
     16: (32, 120, 8),
 }
 """Memory of a worker by its vCPU [GB]: from, to, step [workers]."""
+IDLE_MINUTES = 15
+"""Minutes after which an idle application stops, and its workers are no longer paid for [workers]."""
 DISK_LEAST, DISK_MOST = 20, 200
 """GB of a worker's disk [workers]."""
 KINDS = {"SPARK": ("Driver", "Executor"), "HIVE": ("HiveDriver", "TezTask")}
@@ -108,8 +123,10 @@ def settings(document: Document) -> Iterator[str]:
                 continue
             size = worker["workerConfiguration"]
             asked = sum(spark.mib(found.get(f"spark.{part}.memory{end}", "0")) or 0 for end in ("", "Overhead"))
+            if kind == "Executor" and found.get("spark.memory.offHeap.enabled") == "true":
+                asked += spark.mib(found.get("spark.memory.offHeap.size", "0")) or 0
             if asked > 1024 * (number(GIGABYTES, size["memory"]) or 0):
-                yield f"{part}: heap and overhead of {asked:.0f} MiB are more than the worker's {size['memory']}"
+                yield f"{part}: {asked:.0f} MiB of memory are more than the worker's {size['memory']}"
             if int(found.get(f"spark.{part}.cores", "1")) != number(CPU, size["cpu"]):
                 yield f"{part}: {found.get(f'spark.{part}.cores', '1')} cores are not the worker's {size['cpu']}"
 
@@ -133,40 +150,121 @@ RULES: tuple[Callable[[Document], Iterator[str]], ...] = (worker_sizes, kinds, m
 
 GB = 1024
 """MiB in what the service calls a GB."""
-DRIVER = 1, 2
-"""Cores and GB of a driver: the smallest worker."""
+DRIVER = Size(1, 2 * GB)
+"""The container of a driver if the plan has none: the smallest worker."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One executor: its cores and GB, and how many tasks it runs."""
+    """The worker of an executor or a driver: its cores and GB, and how many tasks it runs."""
 
     cpu: int
     memory: int
-    tasks: int
+    tasks: int = 1
 
 
 def emr_serverless(deployment: Deployment, _: Wishes) -> Exported:
-    """Return a file per class. Raises TargetError if the service has no worker for its tasks."""
+    """Return a file per class. Raises TargetError if the service has no worker for its tasks or its driver."""
     loads = running(deployment)
     names = [load.name for load in loads]
     applications = distinct(names, _application_name, "-", NAME_LENGTH)
-    notes = (*deployment.notes, *_of_bill(deployment))
+    chosen = [_chosen(load, executors_of(deployment, load)) for load in loads]
+    notes = (*deployment.notes, *_of_bill(loads, chosen))
     files = {}
-    for name, application, load in zip(file_words(names), applications, loads, strict=True):
-        executors = executors_of(deployment, load)
-        document = _application(deployment, application, load, executors, notes)
+    for name, application, load, one in zip(file_words(names), applications, loads, chosen, strict=True):
+        document = _application(deployment, application, load, one, notes)
         wrong = mistakes(document)
         if wrong:
             raise TargetError("; ".join(wrong))
         file = f"emr-serverless-{name}.json" if len(names) > 1 else "emr-serverless.json"
         files[file] = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return Exported(files, notes)
+    told = (_beyond_worker(load, one) for load, one in zip(loads, chosen, strict=True) if one.other is not None)
+    settings = (each for load, one in zip(loads, chosen, strict=True) for each in _explained(load, one))
+    return Exported(files, notes, tuple(told), tuple(settings))
 
 
-def _of_bill(deployment: Deployment) -> Iterator[str]:
+def _explained(load: Workload, one: _Chosen) -> Iterator[Setting]:
+    """Yield the settings with their reasons: sizes that are not the plan's are those of the worker."""
+    chosen = load.executor is None or one.other is not None
+    worker = f"a worker of {one.executor.cpu} vCPU and {one.executor.memory} GB, for {one.executor.tasks} tasks"
+    written = _settings(one)
+    for each in explained(load.name, load, one.executors):
+        if each.name in written:
+            of_size = each.name in ("spark.executor.cores", "spark.executor.memory")
+            yield replace(each, why=worker) if chosen and of_size else each
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Executors as they run on workers, the workers, and the executors of the plan if these are ``other`` ones."""
+
+    executors: Executors
+    executor: Worker
+    driver: Worker
+    other: Executors | None = None
+
+
+def _chosen(load: Workload, executors: Executors) -> _Chosen:
+    size = Size(executors.driver.cores, executors.driver.memory) if load.driver is not None else DRIVER
+    driver = _smallest(size)
+    if driver is None:
+        raise TargetError(f"no worker holds the driver of class {load.name}, of {_words(size)}", SIZES)
+    own = load.driver or Container(driver.cpu, driver.memory * GB * MIB)
+    if load.executor is not None:
+        worker = _smallest(Size(executors.cores, executors.memory))
+        if worker is not None and worker.cpu == executors.cores:
+            kept = replace(worker, tasks=executors.tasks)
+            return _Chosen(replace(executors, driver_container=_on(driver, own)), kept, driver)
+    worker = worker_for(executors, load.name)
+    parts = worker.tasks, executors.tasks
+    least, most, every = (n * parts[1] // parts[0] for n in (executors.least, executors.most, executors.every))
+    found = replace(
+        executors,
+        tasks=worker.tasks,
+        least=least,
+        most=most,
+        every=every,
+        container=Container(worker.cpu, worker.memory * GB * MIB, tasks=worker.tasks),
+        driver_container=_on(driver, own),
+    )
+    return _Chosen(found, worker, driver, executors if load.executor is not None else None)
+
+
+def _on(worker: Worker, container: Container) -> Container:
+    """Return a driver with all cores of its worker."""
+    return replace(container, cores=worker.cpu)
+
+
+def _smallest(size: Size) -> Worker | None:
+    """Return the smallest worker that holds a container."""
+    return next((Worker(*each) for each in _holding(size, 1)), None)
+
+
+def _words(size: Size) -> str:
+    return f"{size.vcores} core{'s' if size.vcores > 1 else ''} and {size.memory:,} MiB"
+
+
+def _beyond_worker(load: Workload, one: _Chosen) -> Diagnostic:
+    assert one.other is not None
+    planned = _words(Size(one.other.cores, one.other.memory))
+    what = f"{one.executor.cpu} vCPU and {one.executor.memory} GB"
+    message = (
+        f"no worker is like the executors of class {load.name}, of {planned}: "
+        f"{one.executors.every} of {what} run the tasks of {one.other.every}"
+    )
+    hint = "plan with executors of 1, 2, 4, 8 or 16 cores, up to 8, 16, 30, 60 or 120 GiB"
+    return warning("beyond-node", message, None, hint)
+
+
+def _of_bill(loads: Sequence[Workload], chosen: Sequence[_Chosen]) -> Iterator[str]:
     yield "the machines and their prices - the service has workers and prices of its own"
-    yield f"the driver of each application is a worker, {DRIVER[0]} vCPU and {DRIVER[1]} GB, besides the planned tasks"
+    sizes = dict.fromkeys(one.driver for load, one in zip(loads, chosen, strict=True) if load.driver is None)
+    for size in sizes:
+        what = f"{size.cpu} vCPU and {size.memory} GB"
+        yield f"the driver of each application is a worker, {what}, besides the planned tasks"
+
+
+SIZES = "workers have 1, 2, 4, 8 or 16 vCPU and up to 8, 16, 30, 60 or 120 GB"
 
 
 def worker_for(executors: Executors, name: str) -> Worker:
@@ -180,10 +278,7 @@ def worker_for(executors: Executors, name: str) -> Worker:
         for cpu, memory in _holding(executors.size, tasks)
     ]
     if not fitting:
-        raise TargetError(
-            f"no worker holds a task of class {name}, of {executors.size.vcores} cores and {executors.size.memory} MiB",
-            "workers have 1, 2, 4, 8 or 16 vCPU and up to 8, 16, 30, 60 or 120 GB",
-        )
+        raise TargetError(f"no worker holds a task of class {name}, of {_words(executors.size)}", SIZES)
     return min(fitting, key=lambda worker: (worker.cpu / worker.tasks, worker.memory / worker.tasks, -worker.tasks))
 
 
@@ -197,10 +292,9 @@ def _holding(size: Size, tasks: int) -> Iterator[tuple[int, int]]:
 
 
 def _application(
-    deployment: Deployment, name: str, load: Workload, executors: Executors, notes: tuple[str, ...]
+    deployment: Deployment, name: str, load: Workload, one: _Chosen, notes: tuple[str, ...]
 ) -> dict[str, Any]:
-    worker = worker_for(executors, load.name)
-    count = executors.every * executors.tasks // worker.tasks
+    count = one.executors.every
     workers = load.jobs + count
     return {
         "name": name,
@@ -208,17 +302,16 @@ def _application(
         "type": "SPARK",
         "clientToken": _token(deployment.origin.plan, load.name),
         "initialCapacity": {
-            "Driver": {"workerCount": load.jobs, "workerConfiguration": _size(*DRIVER)},
-            "Executor": {"workerCount": count, "workerConfiguration": _size(worker.cpu, worker.memory)},
+            "Driver": {"workerCount": load.jobs, "workerConfiguration": _size(one.driver)},
+            "Executor": {"workerCount": count, "workerConfiguration": _size(one.executor)},
         },
         "maximumCapacity": {
-            "cpu": f"{load.jobs * DRIVER[0] + count * worker.cpu} vCPU",
-            "memory": f"{load.jobs * DRIVER[1] + count * worker.memory} GB",
+            "cpu": f"{load.jobs * one.driver.cpu + count * one.executor.cpu} vCPU",
+            "memory": f"{load.jobs * one.driver.memory + count * one.executor.memory} GB",
             "disk": f"{workers * DISK_LEAST} GB",
         },
-        "runtimeConfiguration": [
-            {"classification": "spark-defaults", "properties": _settings(executors, worker)},
-        ],
+        "autoStopConfiguration": {"enabled": True, "idleTimeoutMinutes": IDLE_MINUTES},
+        "runtimeConfiguration": [{"classification": "spark-defaults", "properties": _settings(one)}],
         "tags": tags(deployment.origin, notes),
     }
 
@@ -234,32 +327,12 @@ def _token(plan: str, name: str) -> str:
     return "mrdsl-" + hashlib.sha256(f"{plan} {name}".encode()).hexdigest()[:32]
 
 
-def _size(cpu: int, memory: int) -> dict[str, str]:
-    return {"cpu": f"{cpu} vCPU", "memory": f"{memory} GB", "disk": f"{DISK_LEAST} GB"}
+def _size(worker: Worker) -> dict[str, str]:
+    return {"cpu": f"{worker.cpu} vCPU", "memory": f"{worker.memory} GB", "disk": f"{DISK_LEAST} GB"}
 
 
-def _settings(executors: Executors, worker: Worker) -> dict[str, str]:
-    """Return the settings of an application: tasks with as many cores as leave none of the worker's idle."""
-    heap, overhead = split(worker.memory * GB)
-    driver_heap, driver_overhead = split(DRIVER[1] * GB)
-    least, most = (number * executors.tasks // worker.tasks for number in (executors.least, executors.most))
-    found = {
-        "spark.driver.cores": str(DRIVER[0]),
-        "spark.driver.memory": f"{driver_heap}m",
-        "spark.driver.memoryOverhead": f"{driver_overhead}m",
-        "spark.executor.cores": str(worker.cpu),
-        "spark.executor.memory": f"{heap}m",
-        "spark.executor.memoryOverhead": f"{overhead}m",
-        "spark.task.cpus": str(worker.cpu // worker.tasks),
-        "spark.executor.instances": str(least or most),
-        "spark.dynamicAllocation.enabled": "true",
-        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-        "spark.dynamicAllocation.minExecutors": str(least),
-        "spark.dynamicAllocation.initialExecutors": str(least or most),
-        "spark.dynamicAllocation.maxExecutors": str(most),
-    }
-    if executors.partitions is not None:
-        found["spark.sql.shuffle.partitions"] = str(executors.partitions)
-        found["spark.default.parallelism"] = str(executors.partitions)
+def _settings(one: _Chosen) -> dict[str, str]:
+    """Return the settings of an application: sizes of driver and executors, their numbers, and partitions."""
+    found = {**sizing(one.executors), **running_settings(one.executors)}
     refuse(found)
     return found

@@ -16,13 +16,25 @@ from mrdsl.exchange.targets.deployment import Deployment, Group, MachineType, Sh
 from mrdsl.exchange.targets.yarn import MIB, Size, masters_of, sized, sizes_of
 from mrdsl.formulas.packing import Units, pack, units_of
 from mrdsl.formulas.platforms import emr_memory, system_cores, system_memory
-from mrdsl.spec.platforms import EMR, KUBERNETES
+from mrdsl.spec.platforms import DATAPROC, EMR, KUBERNETES
 
 EC2 = re.compile(r"([cmr])([5-9])(?!n\.)[a-z]*\.(?:(\d*)x)?large")
 """Types whose cores and memory follow from their name: c5n has other memory."""
 GIB_OF_CORE = {"c": 2, "m": 4, "r": 8}
-STEP = {EMR: 32, KUBERNETES: 1}
-"""Step of the memory of containers [MiB]: EMR's minimum allocation."""
+GOOGLE = re.compile(r"(n1|n2|n2d|e2|c2|c2d|c3|c3d|t2d)-(standard|highmem|highcpu)-(\d+)(?:-lssd)?")
+CUSTOM = re.compile(r"(?:[a-z]\d+[a-z]?-)?custom-(\d+)-(\d+)(?:-ext)?")
+GIB_OF_VCPU = {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0}
+GIB_APART = {
+    ("n1", "standard"): 3.75,
+    ("n1", "highmem"): 6.5,
+    ("n1", "highcpu"): 0.9,
+    ("c2d", "highcpu"): 2.0,
+    ("c3", "highcpu"): 2.0,
+    ("c3d", "highcpu"): 2.0,
+}
+"""GiB for each vCPU of Google's types: cloud.google.com/compute/docs/general-purpose-machines."""
+STEP = {DATAPROC: 32, EMR: 32, KUBERNETES: 1}
+"""Step of the memory of containers [MiB]: the minimum allocation of YARN, which exports set or EMR has."""
 MANY = 12
 """Sizes of containers beyond which nodes are counted by the sum of their parts."""
 
@@ -30,16 +42,26 @@ MANY = 12
 def node_of(kind: MachineType, platform: str) -> Size | None:
     """Return cores and memory that a node has for containers; None if its memory is unknown."""
     cores, memory = kind.cores, None if kind.memory is None else kind.memory / MIB
-    found = EC2.fullmatch(kind.name)
-    if found is not None:
-        vcpu = 2 if found[3] is None else 4 * int(found[3] or 1)
-        cores, memory = float(vcpu), 1024.0 * GIB_OF_CORE[found[1]] * vcpu
+    cores, memory = hardware_of(kind.name) or (cores, memory)
     if cores is None or memory is None:
         return None
     if platform == EMR:
         return Size(cores, int(emr_memory(kind.name, memory)))
     system = system_memory(platform, kind.name, MIB * memory) / MIB
     return Size(cores - system_cores(platform, cores), int(memory - system))
+
+
+def hardware_of(name: str) -> tuple[float, float] | None:
+    """Return cores and memory [MiB] of a type of Amazon's or Google's, if its name gives them."""
+    if found := EC2.fullmatch(name):
+        vcpu = 2 if found[3] is None else 4 * int(found[3] or 1)
+        return float(vcpu), 1024.0 * GIB_OF_CORE[found[1]] * vcpu
+    if found := GOOGLE.fullmatch(name):
+        each = GIB_APART.get((found[1], found[2]), GIB_OF_VCPU[found[2]])
+        return float(found[3]), 1024.0 * each * int(found[3])
+    if found := CUSTOM.fullmatch(name):
+        return float(found[1]), float(found[2])
+    return None
 
 
 @dataclass(frozen=True)
@@ -65,7 +87,7 @@ def needed(deployment: Deployment, platform: str) -> Iterator[Needed]:
             for share in load.shares:
                 if (share.vm, share.lane) == (group.vm, group.lane):
                     for size, count in containers_on(deployment, load, share).items():
-                        cores = float(size.vcores) if platform == EMR else size.cores
+                        cores = size.cores if platform == KUBERNETES else float(size.vcores)
                         rounded = Size(cores, _up(size.memory, platform))
                         counts[rounded] = counts.get(rounded, 0) + count
         if counts:

@@ -87,7 +87,7 @@ DELIGHT = Path("/work/shared/data/spark/delight/example_spark_event_log.txt")
 SHELL = Path(
     "/work/shared/data/spark/nvidia/qualification__cluster_information__eventlog_4nodes_8cores_dynamic_alloc.zstd"
 )
-"""Two executors of 4 cores, 20 GiB of heap and 8 GiB of overhead on each node of YARN; the driver runs outside."""
+"""Two executors of 4 cores, 20 GiB of heap and 8 GiB of overhead on each node of YARN; the driver has Spark's own."""
 
 
 def planned(log: Path) -> mrdsl.Result:
@@ -205,7 +205,7 @@ def hadoop() -> dict[str, Any]:
     return {"site": site, "queue": queue, "fair": fair, "capacity": settings_of(files["capacity-scheduler.xml"])}
 
 
-ONE, MASTER = 20_480 + 8_192, 512 + max(384, 51)
+ONE, MASTER = 20_480 + 8_192, 1_024 + max(384, 102)
 YARN: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
     "memory of a node: two executors and a master": (lambda d: d["site"][f"{SITE}.memory-mb"], str(2 * ONE + MASTER)),
     "cores of a node": (lambda d: d["site"][f"{SITE}.cpu-vcores"], str(2 * 4 + 1)),
@@ -237,6 +237,125 @@ YARN: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
 def test_yarn(what: str, hadoop: dict[str, Any]) -> None:
     figure, expected = YARN[what]
     assert figure(hadoop) == expected
+
+
+@pytest.fixture(scope="module")
+def dataproc() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    if not LOG.exists():
+        pytest.skip(f"{LOG} is not there")
+    two = mrdsl.loads(profile([LOG]).to_mrspec("capacity") + "subject to { vms >= 2 }\n")
+    found = mrdsl.export(mrdsl.solve(two), "dataproc", vms={"machine": "n2-standard-32"})
+    assert not found.diagnostics
+    config: dict[str, Any] = yaml.safe_load(found.files["dataproc.yaml"])["config"]
+    return config
+
+
+def of(d: dict[str, Any], file: str, *names: str) -> tuple[str, ...]:
+    return tuple(d["softwareConfig"]["properties"][f"{file}:{name}"] for name in names)
+
+
+DATAPROC: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
+    "workers as planned": (lambda d: (d["workerConfig"]["numInstances"], "secondaryWorkerConfig" in d), (2, False)),
+    "a master of the advised size": (
+        lambda d: (d["masterConfig"]["numInstances"], d["masterConfig"]["machineTypeUri"]),
+        (1, "n2-standard-4"),
+    ),
+    "80 % of the memory": (lambda d: of(d, "yarn", f"{SITE}.memory-mb"), (str(int(0.8 * 32 * 4 * 1024)),)),
+    "all cores": (lambda d: of(d, "yarn", f"{SITE}.cpu-vcores"), ("32",)),
+    "containers are not rounded up by much": (
+        lambda d: [
+            -size % int(of(d, "yarn", "yarn.scheduler.minimum-allocation-mb")[0]) < 32 for size in (11_158, 2_432)
+        ],
+        [True, True],
+    ),
+    "executors as the log had them": (
+        lambda d: of(d, "spark", "spark.executor.cores", "spark.executor.memory"),
+        ("3", "9397m"),
+    ),
+    "the overhead that they had on EMR": (
+        lambda d: of(d, "spark", "spark.executor.memoryOverhead"),
+        (f"{int(0.1875 * 9397)}m",),
+    ),
+    "the driver as the log had it": (
+        lambda d: of(d, "spark", "spark.driver.memory", "spark.driver.memoryOverhead"),
+        ("2048m", "384m"),
+    ),
+    "drivers on the workers": (lambda d: of(d, "spark", "spark.submit.deployMode"), ("cluster",)),
+    "as many executors as planned": (lambda d: of(d, "spark", f"{ALLOCATION}.maxExecutors"), ("2",)),
+    "partitions of 128 MiB, one for each slot at least": (
+        lambda d: of(d, "spark", "spark.sql.shuffle.partitions"),
+        (str(max(-(-7 // 128), 2 * 3)),),
+    ),
+    "a default queue": (lambda d: of(d, "capacity-scheduler", f"{QUEUES}.root.queues"), ("mapreduce,default",)),
+    "a share for drivers": (lambda d: of(d, "capacity-scheduler", f"{QUEUES}.maximum-am-resource-percent"), ("0.1",)),
+    "an end after an idle hour": (lambda d: d["lifecycleConfig"]["idleDeleteTtl"], "3600s"),
+}
+
+
+@pytest.mark.parametrize("what", DATAPROC)
+def test_dataproc(what: str, dataproc: dict[str, Any]) -> None:
+    figure, expected = DATAPROC[what]
+    assert figure(dataproc) == expected
+
+
+@pytest.fixture(scope="module")
+def serverless() -> dict[str, Any]:
+    found = mrdsl.export(planned(SHELL), "emr-serverless")
+    assert not found.diagnostics
+    read: dict[str, Any] = json.loads(found.files["emr-serverless.json"])
+    return {**read, "spark": read["runtimeConfiguration"][0]["properties"]}
+
+
+def workers(d: dict[str, Any], kind: str) -> tuple[int, str, str]:
+    found = d["initialCapacity"][kind]
+    return found["workerCount"], found["workerConfiguration"]["cpu"], found["workerConfiguration"]["memory"]
+
+
+SERVERLESS: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
+    "a worker like the log's executor": (lambda d: workers(d, "Executor"), (1, "4 vCPU", f"{-(-ONE // 1024)} GB")),
+    "executors as the log had them": (
+        lambda d: (d["spark"]["spark.executor.cores"], d["spark"]["spark.executor.memory"]),
+        ("4", "20480m"),
+    ),
+    "the overhead of the log": (lambda d: d["spark"]["spark.executor.memoryOverhead"], "8192m"),
+    "a core for each task": (lambda d: d["spark"]["spark.task.cpus"], "1"),
+    "the smallest worker for the driver": (lambda d: workers(d, "Driver"), (1, "1 vCPU", f"{-(-MASTER // 1024)} GB")),
+    "Spark's own memory of the driver": (
+        lambda d: (d["spark"]["spark.driver.memory"], d["spark"]["spark.driver.memoryOverhead"]),
+        ("1024m", "384m"),
+    ),
+    "no more cores than planned": (lambda d: d["maximumCapacity"]["cpu"], f"{4 + 1} vCPU"),
+    "no more memory than planned": (lambda d: d["maximumCapacity"]["memory"], f"{28 + 2} GB"),
+    "free disks": (lambda d: d["maximumCapacity"]["disk"], f"{2 * 20} GB"),
+    "as many executors as planned": (
+        lambda d: (d["spark"][f"{ALLOCATION}.initialExecutors"], d["spark"][f"{ALLOCATION}.maxExecutors"]),
+        ("1", "1"),
+    ),
+    "idle executors stay over the longest gap, before the first task": (
+        lambda d: d["spark"][f"{ALLOCATION}.executorIdleTimeout"],
+        f"{int(103.494 + 31.832) + 1}s",
+    ),
+    "an end after 15 idle minutes": (
+        lambda d: tuple(d["autoStopConfiguration"].values()),
+        (True, 15),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SERVERLESS)
+def test_emr_serverless(what: str, serverless: dict[str, Any]) -> None:
+    figure, expected = SERVERLESS[what]
+    assert figure(serverless) == expected
+
+
+def test_executors_without_a_worker_of_their_cores_are_told(result: mrdsl.Result) -> None:
+    """2 executors of 3 cores run 6 tasks, as 3 workers of 2 vCPU; a third of 11,158 MiB for each task are 7.3 GB."""
+    found = mrdsl.export(result, "emr-serverless")
+    (told,) = found.diagnostics
+    assert told.code == "beyond-node"
+    assert "3 of 2 vCPU and 8 GB run the tasks of 2" in told.message
+    assert workers(json.loads(found.files["emr-serverless.json"]), "Executor") == (3, "2 vCPU", "8 GB")
 
 
 def test_executors_are_as_many_as_planned(result: mrdsl.Result, document: dict[str, Any]) -> None:

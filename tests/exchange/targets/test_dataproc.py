@@ -117,6 +117,7 @@ REFUSED = {
     "one_type": ("config/secondaryWorkerConfig/machineTypeUri", "n2-standard-8", "another type"),
     "types": ("config/workerConfig/machineTypeUri", "n2-custom-4-1000", "no machine type"),
     "preemptibility": ("config/workerConfig/preemptibility", "SPOT", "only secondary workers"),
+    "idle": ("config/lifecycleConfig/idleDeleteTtl", "299s", "after 300 s"),
     "words": ("clusterName", "Two_Kinds", "small letters"),
 }
 

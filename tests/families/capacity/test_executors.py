@@ -149,6 +149,7 @@ def defects(plan: CapacityPlan) -> Iterator[CapacityPlan]:
 
 SYSTEMS = {
     "system = emr": (16, 65536 - 8192),
+    "system = dataproc": (16, 65536 * 4 / 5),
     "system = kubernetes": (16 - 0.11, 65536 - 1024 * (1.0 + 0.8 + 0.8 + 0.06 * 48) - 100),
     "system { cores = 2.5, memory = 9 GiB }": (13.5, 65536 - 9 * 1024),
 }
