@@ -86,6 +86,8 @@ def run(command: click.Command) -> int:
     except OutputLostError as failure:
         return _lost(failure)
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
+        if failure.filename is None:  # no file of the user: a semaphore in /dev/shm, for example
+            return _failed([_refused(failure)], SOLVER_FAILED)
         hint = "write to an existing, writable folder"
         return _failed(
             [error("unwritable-file", f"cannot access `{failure.filename}`: {failure.strerror}", None, hint)],

@@ -12,7 +12,11 @@ LACKS = "lacks"
 
 
 def lacking(why: str) -> Mapping[str, str]:
-    """Return the metadata of a field of a plan whose numbers are NaN if there is no value, for the reason ``why``."""
+    """Return the metadata of a plan's field that can contain NaN.
+
+    Args:
+        why: Reason why a number can be missing.
+    """
     return {LACKS: why}
 
 

@@ -118,14 +118,14 @@ def read_raw(source: Source, shown: str) -> RawTable:
     text, problem = decode(data)
     if text is None:
         raise FormatError(problem)
-    text = _SEPARATOR_LINE.sub("", text, count=1)
+    text = SEPARATOR_LINE.sub("", text, count=1)
     head = next((line for line in text.split("\n", 1000) if line.strip()), "")
     if not head:
         raise FormatError("it is empty")
-    delimiter = _delimiter(head, source.path)
+    delimiter = delimiter_of(head, source.path)
     if delimiter == ";":
-        text = _with_decimal_points(text)
-    text = _without_empty_rows(text, delimiter)
+        text = with_decimal_points(text)
+    text = without_empty_rows(text, delimiter)
     data = text.encode()
     header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter, 1 + text.count("\n", 0, text.find(head))))
     if len(header) > budgets.COLUMNS:
@@ -142,11 +142,11 @@ def read_raw(source: Source, shown: str) -> RawTable:
         raise _not_csv(problem) from None
 
 
-_SEPARATOR_LINE = re.compile(r'\A"?sep=[;,\t]"?(?=\r?\n)')
+SEPARATOR_LINE = re.compile(r'\A"?sep=[;,\t]"?(?=\r?\n)')
 """What Excel writes above the header; the end of its line stays, so that the numbers of lines stay right."""
 
 
-def _delimiter(head: str, path: str) -> str:
+def delimiter_of(head: str, path: str) -> str:
     """Return the separator of cells: a tab, the semicolon of spreadsheets with decimal commas, or a comma."""
     if "\t" in head or path.endswith(".tsv"):
         return "\t"
@@ -158,7 +158,7 @@ _DECIMAL_COMMA = re.compile(_CELL % r"[0-9]+),([0-9]+(?:[eE][-+]?[0-9]+)?")
 _THOUSANDS = re.compile(_CELL % r"[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
 
 
-def _with_decimal_points(text: str) -> str:
+def with_decimal_points(text: str) -> str:
     """Return the table with a point for each decimal comma, so that every character keeps its place.
 
     Raises FormatError for ``1.234`` if other cells have decimal commas: it can be 1234 or 1.234.
@@ -173,7 +173,7 @@ def _with_decimal_points(text: str) -> str:
     return pointed
 
 
-def _without_empty_rows(text: str, delimiter: str) -> str:
+def without_empty_rows(text: str, delimiter: str) -> str:
     """Return the table with a blank line for each row of empty cells, which spreadsheets write."""
     if f"\n{delimiter}" not in text:
         return text

@@ -1,6 +1,7 @@
 """Jobs of a trace, read one at a time: tables of jobs, and of runs of classes, with deadlines; SWIM workload traces.
 
-A table is CSV with a header that names each column and its unit.
+A table is CSV with a header that names each column and its unit. Cells are separated by commas, tabs or
+semicolons; with semicolons, a number can have a decimal comma.
 
 A SWIM trace is tab-separated lines without a header: job id, submit time [s], gap to the previous job [s], map input
 [B], shuffle [B], reduce output [B] (https://github.com/SWIMProjectUCB/SWIM/wiki/Workloads-repository). It has bytes,
@@ -11,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from math import ceil
 from pathlib import Path
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 from mrdsl.core.csv_text import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.units import TIME, UNITS, scaled
+from mrdsl.exchange.cells import SEPARATOR_LINE, delimiter_of, with_decimal_points, without_empty_rows
+from mrdsl.exchange.text import FormatError
 from mrdsl.spec.blocks import JobFile
 
 SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}
@@ -92,7 +96,12 @@ def _read(
 ) -> Iterator[R]:
     last = 0.0
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        rows = _rows(file, str(path), problems)
+        try:
+            lines, delimiter = _separated(file, str(path))
+        except FormatError as wrong:
+            problems.append(wrong.diagnostic("broken-table", str(path), "{reason}"))
+            return
+        rows = _rows(lines, delimiter, str(path), problems)
         _, header = next(rows, (0, None))
         if header is None:
             return
@@ -126,10 +135,25 @@ def _read(
                 )
 
 
-def _rows(file: Iterable[str], path: str, found: list[Diagnostic]) -> Iterator[tuple[int, list[str]]]:
+def _separated(file: TextIO, path: str) -> tuple[Iterable[str], str]:
+    """Return the lines and the separator of cells; with semicolons, decimal commas become points.
+
+    Raises FormatError for numbers that can be read in two ways.
+    """
+    head = file.readline()
+    named = SEPARATOR_LINE.match(head)
+    delimiter = delimiter_of(file.readline() if named else head, path)
+    file.seek(0)
+    if delimiter != ";" and not named:
+        return file, delimiter
+    text = SEPARATOR_LINE.sub("", file.read())
+    return StringIO(without_empty_rows(with_decimal_points(text) if delimiter == ";" else text, delimiter)), delimiter
+
+
+def _rows(file: Iterable[str], delimiter: str, path: str, found: list[Diagnostic]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows with their lines up to the first that is not CSV, which ends the table with an error."""
     try:
-        yield from csv_rows(file)
+        yield from csv_rows(file, delimiter)
     except CsvError as problem:
         place = Span(path, problem.line, problem.column, problem.line, problem.column + 1)
         found.append(error("broken-table", str(problem), place, "close every quote"))

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.exchange.job_traces import read_jobs, read_runs
 from mrdsl.exchange.text import FormatError, Mistakes
 from mrdsl.spec.schema import Source
 
@@ -77,3 +79,32 @@ def test_a_line_that_names_the_separator_is_no_header(first: str, end: str, tmp_
     assert CellReader(raw, report).numbers([1], [True])[0].tolist() == [1.5]
     assert [raw.line(row) for row in range(raw.rows)] == [3]
     assert not report.found
+
+
+JOBS = "name;submit [s];map.tasks;map.avg [s]\n"
+
+
+@pytest.mark.parametrize("begins", ["", "sep=;\r\n"])
+def test_jobs_have_decimal_commas(begins: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    rows = JOBS + "a;0,5;2;1,25\n;;;\nb;1,5;3;2e1\n"
+    path.write_bytes((begins + rows.replace("\n", "\r\n")).encode("utf-8-sig"))
+    mistakes: list[Diagnostic] = []
+    found = [(job.name, job.submit, job.map_tasks, job.map_time) for job in read_jobs(path, mistakes)]
+    assert found == [("a", 0.5, 2, 1.25), ("b", 1.5, 3, 20.0)]
+    assert not mistakes
+
+
+def test_mistakes_in_jobs_are_at_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    for rows, place in ((JOBS + "a;0,5;2;x\n", "2:1"), (JOBS + "a;0,5;2;1.234\n", "2:9")):
+        path.write_text(rows)
+        mistakes: list[Diagnostic] = []
+        assert not list(read_jobs(path, mistakes))
+        assert [str(found.span) for found in mistakes] == [f"{path}:{place}"]
+
+
+def test_jobs_are_separated_by_tabs_too(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("class\tsubmit [s]\na\t1\n")
+    assert [run.submit for run in read_runs(path)] == [1.0]
