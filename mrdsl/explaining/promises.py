@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, floor, log10
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
@@ -16,8 +16,9 @@ from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.planning.solve_spec import solve
-from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, value_at, with_values
+from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, with_values
 from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Spec
 
 FARTHEST = 1000.0
@@ -97,18 +98,17 @@ def _unit(value: float, kind: str) -> float:
 def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
     """Return every promise of the spec that its family lists, then the comparisons of ``subject to``."""
     lines = [
-        _line(spec, number, promise.direction)
+        _line(spec, number, value, declared, promise.direction)
         for promise in family.promises
-        for number in numbers_at(spec.facts, promise.path)
+        for declared in [declaration_at(spec.facts, promise.path)]
+        for number, value in numbers_at(spec.facts, promise.path)
     ]
     return tuple(line for line in lines if line.value * line.direction < line.limit * line.direction) + tuple(
         _comparison(spec, family, index) for index in range(len(spec.constraints))
     )
 
 
-def _line(spec: Spec, number: FactNumber, direction: int) -> Line:
-    declared = declaration_at(spec.facts, number)
-    value = value_at(spec.facts, number)
+def _line(spec: Spec, number: FactNumber, value: float, declared: Item, direction: int) -> Line:
     whole = declared.whole or (declared.form == "range" and declared.kind in ("jobs", "vms") and value == int(value))
     return Line(
         label=label_of(spec.facts, number),
@@ -122,7 +122,7 @@ def _line(spec: Spec, number: FactNumber, direction: int) -> Line:
     )
 
 
-def _limit(declared: Any, direction: int) -> float:
+def _limit(declared: Item, direction: int) -> float:
     if direction > 0:
         upper = [bound for bound in (declared.at_most, declared.below) if bound is not None]
         return min(upper, default=float("inf"))

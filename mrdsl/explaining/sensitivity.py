@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -19,7 +20,7 @@ from mrdsl.explaining.promises import Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
 from mrdsl.planning.solve_spec import build_model, solve
-from mrdsl.spec.changing import FactNumber, label_of, numbers_at, value_at, with_values
+from mrdsl.spec.changing import FactNumber, label_of, numbers_at, with_values
 from mrdsl.spec.scaling import TASK_TIMES, blocks_with_task_times, scaled
 from mrdsl.spec.schema import Block, Item, Node, declarations
 from mrdsl.spec.spec import Spec
@@ -51,13 +52,15 @@ def steps(
 ) -> Iterator[Step]:
     """Yield each constraint one step easier and one step harder, with the effect on the goal; stop after ``seconds``.
 
-    ``result`` is the proven result of the spec as it is.
+    ``result`` is the proven result of the spec as it is. Nothing is yielded if there are more than ``MOST`` steps.
     """
     until = time.monotonic() + seconds
     base = result.objective.value
     if base is None:
         return
     planned = [(line, value) for line in lines_of(spec, find_family(spec)) for value in _neighbours(line)]
+    if len(planned) > MOST:
+        return
     for line, value in counted("sensitivity", planned):
         left = until - time.monotonic()
         if left <= 0.0:
@@ -94,12 +97,21 @@ def _measured(
 
 NAMED = 10
 """Most constraints in a sentence."""
+MOST = 2_000
+"""Most steps that are measured, each with a solve of its own."""
 
 
 def effects(spec: Spec, result: Result, steps: Sequence[Step], option: str = "--time-limit") -> Iterator[Table | str]:
     """Yield the steps for a reader, and the constraints without a measured step; ``option`` sets the time for them."""
     measured = {(step.line, step.value) for step in steps if step.effect is not None or not step.possible}
     lines = lines_of(spec, find_family(spec))
+    planned = sum(1 for line in lines for _ in _neighbours(line))
+    if planned > MOST:
+        yield (
+            f"The effect of each constraint is not measured: {len(lines):,} constraints need {planned:,} solves, and"
+            f" {MOST:,} are the most. Move all constraints of a kind, as in `mrdsl solve --scale deadline=1.1`."
+        )
+        return
     left = [line.label for line in lines if any((line, value) not in measured for value in _neighbours(line))]
     shown = table(spec, result, steps)
     if shown.rows:
@@ -189,7 +201,7 @@ def curves(spec: Spec, result: Result, how: How) -> Curves:
     Points without a plan, or without time for them, are holes. ``result`` is that of the unchanged spec. Watchers get
     every point. There are no charts if the objective has no value.
     """
-    if result.objective.value is None:
+    if result.objective.value is None or not how.seconds:
         return Curves((), 0, 0)
     until = time.monotonic() + how.seconds
     kinds = {"deadline": _deadlines(spec), "price": _prices(spec)}
@@ -231,23 +243,23 @@ def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Poi
     )
 
 
-def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[tuple[str, Callable[[float], Any]]]:
+def _moves(spec: Spec, kind: str, numbers: Mapping[FactNumber, float]) -> Iterator[tuple[str, Callable[[float], Any]]]:
     """Yield the numbers to change: all together if there are several, then the first ones alone."""
     if len(numbers) > 1:
         yield f"all {kind}s", partial(_multiplied, spec, numbers)
     labels = [label_of(spec.facts, number) for number in numbers]
-    for number, label in list(zip(numbers, labels, strict=True))[:ALONE]:
+    for (number, value), label in list(zip(numbers.items(), labels, strict=True))[:ALONE]:
         inner = number.path.split(".")[-2]
-        yield label if labels.count(label) == 1 else f"{inner} {label}", partial(_multiplied, spec, (number,))
+        yield label if labels.count(label) == 1 else f"{inner} {label}", partial(_multiplied, spec, {number: value})
 
 
-def _multiplied(spec: Spec, numbers: tuple[FactNumber, ...], factor: float) -> Any:
-    return with_values(spec.facts, {number: value_at(spec.facts, number) * factor for number in numbers})
+def _multiplied(spec: Spec, numbers: Mapping[FactNumber, float], factor: float) -> Any:
+    return with_values(spec.facts, {number: value * factor for number, value in numbers.items()})
 
 
 def _task_times(spec: Spec) -> Moves:
     """Return the task times to change: of all blocks together if there are several, then of the first ones alone."""
-    named = blocks_with_task_times(spec.facts)
+    named = tuple(islice(blocks_with_task_times(spec.facts), ALONE + 1))
     together = {"all task times": TASK_TIMES} if len(named) > 1 else {}
     names = {**together, **{f"task times of {name}": f"{name}.{TASK_TIMES}" for name in named[:ALONE]}}
     return {shown: partial(_scaled, spec, name) for shown, name in names.items()}
@@ -257,21 +269,21 @@ def _scaled(spec: Spec, name: str, factor: float) -> Any:
     return scaled(spec.facts, {name: factor})[0]
 
 
-def _deadlines(spec: Spec) -> tuple[FactNumber, ...]:
+def _deadlines(spec: Spec) -> dict[FactNumber, float]:
     """Return the promised times that the family lists."""
     lines = lines_of(spec, find_family(spec))
-    return tuple(line.number for line in lines if line.number is not None and line.kind == "time")
+    return {line.number: line.value for line in lines if line.number is not None and line.kind == "time"}
 
 
-def _prices(spec: Spec) -> tuple[FactNumber, ...]:
+def _prices(spec: Spec) -> dict[FactNumber, float]:
     """Return the prices per time, or else the prices per piece."""
     for kind in ("price", "money"):
         paths = _paths(type(spec.facts), kind, "", False)
-        numbers = (number for path in paths for number in numbers_at(spec.facts, path))
-        found = tuple(number for number in numbers if value_at(spec.facts, number) > 0.0)
+        numbers = (each for path in paths for each in numbers_at(spec.facts, path))
+        found = {number: value for number, value in numbers if value > 0.0}
         if found:
             return found
-    return ()
+    return {}
 
 
 def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator[str]:

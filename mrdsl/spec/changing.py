@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.core.diagnostics import Span
-from mrdsl.spec.columns import Columns, column, names_of
+from mrdsl.spec.columns import Columns, Joined, column, part_at, parts_of
 from mrdsl.spec.schema import Block, Item, Node, Range, declarations
 
 
@@ -23,28 +23,21 @@ class FactNumber:
     index: int | None = None
 
 
-def numbers_at(facts: Node, path: str) -> Iterator[FactNumber]:
-    """Yield every number of the path in the spec, in the order of the spec."""
+def numbers_at(facts: Node, path: str) -> Iterator[tuple[FactNumber, float]]:
+    """Yield every number of the path in the spec with its value, in the order of the spec."""
     head, _, rest = path.partition(".")
     holder = getattr(facts, head)
     if isinstance(holder, Sequence) and not isinstance(holder, str):
-        values = column(holder, rest) if isinstance(holder, Columns) else [_read(node, rest) for node in holder]
-        for index, value in enumerate(values):
+        for index, value in enumerate(_values_of(holder, rest)):
             if value is not None and value == value:
-                yield FactNumber(path, index)
-    elif _read(facts, path) is not None:
-        yield FactNumber(path)
+                yield FactNumber(path, index), float(value)
+    elif (value := _read(facts, path)) is not None:
+        yield FactNumber(path), float(value)
 
 
-def value_at(facts: Node, number: FactNumber) -> float:
-    """Return the number."""
-    head, _, rest = number.path.partition(".")
-    if number.index is None:
-        return float(_read(facts, number.path))
-    holder = getattr(facts, head)
-    if isinstance(holder, Columns):
-        return float(column(holder, rest)[number.index])
-    return float(_read(holder[number.index], rest))
+def _values_of(holder: Sequence[Any], path: str) -> Iterator[Any]:
+    for part in parts_of(holder):
+        yield from column(part, path).tolist() if isinstance(part, Columns) else (_read(node, path) for node in part)
 
 
 def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
@@ -53,46 +46,67 @@ def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
     for number, value in values.items():
         by_head.setdefault(number.path.partition(".")[0], []).append((number, value))
     for head, changes in by_head.items():
-        holder = getattr(facts, head)
-        if isinstance(holder, Columns):
-            facts = replace(facts, **{head: _changed_columns(holder, changes)})
-        elif changes[0][0].index is not None:
-            nodes = list(holder)
-            for number, value in changes:
-                assert number.index is not None
-                nodes[number.index] = _changed(nodes[number.index], number.path.partition(".")[2], value)
-            facts = replace(facts, **{head: tuple(nodes)})
+        if changes[0][0].index is not None:
+            facts = replace(facts, **{head: _changed_nodes(getattr(facts, head), changes)})
         else:
             for number, value in changes:
                 facts = _changed(facts, number.path, value)
     return facts
 
 
-def declaration_at(facts: Node, number: FactNumber) -> Item:
-    """Return the declaration of the number: its kind, its limits, and if it is whole."""
+def _changed_nodes(holder: Sequence[Any], changes: Sequence[tuple[FactNumber, float]]) -> Sequence[Any]:
+    """Return the repeated blocks with some numbers changed; columns stay columns."""
+    by_part: dict[int, list[tuple[str, int, float]]] = {}
+    for number, value in changes:
+        assert number.index is not None
+        part, index = part_at(holder, number.index)
+        by_part.setdefault(part, []).append((number.path.partition(".")[2], index, value))
+    parts = list(parts_of(holder))
+    for part, inside in by_part.items():
+        old = parts[part]
+        parts[part] = _changed_columns(old, inside) if isinstance(old, Columns) else _changed_each(old, inside)
+    return Joined(parts) if isinstance(holder, Joined) else parts[0]
+
+
+def _changed_each(holder: Sequence[Any], changes: Sequence[tuple[str, int, float]]) -> tuple[Any, ...]:
+    nodes = list(holder)
+    for path, index, value in changes:
+        nodes[index] = _changed(nodes[index], path, value)
+    return tuple(nodes)
+
+
+def declaration_at(facts: Node, path: str) -> Item:
+    """Return the declaration of the numbers of a path: their kind, their limits, and if they are whole."""
     node: type[Node] = type(facts)
     declared: Item | Block | None = None
-    for word in number.path.split("."):
+    for word in path.split("."):
         if isinstance(declared, Item):
             break
         declared = declarations(node)[word]
         if isinstance(declared, Block):
             node = declared.node
-    assert isinstance(declared, Item), number.path
+    assert isinstance(declared, Item), path
     return declared
 
 
 def span_at(facts: Node, number: FactNumber) -> Span | None:
     """Return the line that the number was written on, or its block's."""
     head, _, rest = number.path.partition(".")
-    node = facts if number.index is None else getattr(facts, head)[number.index]
+    node: Any = facts
+    if number.index is not None:
+        holder = getattr(facts, head)
+        part, index = part_at(holder, number.index)
+        nodes = parts_of(holder)[part]
+        if isinstance(nodes, Columns):
+            return nodes.span_at(index)
+        node = nodes[index]
     words = (number.path if number.index is None else rest).split(".")
     for word in words:
         inner = getattr(node, word)
         if not isinstance(inner, Node):
             return node.span_of(word) if isinstance(node, Node) else None
         node = inner
-    return node.span
+    return node.span if isinstance(node, Node) else None
 
 
 def label_of(facts: Node, number: FactNumber) -> str:
@@ -101,7 +115,10 @@ def label_of(facts: Node, number: FactNumber) -> str:
     words = [word for word in (rest or head).split(".") if word not in ("low", "high")]
     item = words[-1]
     if number.index is not None:
-        return f"{item} of {names_of(getattr(facts, head))[number.index]}"
+        holder = getattr(facts, head)
+        part, index = part_at(holder, number.index)
+        nodes = parts_of(holder)[part]
+        return f"{item} of {nodes.names[index] if isinstance(nodes, Columns) else nodes[index].name}"
     return f"{item} of {words[-2] if len(words) > 1 else head}" if rest else item
 
 
@@ -125,21 +142,20 @@ def _changed(node: Any, path: str, value: float) -> Any:
     return replace(node, **{head: round(value) if whole else value})
 
 
-def _changed_columns(holder: Columns[Any], changes: Sequence[tuple[FactNumber, float]]) -> Columns[Any]:
+def _changed_columns(holder: Columns[Any], changes: Sequence[tuple[str, int, float]]) -> Columns[Any]:
     values = dict(holder.values)
-    for number, value in changes:
-        path = number.path.partition(".")[2]
+    for path, index, value in changes:
         item, _, end = path.rpartition(".")
-        _set(values, holder, path, number.index, value)
+        _set(values, holder, path, index, value)
         other = {"low": f"{item}.high", "high": f"{item}.low"}.get(end)
         if other is not None:
-            beside = float(column(holder, other)[number.index])
+            beside = float(column(holder, other)[index])
             if value > beside if end == "low" else value < beside:
-                _set(values, holder, other, number.index, value)
-    return Columns(holder.node_type, holder.names, values, holder.span_at)
+                _set(values, holder, other, index, value)
+    return Columns(holder.node_type, holder.names, values, holder.span_at, holder.group)
 
 
-def _set(values: dict[str, Any], holder: Columns[Any], path: str, index: int | None, value: float) -> None:
+def _set(values: dict[str, Any], holder: Columns[Any], path: str, index: int, value: float) -> None:
     if values.get(path) is holder.values.get(path):
         values[path] = column(holder, path).copy()
     values[path][index] = value

@@ -220,9 +220,13 @@ class Joined(Sequence[N], Generic[N]):
             return tuple(self[i] for i in range(*index.indices(len(self))))
         if not -len(self) <= index < len(self):
             raise IndexError(index)
-        place = index % len(self)
-        part = bisect_right(self._ends, place)
-        return self.parts[part][place - self._ends[part]]
+        part, inside = self.part_at(index % len(self))
+        return self.parts[part][inside]
+
+    def part_at(self, index: int) -> tuple[int, int]:
+        """Return the number of the part that has a node, and its index in the part."""
+        part = bisect_right(self._ends, index)
+        return part, index - (self._ends[part - 1] if part else 0)
 
     def __iter__(self) -> Iterator[N]:
         return chain.from_iterable(self.parts)
@@ -244,6 +248,11 @@ def parts_of(nodes: Sequence[N]) -> tuple[Sequence[N], ...]:
     written nodes.
     """
     return nodes.parts if isinstance(nodes, Joined) else (nodes,)
+
+
+def part_at(nodes: Sequence[Any], index: int) -> tuple[int, int]:
+    """Return the number of the part in :func:`parts_of` that has a node, and its index in the part."""
+    return nodes.part_at(index) if isinstance(nodes, Joined) else (0, index)
 
 
 def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> NDArray[np.float64]:

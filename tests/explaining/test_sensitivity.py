@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.explaining.sensitivity import shadow_prices, steps, table
+from mrdsl.explaining.sensitivity import MOST, effects, shadow_prices, steps, table
 from mrdsl.families.capacity.facts import JobClass
 from mrdsl.spec import Columns, column
 from mrdsl.spec.changing import FactNumber, with_values
@@ -68,3 +68,22 @@ def test_shadow_prices_of_the_relaxation() -> None:
     """One VM more beside those that are rented saves its on-demand price, 1 USD."""
     rows = {row[0]: row[1] for row in shadow_prices(spec_with("vms <= 200")).rows}
     assert abs(rows["enough_vms"]) == pytest.approx(1.0)
+
+
+def test_steps_of_very_many_constraints_are_not_measured() -> None:
+    spec = mrdsl.loads(
+        """
+        problem capacity
+        vm m5 { on_demand { price = 0.2 USD/h } }
+        class c[1..1001] {
+          map { tasks = 3, avg = 1 s, max = 2 s }, slots { map = 2, reduce = 1 }
+          jobs = 1, penalty = 1 USD, deadline = 1 h
+        }
+        minimize cost
+        """
+    )
+    result = mrdsl.solve(spec)
+    assert not tuple(steps(spec, result))
+    (told,) = effects(spec, result, ())
+    assert isinstance(told, str)
+    assert f"{MOST:,}" in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import mrdsl
 from mrdsl.cli import cli
 from mrdsl.families import SHIPPED, reference_text
 from mrdsl.language.loading import load_file
+from mrdsl.spec.changing import label_of, numbers_at, with_values
+from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.scaling import TASK_TIMES, blocks_with_task_times, names_in, scaled
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
@@ -88,6 +91,50 @@ def test_rows_of_tables_are_multiplied_too(tmp_path: Path) -> None:
     text = 'problem bounds\nclasses from "c.csv"\ncluster { slots { map = 4, reduce = 2 } }\n'
     facts: Any = mrdsl.loads(text, folder=tmp_path, scale={"y.tasks.time": 2.0}).facts
     assert [each.map.avg for each in facts.classes] == [10.0, 60.0]
+
+
+GENERATED = """
+problem capacity
+vm m5 { on_demand { price = 0.2 USD/h } }
+class one {
+  map { tasks = 3, avg = 1 s, max = 2 s }, jobs = 1, penalty = 1 USD, deadline = 1 h, slots { map = 2, reduce = 1 }
+}
+class c[1..3] {
+  map    { tasks = uniform_int(5, 9), avg = uniform(1 s, 2 s), max = 3 s }
+  slots  { map = 2, reduce = 1 }
+  jobs     = 2..3
+  deadline = uniform(1 h, 2 h)
+  penalty  = 2 USD
+}
+class d[1..2] {
+  map { tasks = 3, avg = 1 s, max = 2 s }, jobs = 1.5..2, penalty = 1 USD, deadline = 1 h, slots { map = 2, reduce = 1 }
+}
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("name", ["tasks.time", "c2.tasks.time", "c2.deadline", "tasks", "jobs", "period", "one.jobs"])
+@pytest.mark.parametrize("factor", [1.3, 2.0, 0.1])
+def test_generated_blocks_stay_columns_with_the_same_numbers(name: str, factor: float) -> None:
+    facts = mrdsl.loads(GENERATED, seed=3).facts
+    written = replace(facts, classes=tuple(facts.classes))
+    changed, unknown = scaled(facts, {name: factor})
+    assert (changed, unknown) == scaled(written, {name: factor})
+    assert [type(part) for part in parts_of(changed.classes)] == [tuple, Columns, Columns]
+
+
+def test_single_numbers_of_generated_blocks_change_as_those_of_written_ones() -> None:
+    facts = mrdsl.loads(GENERATED, seed=3).facts
+    written = replace(facts, classes=tuple(facts.classes))
+    for path in ("classes.deadline", "classes.jobs.low", "classes.jobs.high", "classes.map.avg"):
+        numbers = dict(numbers_at(facts, path))
+        assert numbers == dict(numbers_at(written, path))
+        assert len(numbers) == 6
+        for number, value in numbers.items():
+            assert label_of(facts, number) == label_of(written, number)
+            changed = with_values(facts, {number: value + 1.0})
+            assert changed == with_values(written, {number: value + 1.0})
+            assert [type(part) for part in parts_of(changed.classes)] == [tuple, Columns, Columns]
 
 
 @pytest.mark.parametrize("given", ["x=1.3", "deadline=0", "deadline=-1", "deadline=inf", "deadline=a", "deadline"])
