@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.core.result import Result
 from mrdsl.planning.difference import diff
 from mrdsl.spec import Spec
 from tests.command_lines import run_here
@@ -33,11 +35,15 @@ def nightly(deadline: float, more: str = "", jobs: int = 4) -> Spec:
     return mrdsl.loads(NIGHTLY.format(deadline=deadline, more=more, jobs=jobs))
 
 
+@cache
+def last_night(more: str) -> Result:
+    return mrdsl.solve(nightly(900.0, more))
+
+
 @pytest.mark.parametrize("more", ["", TYPES, "whole = no"])
 @pytest.mark.parametrize("percent", [100.0, 100.2, 100.5, 102.0])
 def test_a_deadline_that_is_relaxed_leaves_a_plan_of_the_same_cost_alone(percent: float, more: str) -> None:
-    last = mrdsl.solve(nightly(900.0, more))
-    spec = nightly(9.0 * percent, more)
+    last, spec = last_night(more), nightly(9.0 * percent, more)
     cold, warm = mrdsl.solve(spec), mrdsl.solve(spec, start=last)
     assert warm.objective.value == pytest.approx(cold.objective.value, rel=1e-6)
     assert (warm.termination, warm.solution) == (cold.termination, cold.solution)

@@ -50,8 +50,12 @@ def test_no_timetable_costs_less_than_a_bound_of_large_nights(seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(200))
 def test_no_enumerated_timetable_costs_less_or_more_than_the_optimum(seed: int) -> None:
-    """Each night in one way of renting, in turn: all 800 take three minutes."""
-    agrees(drawn(seed), WAYS[seed % len(WAYS)])
+    """Each night in one way of renting, in turn: all 800 take three minutes.
+
+    The enumeration of the elastic ways of nine tasks takes half a minute alone.
+    """
+    night = drawn(seed)
+    agrees(night, WAYS[seed % len(WAYS)] if tasks_of(night) < 9 else "constant")
 
 
 @pytest.mark.parametrize("seed", range(200, 240))

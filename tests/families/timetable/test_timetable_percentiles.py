@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,11 @@ SPEC = """problem timetable "night"
 rent = {rent}
 vm m {{ on_demand {{ price = 0.36 USD/h }}, boot = 30 s }}
 class a {{
-  stage s {{ tasks = 16, avg = 10 s, max = 40 s }}
-  stage t {{ tasks = 4, avg = 5 s, max = 20 s, after = [s] }}
-  slots {{ task = 4 }}
+  stage s {{ tasks = 6, avg = 10 s, max = 40 s }}
+  stage t {{ tasks = 2, avg = 5 s, max = 20 s, after = [s] }}
+  slots {{ task = 2 }}
   runs {{ from = 0 s, every = 60 s, times = 15 }}
-  deadline = 100 s
+  deadline = 70 s
   distribution = {distribution}
   guarantee = {guarantee}
 }}
@@ -30,6 +31,12 @@ minimize cost
 
 def spec(guarantee: str, rent: str = "constant", distribution: str = "exponential") -> mrdsl.Spec:
     return mrdsl.loads(SPEC.format(guarantee=guarantee, rent=rent, distribution=distribution))
+
+
+@cache
+def solved(guarantee: str, rent: str = "constant") -> mrdsl.Result[TimetablePlan]:
+    """Solve a spec once for all tests that ask of its result."""
+    return mrdsl.solve(spec(guarantee, rent)).of(TimetablePlan)
 
 
 def shares(of: mrdsl.Spec, plan: TimetablePlan, seed: int, runs: int = 40) -> float:
@@ -49,8 +56,7 @@ def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("rent", ["constant", "elastic"])
 def test_a_plan_keeps_its_percentile_in_new_executions(rent: str) -> None:
     """Average times keep too few runs here, so the plan with a percentile costs more."""
-    of = spec("p95", rent)
-    result = mrdsl.solve(of).of(TimetablePlan)
+    of, result = spec("p95", rent), solved("p95", rent)
     assert result.plan is not None
     (shown,) = result.plan.shown
     assert shown.low >= 0.95
@@ -93,7 +99,7 @@ def test_spot_machines_are_not_used_for_a_percentile() -> None:
 def test_no_plan_is_found_if_a_single_task_is_often_late(tmp_path: Path) -> None:
     """An exponential task of 10 s ends within 15 s with the probability 1 - exp(-1.5), 78 %, on any machines."""
     text = SPEC.format(guarantee="p95", rent="constant", distribution="exponential")
-    text = text.replace("tasks = 16", "tasks = 1").replace("deadline = 100 s", "deadline = 21 s")
+    text = text.replace("tasks = 6", "tasks = 1").replace("deadline = 70 s", "deadline = 21 s")
     result = mrdsl.solve(mrdsl.loads(text))
     assert result.plan is None
     assert [each.code for each in result.diagnostics if each.severity == "warning"] == ["promise-undecided"]
@@ -110,8 +116,7 @@ WRONG = (
 
 
 def test_evidence_that_does_not_show_the_share_is_refused() -> None:
-    of = spec("p95")
-    plan = mrdsl.solve(of).of(TimetablePlan).plan
+    of, plan = spec("p95"), solved("p95").plan
     assert plan is not None
     assert not list(verify(of, plan))
     for changed in WRONG:
