@@ -355,7 +355,7 @@ def solve(
     work = partial(run, spec, solver, formulation, relax, limits or Limits(), start=start)
     if on_progress is None and stop is None:
         return work()
-    from mrdsl.planning.observed_solve import observed
+    from mrdsl.core.watching import observed
 
     return observed(work, on_progress, stop)
 

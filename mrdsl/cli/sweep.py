@@ -72,7 +72,7 @@ def sweep(
         check_plot(plot)
     Outputs({"--plot": plot}, force).check(file, options["data"], cases)
     if plot is not None and output is None and file.suffix.lower() in endings(TABLES):
-        from mrdsl.sweeping.tables import rows_in
+        from mrdsl.sweeping.report import rows_in
 
         rows = rows_in(file)
         _draw(plot, rows, changed_columns(rows), file, force)

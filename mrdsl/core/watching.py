@@ -192,3 +192,30 @@ def is_wanted(name: str, level: int) -> bool:
     """Return True if messages of the logger ``mrdsl.NAME`` at that level have a handler."""
     logging = sys.modules.get("logging")
     return logging is not None and bool(logging.getLogger(f"mrdsl.{name}").isEnabledFor(level))
+
+
+class _PassedError(BaseException):
+    """A wrapper that carries an exception of the caller's function past all handlers."""
+
+
+def observed(run: Callable[[], T], on_progress: Callable[[Progress], None] | None, stop: Event | None) -> T:
+    """Return the value of ``run``; report its work to ``on_progress``, and end it early after ``stop``.
+
+    Exceptions of ``on_progress`` end the work and reach the caller unchanged.
+    """
+    raised: list[BaseException] = []
+
+    def tell(progress: Progress) -> None:
+        if raised or on_progress is None:
+            return
+        try:
+            on_progress(progress)
+        except BaseException as cause:
+            raised.append(cause)
+            raise _PassedError from None
+
+    try:
+        with stopped_by(stop), watched(None if on_progress is None else tell):
+            return run()
+    except _PassedError:
+        raise raised[0] from None

@@ -436,7 +436,7 @@ METRICS = PlanWriter(
     "metrics",
     "a plan or a run",
     "metrics in the text format of Prometheus",
-    _loads("metrics", "prometheus"),
+    _loads("result_files", "prometheus"),
     (".prom",),
     without_plan=True,
 )

@@ -1,8 +1,11 @@
-"""Results of solves: raw solver results decoded, refined and labelled; results of plug-in pipelines checked."""
+"""Results of solves: raw solver results decoded, refined and labelled; results of plug-in pipelines checked.
+
+The cluster of the logs is shown next to a plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
@@ -15,7 +18,6 @@ from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import Choice, formulation_named
-from mrdsl.planning.today import today_of
 from mrdsl.solving.claims import failure
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import last_plugin
@@ -25,6 +27,8 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.contracts.pipeline import Draft
+    from mrdsl.core.charts import Series
+    from mrdsl.core.today import Today
 
 
 def goal_of(spec: Spec, family: Family) -> GoalKind:
@@ -214,3 +218,35 @@ def checked_against_spec(
         return checked
     told = plugin.told("made a plan that violates the spec", place)
     return replace(checked, diagnostics=(*checked.diagnostics, told))
+
+
+def today_of(spec: Spec, family: Family, plan: Plan | None) -> Today | None:
+    """Return the observed cluster and the plan; None without a plan, or without `observed` in the spec."""
+    node = getattr(spec.facts, "observed", None)
+    if node is None or plan is None or family.today is None:
+        return None
+    from mrdsl.core.today import Today, Use
+
+    vm = next(iter(spec.facts.vms))
+    price = node.price if node.price is not None else vm.on_demand.price + vm.fee
+    time = node.vms * node.time
+    slots, busy = (_steps(values, node.time) for values in (node.slots, node.busy))
+    return Today(
+        Use(node.vms, time, time * price, node.used, late(spec.facts.classes), slots, busy), family.today(spec, plan)
+    )
+
+
+def late(classes: Sequence[Any]) -> float | None:
+    """Return the part of the recorded runs that took longer than the deadline of their class; None without any."""
+    runs = [(took, node.deadline) for node in classes if node.deadline is not None for took in node.took]
+    return sum(took > deadline for took, deadline in runs) / len(runs) if runs else None
+
+
+def _steps(values: Sequence[float], time: float) -> Series | None:
+    """Return values of equal parts of a time as steps, the last one until its end."""
+    if not values:
+        return None
+    from mrdsl.core.charts import Series
+
+    times = [time * place / len(values) for place in range(len(values) + 1)]
+    return Series("", times, [*values, values[-1]])

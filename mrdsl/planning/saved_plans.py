@@ -15,7 +15,7 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, Span, error
 from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.families.diagnosis import find_family
-from mrdsl.planning.results import period_of
+from mrdsl.planning.results import period_of, today_of
 from mrdsl.planning.saved_specs import (
     SavedFile,
     finder,
@@ -26,7 +26,6 @@ from mrdsl.planning.saved_specs import (
     spec_document,
     spec_of,
 )
-from mrdsl.planning.today import today_of
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.spec.encoding import IS, Decoder, MalformedError
 from mrdsl.spec.spec import Spec

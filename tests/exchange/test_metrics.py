@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import mrdsl
 from mrdsl.cli import cli
-from mrdsl.exchange.metrics import prometheus
+from mrdsl.exchange.result_files import prometheus
 
 SPEC = """problem capacity "a \\"b\\" \\\\ c"
 vm m5 { on_demand { price = 0.2 USD/h } }

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import mrdsl
-from mrdsl.contracts.soft_deadlines import UNPRICED, priced
+from mrdsl.contracts.plan_warnings import UNPRICED, priced
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.resources import resource
 

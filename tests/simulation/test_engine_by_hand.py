@@ -8,13 +8,13 @@ from math import inf
 import numpy as np
 import pytest
 
-from mrdsl.simulation.engine.audit import audit
 from mrdsl.simulation.engine.draws import Block
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import Submission
 from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing, Speculation, Stage
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
+from tests.simulation.engine_audit import audit
 
 
 class Given:

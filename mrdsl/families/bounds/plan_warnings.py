@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, soft_deadline_warnings
+from mrdsl.contracts.plan_warnings import IMPOSSIBLE, UNPRICED, firm, soft_deadline_warnings
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.bounds.checks import find_impossible
 from mrdsl.families.bounds.methods.formulas import plan_of

@@ -9,8 +9,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.hosting import sharing_warnings
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced, soft_deadline_warnings
+from mrdsl.contracts.plan_warnings import IMPOSSIBLE, UNPRICED, firm, priced, sharing_warnings, soft_deadline_warnings
 from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, number_of, warning
 from mrdsl.core.lazy import kept

@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.hosting import hosting_vms, hosting_warnings
-from mrdsl.contracts.soft_deadlines import UNPRICED, firm, priced, soft_deadline_warnings
+from mrdsl.contracts.plan_warnings import UNPRICED, firm, hosting_vms, hosting_warnings, priced, soft_deadline_warnings
 from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.joint.checks import find_impossible

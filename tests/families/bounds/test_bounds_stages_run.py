@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.simulation.engine.audit import audit
 from mrdsl.simulation.engine.draws import Exponential, Spread, TaskTimes
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 from tests.formulas.random_stages import random_stages
+from tests.simulation.engine_audit import audit
 
 TEXT = """problem bounds
 cluster {{ slots {{ task = {slots} }} {more} }}

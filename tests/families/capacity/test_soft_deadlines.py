@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.contracts.soft_deadlines import firm
+from mrdsl.contracts.plan_warnings import firm
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.resources import resource
 from mrdsl.spec import Columns, parts_of

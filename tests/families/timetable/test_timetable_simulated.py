@@ -15,7 +15,6 @@ from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.simulate import timetable_of
 from mrdsl.families.timetable.types import market_of
 from mrdsl.planning.simulate_spec import repeated_runs
-from mrdsl.simulation.engine.audit import audit
 from mrdsl.simulation.engine.draws import TaskTimes, sampler
 from mrdsl.simulation.engine.reserved import PlannedJob, Timetable, Wave, execute
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Recorded, Scenario
@@ -23,6 +22,7 @@ from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Machines, Sp
 from mrdsl.simulation.settings import WhatIf
 from mrdsl.spec.blocks import Simulation
 from tests.families.timetable.drawn_nights import drawn
+from tests.simulation.engine_audit import audit
 
 MODELS = Path(__file__).resolve().parents[3] / "models" / "timetable"
 TWICE = WhatIf(stragglers=(1.0, 2.0))
