@@ -4,7 +4,8 @@
     0,    4.5,             310,            21000
 
 The values are jobs per period for a class, and requests per second, or per the time in brackets, for a service. A
-column ``hour``, ``time`` or ``period`` is for the reader; other unknown columns are reported.
+family may read numbers such as ``factor`` and ``weight`` from columns too. A column ``hour``, ``time`` or ``period`` is
+for the reader; other unknown columns are reported.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.text import Mistakes
 from mrdsl.spec.schema import Source
 
+COLUMN = "column"
+"""The word of a column that is neither a class nor a service."""
 FOR_THE_READER = frozenset({"hour", "time", "period", "date"})
 MAX_REPORTED_ROWS = 5
 _HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(\[(?P<unit>[^\[\]]*)\])?\s*$")
@@ -31,14 +34,16 @@ _RATE = re.compile(r"^(1|requests?)?\s*/\s*(?P<time>\w+)$")
 
 @dataclass(frozen=True)
 class Wanted:
-    """One column that the table must have: a class's jobs per period or a service's rate.
+    """One column of the table: a class's jobs per period, a service's rate, or a number that a family reads.
 
-    ``place`` is the declaration of the class or service in the spec.
+    ``place`` is the declaration of the class or service in the spec. A column that is ``optional`` may be absent; its
+    values are then NaN.
     """
 
     word: str
     name: str
     place: Span | None
+    optional: bool = False
 
     @property
     def is_rate(self) -> bool:
@@ -95,7 +100,7 @@ def _columns(raw: RawTable, wanted: Sequence[Wanted], report: Mistakes) -> list[
             )
         seen.setdefault(name, index)
     for one in wanted:
-        if one.name not in seen:
+        if one.name not in seen and not one.optional:
             report.add(
                 error(
                     "missing-column",
@@ -128,12 +133,18 @@ def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report:
     time = units.UNITS.get(match["time"]) if match else None
     if wanted.is_rate and time is not None and time.dimension == units.TIME:
         return 1.0 / time.factor
+    share = units.UNITS.get(unit.strip()) if wanted.word == COLUMN else None
+    if share is not None and share.dimension == units.NUMBER:
+        return share.factor
     hint = f"write `{wanted.name} [1/s]`" if wanted.is_rate else f"write `{wanted.name}`: jobs per period have no unit"
     what = "a rate" if wanted.is_rate else "a number of jobs"
+    subject = f"the demand of {wanted.word} `{wanted.name}`"
+    if wanted.word == COLUMN:
+        subject, what, hint = f"column `{wanted.name}`", "a number", f"write `{wanted.name}` without a unit"
     report.add(
         error(
             "wrong-unit",
-            f"the demand of {wanted.word} `{wanted.name}` is {what}, but `{unit}` is not",
+            f"{subject} is {what}, but `{unit}` is not",
             raw.cell_span(-1, index),
             hint,
         )
@@ -144,7 +155,7 @@ def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report:
 def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic:
     longer = raw.rows > periods
     span = raw.span(periods) if longer else raw.span(max(raw.rows - 1, -1))
-    said = f"the table has {number_of(raw.rows, 'row')} of demand, but the plan {number_of(periods, 'period')}"
+    said = f"the table has {number_of(raw.rows, 'row')} of demand, but the plan has {number_of(periods, 'period')}"
     return error(
         "wrong-length",
         said,

@@ -125,7 +125,9 @@ class Reserved(Node):
     price: Quantity = quantity(
         "price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0, symbol="rho"
     )
-    available: Whole = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")
+    available: Whole = quantity(
+        "vms", "how many VMs are reserved; with `demand`, how many may be", at_least=0, whole=True, symbol="r-bar"
+    )
     prepaid: str = choice(
         YES_OR_NO,
         "whether they are paid for in any case, used or not: using them then costs the fee alone",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.capacity.checks import check, find_impossible
@@ -19,7 +23,44 @@ def _nonlinear(_: Spec, relax: bool) -> Needs:
 
 def _paid_for(spec: Spec) -> float:
     """Return the time that VMs are paid for [s]."""
-    return float(spec.facts.period)
+    if spec.facts.demand is None:
+        return float(spec.facts.period)
+    from mrdsl.families.capacity.periods.demand import horizon_of
+
+    return horizon_of(spec)
+
+
+@dataclass(frozen=True)
+class _ByDemand:
+    """A hook of specs of one period, and the one of specs with a ``demand``."""
+
+    one: Any
+    several: Any
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        found: Callable[..., Any] = self.one.__wrapped__
+        return found
+
+    def __call__(self, spec: Spec, *arguments: Any) -> Any:
+        return (self.one if spec.facts.demand is None else self.several)(spec, *arguments)
+
+
+def _hooks() -> dict[str, Any]:
+    one = hooks_in(
+        __name__,
+        choose="formulations",
+        verify="plan_warnings",
+        quantity="verify",
+        simulate_plan="simulate",
+        today="explain",
+        repeat_runs="simulate",
+        plans="periods.plan",
+    )
+    refused = dict.fromkeys(("simulate_plan", "repeat_runs", "today", "deployments"), "refused")
+    several = hooks_in(f"{__name__}.periods", quantity="verify", **refused)
+    del several["plans"]  # those of both
+    return {name: _ByDemand(each, several[name]) if name in several else each for name, each in one.items()}
 
 
 hook = lazily(__name__)
@@ -35,11 +76,11 @@ FAMILY = Family(
             "linear in jobs and VMs; slots by Theorem 4.1",
             _linear,
             build=hook("formulations", "build_p2"),
-            decode=hook("models.linear", "decode"),
+            decode=hook("formulations", "decode_p2"),
             arrays=hook("formulations", "arrays_p2"),
             compiled=hook("formulations", "compile_p2"),
             refine=hook("formulations", "pack"),
-            known=hook("methods.direct", "direct"),
+            known=hook("formulations", "direct"),
             other_goals="cost",
         ),
         Formulation(
@@ -81,13 +122,5 @@ FAMILY = Family(
     check=check,
     impossible=find_impossible,
     paid_for=_paid_for,
-    **hooks_in(
-        __name__,
-        choose="formulations",
-        verify="plan_warnings",
-        quantity="verify",
-        simulate_plan="simulate",
-        today="explain",
-        repeat_runs="simulate",
-    ),
+    **_hooks(),
 )

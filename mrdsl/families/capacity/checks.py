@@ -39,9 +39,14 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_recordings(facts.classes),
         *check_promises(spec),
     ]
+    if facts.demand is not None and not has_errors(found):
+        from mrdsl.families.capacity.periods.checks import check_periods
+
+        found += check_periods(spec)
     yield from found
     if not has_errors(found):
-        yield from _rounded_down(facts)
+        if facts.demand is None:
+            yield from _rounded_down(facts)
         yield from check_few_tasks(facts.classes)
         yield from check_few_tasks_of_stages(facts.classes)
         yield from check_upper_of_stages(facts.classes)
@@ -50,6 +55,11 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     """Yield deadlines that no slots in the range of the guaranteed estimate meet, and shortages of VMs."""
+    if spec.facts.demand is not None:
+        from mrdsl.families.capacity.periods.checks import find_impossible_periods
+
+        yield from find_impossible_periods(spec)
+        return
     classes = spec.facts.classes
     plain = is_plain(spec.facts) and has_slots_for_all(spec.facts) and not spec.constraints
     if plain and not (any(True for _ in matching(classes, _may_be_too_early)) or any(_long_stages(classes))):
@@ -105,6 +115,8 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
             node.span_of("jobs"),
             "write how many jobs are expected, such as jobs = 1 .. 10, or leave the class out",
         )
+    if facts.demand is not None:  # the jobs of each period are rounded up
+        return
     for index in matching(classes, lambda c: (c("jobs.high") > 0.0) & (ceiling(c("jobs.low")) > floor(c("jobs.high")))):
         node = classes[index]
         low, high = ceiling(node.jobs.low), floor(node.jobs.high)

@@ -29,6 +29,7 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
+from mrdsl.spec.demand import Demand
 from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
 from mrdsl.spec.schema import (
     BUDGET_HINT,
@@ -58,6 +59,7 @@ __all__ = [
     "CapacityFacts",
     "Coefficients",
     "Container",
+    "Demand",
     "JobClass",
     "MapPhase",
     "Master",
@@ -198,6 +200,7 @@ class CapacityFacts(Node):
     )
     master: Master | None = block(Master, "VMs of one type that hold no slots and are paid all the same, firm")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
+    demand: Demand | None = block(Demand, "the demand over several periods, for which VMs are committed")
     simulation: Simulation | None = simulation_block()
     observed: ObservedCluster | None = observed_block()
     period: Quantity = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
     from mrdsl.contracts.family import ArrayForm, SolveModel
-    from mrdsl.core.result import Limits, Result
+    from mrdsl.core.result import Limits, Plan, Result
     from mrdsl.spec.spec import Spec
 
 LARGE = 2_000
@@ -28,14 +28,31 @@ Whole VMs of many sizes, or of each class, are hard to prove.
 
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """Build the Pyomo model of ``P2``."""
+    if spec.facts.demand is not None:
+        from mrdsl.families.capacity.periods.program import model_of_periods
+
+        return model_of_periods(spec, relax)
     from mrdsl.families.capacity.models.linear import build
 
     refuse_promises(spec, "P2")
     return build(spec, relax)
 
 
+def decode_p2(spec: Spec, model: ConcreteModel, relax: bool) -> Plan:
+    """Return the plan of a solution of ``P2``."""
+    if spec.facts.demand is not None:
+        from mrdsl.families.capacity.periods.program import decode_model
+
+        return decode_model(spec, model, relax)
+    from mrdsl.families.capacity.models.linear import decode
+
+    return decode(spec, model, relax)
+
+
 def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """Build the Pyomo model of ``P2`` with what VMs hold if slots are whole."""
+    if spec.facts.demand is not None:
+        return build_p2(spec, relax)
     from mrdsl.families.capacity.models.linear import build
     from mrdsl.families.capacity.models.patterns import ALL
 
@@ -45,6 +62,10 @@ def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
 
 def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
     """Write ``P2`` in arrays; None if it has more than the plain form."""
+    if spec.facts.demand is not None:
+        from mrdsl.families.capacity.periods.program import arrays_of_periods
+
+        return arrays_of_periods(spec, relax)
     from mrdsl.families.capacity.models import arrays
 
     refuse_promises(spec, "P2")
@@ -53,15 +74,24 @@ def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
 
 def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveModel | None) -> Result:
     """Pack the whole slots of a result of ``P2`` on VMs."""
+    if spec.facts.demand is not None:
+        from mrdsl.families.capacity.periods.packing import finished
+
+        return finished(spec, relax, limits, result)
     from mrdsl.families.capacity.packed_plans import with_packing
 
     return result if relax else with_packing(spec, result, limits, solve)
 
 
+def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
+    """Solve a spec of one period by ``direct``."""
+    from mrdsl.families.capacity.methods import direct as method
+
+    return None if spec.facts.demand is not None else method.direct(spec, relax, limits)
+
+
 def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | None:
     """Solve a spec by ``direct`` with slots in fractions, as P0, P1 and P0-cone have them."""
-    from mrdsl.families.capacity.methods.direct import direct
-
     return direct(as_planned(spec, NO), relax, limits)
 
 
@@ -72,6 +102,8 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
     serves specs that it solves exactly (the relaxation) or far faster. With several VM types, or VMs that classes do
     not share, the number of classes times lanes decides.
     """
+    if spec.facts.demand is not None and formulation is None:
+        return "highs"
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"
     if is_about_runs(spec):

@@ -87,7 +87,7 @@ def _of_any_slots(spec: Spec, result: Result, limits: Limits, solve: SolveModel 
     """Return the result with a bound on plans of any slots if the solved model did not have all of them."""
     if solve is None or is_plain(spec.facts):
         return result
-    if _knows_all_slots(spec):
+    if knows_all_slots(spec):
         return result
     from mrdsl.contracts.subject_to import add_comparisons
     from mrdsl.families.capacity.models.linear import build
@@ -102,7 +102,7 @@ def _of_any_slots(spec: Spec, result: Result, limits: Limits, solve: SolveModel 
     return result if result.plan is None else _graded(replace(result, bound=answer.bound), limits.gap)
 
 
-def _knows_all_slots(spec: Spec) -> bool:
+def knows_all_slots(spec: Spec) -> bool:
     """Return True if P2 has all slots of jobs, or only fewer that are as good."""
     mix = solved_mix(spec)
     limited = len(limited_classes(mix)) > 0 and mix.wholeness != NO

@@ -341,8 +341,3 @@ def plan_of(
         dags=instance.dags,
         wholeness=instance.wholeness,
     )
-
-
-def plans() -> tuple[type[Plan], ...]:
-    """Return the classes of the family's plans."""
-    return (CapacityPlan,)

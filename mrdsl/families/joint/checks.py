@@ -30,6 +30,7 @@ from mrdsl.formulas.stage_checks import (
 )
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.demand import check_demand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -141,30 +142,8 @@ def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
                 node.span_of(item),
                 "write the lower end first",
             )
-    demand = facts.demand
-    if demand is None:
-        return
-    if demand.from_ is not None and demand.day != "flat":
-        yield error(
-            "demand-twice",
-            "the demand has both `from` and `day`, but only one of them can define it",
-            demand.span_of("day"),
-            "remove `day` to use the table, or remove `from` to use the typical day",
-        )
-    if demand.day != "flat" and spec.seed is None:
-        yield error(
-            "missing-seed",
-            "a typical day is drawn at random, but the spec has no seed",
-            demand.span_of("day"),
-            "write `seed = 42` at the top level",
-        )
-    if demand.noise > 0 and demand.day == "flat":
-        yield warning(
-            "unused",
-            "`noise` has no effect without `day = bimodal`",
-            demand.span_of("noise"),
-            "leave it out, or add `day = bimodal`",
-        )
+    if facts.demand is not None:
+        yield from check_demand(facts.demand, spec.seed)
 
 
 def _shifts(facts: JointFacts) -> Iterator[Diagnostic]:

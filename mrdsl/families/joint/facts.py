@@ -25,7 +25,8 @@ from mrdsl.spec.blocks import (
     stage_blocks,
     startup_item,
 )
-from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, path, quantity, value_range
+from mrdsl.spec.demand import Demand
+from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, quantity, value_range
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -55,7 +56,6 @@ __all__ = [
     "Stage",
 ]
 
-DAYS = ("flat", "bimodal")
 SLOTS, NO = "slots", "no"
 
 
@@ -136,27 +136,6 @@ class Service(Node):
     response: Quantity = quantity("time", "bound on the mean response time", above=0.0, symbol="R-bar")
     penalty: Quantity = quantity("money", "for each expected request that is turned away", at_least=0.0, symbol="p_W")
     shift: Quantity = quantity("time", "how far the service's time zone is ahead of the demand table's", default=0.0)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Demand(Node):
-    """Expected demand over several periods: a table with a column per class or service, or a typical day."""
-
-    periods: Whole = quantity("number", "how many periods are planned", at_least=1, whole=True)
-    from_: Source | None = path("a CSV file with one column per class or service, one row per period", default=None)
-    floor: OptionalQuantity = quantity(
-        "share",
-        "the part of the expected demand that must be served; default: as in each `jobs` and `rate`",
-        default=None,
-        at_least=0.0,
-        at_most=1.0,
-    )
-    day: str = choice(
-        DAYS,
-        "without a table: every period as in `jobs` and `rate`, or those at the peak of a two-peaked day",
-        default="flat",
-    )
-    noise: Quantity = quantity("share", "standard deviation of the noise on a typical day", default=0.0, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

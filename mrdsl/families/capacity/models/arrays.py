@@ -161,7 +161,7 @@ def mixed_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     pairs = found.pairs
     if not found.program.costs[: pairs.first + len(pairs.gamma)].all() or not pairs.gamma.all():
         return None
-    decode, point = partial(_decoded, pairs, relax), partial(_point, pairs, found.taken)
+    decode, point = partial(decoded, pairs, relax), partial(_point, pairs, found.taken)
     return ArrayForm(found.program, lambda row: found.names[row], decode, point, begins_at_known=True)
 
 
@@ -320,7 +320,8 @@ def _one_type(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row
         yield f"one_type[{pairs.mix.names[index]}]", (columns, np.ones(len(columns)), -np.inf, 1.0)
 
 
-def _decoded(pairs: Pairs, relax: bool, point: Array) -> CapacityPlan:
+def decoded(pairs: Pairs, relax: bool, point: Array) -> CapacityPlan:
+    """Return the plan at a point of the program."""
     mix = pairs.mix
     ends = [pairs.first, pairs.first_spare, pairs.first_used]
     bought, jobs, more, _ = np.split(np.maximum(point, 0.0), ends)

@@ -1,0 +1,1 @@
+"""Capacity over several periods: what to commit for all of them, and what to rent in each."""

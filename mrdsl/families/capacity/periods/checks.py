@@ -1,0 +1,130 @@
+"""Checks of the demand of a capacity spec: its table, its weights, and parts of a spec that require one period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mrdsl.contracts.plan_expressions import is_own
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, warning
+from mrdsl.families.capacity.constraints import is_about_runs
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.periods.demand import (
+    FACTOR,
+    WEIGHT,
+    demand_of,
+    periods_of,
+    read_table,
+    rented,
+    spec_of_period,
+)
+from mrdsl.families.capacity.type_checks import find_impossible_types
+from mrdsl.spec.demand import check_demand
+from mrdsl.spec.spec import Spec
+
+MOST_PERIODS = 110_000
+"""Periods of a plan: a year of five minutes has 105,120."""
+MOST_CELLS = 2_000_000
+"""Periods times classes of a plan."""
+MOST_LOOKED_AT = 50
+"""Different periods whose shortages of VMs are found without a solver."""
+
+
+def check_periods(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield mistakes of the demand and its table, and parts of the spec that require one period."""
+    facts: CapacityFacts = spec.facts
+    demand = facts.demand
+    assert demand is not None
+    found = [*check_demand(demand, spec.seed), *_too_many(facts), *_of_one_period(spec)]
+    yield from found
+    if has_errors(found):
+        return
+    if demand.from_ is not None:
+        table, told = read_table(spec)
+        yield from told
+        if has_errors(told):
+            return
+        yield from _weights(facts, table[:, -1])
+    if not demand_of(spec)[1].any():
+        yield warning(
+            "unused",
+            "no class has jobs in any period",
+            demand.span,
+            f"check the columns of the table, such as `{FACTOR}`",
+        )
+
+
+def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    assert facts.demand is not None
+    classes = len(facts.classes)
+    most = max(1, min(MOST_PERIODS, MOST_CELLS // max(1, classes)))
+    if facts.demand.periods > most:
+        yield error(
+            "too-many-periods",
+            f"{facts.demand.periods} periods of {classes} classes are more than the {most} that a plan may have",
+            facts.demand.span_of("periods"),
+            f"plan typical periods, and add a column `{WEIGHT}` with how often each occurs",
+        )
+
+
+def _of_one_period(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield an error for each part of the spec that has no meaning over several periods."""
+    facts: CapacityFacts = spec.facts
+
+    def refused(what: str, place: object, hint: str) -> Diagnostic:
+        return error("several-periods", f"{what} requires a spec of one period, without `demand`", place, hint)  # type: ignore[arg-type]
+
+    if facts.observed is not None:
+        yield refused("`observed`", facts.observed.span, "remove `observed`, or remove `demand`")
+    if spec.constraints:
+        yield refused(
+            "`subject to`",
+            spec.constraints[0].span,
+            "write `available` in a VM type for a limit on VMs, or `jobs` for one on jobs",
+        )
+    elif is_about_runs(spec):
+        node = next(each for each in facts.classes if (each.guarantee or "").startswith("p"))
+        yield refused("a guarantee of runs", node.span_of("guarantee"), "write `guarantee = upper`, or remove `demand`")
+    if is_own(spec.goal):
+        yield refused("a user-defined objective", spec.goal and spec.goal.span, "write `minimize cost`")
+
+
+def _weights(facts: CapacityFacts, weight: np.ndarray) -> Iterator[Diagnostic]:
+    assert facts.demand is not None
+    if (weight == 0.0).any():
+        row = int(np.argmax(weight == 0.0))
+        yield error(
+            "out-of-range",
+            f"the weight of period {row + 1} is 0, so it never occurs",
+            facts.demand.span_of("from"),
+            "remove the row, or write how often it occurs",
+        )
+
+
+def find_impossible_periods(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield deadlines that no slots meet, and shortages of VMs in a period, each once."""
+    periods = periods_of(spec)
+    seen: set[tuple[str, object]] = set()
+    if len(periods.low) <= MOST_LOOKED_AT:
+        specs = [spec_of_period(spec, number) for number in range(len(periods.low))]
+    else:
+        specs = [_with_least(spec, periods.low[int(periods.low.sum(axis=1).argmax())])]
+        specs.append(_with_least(spec, periods.low.max(axis=0), alone=True))
+    for each in specs:
+        for told in find_impossible_types(each):
+            if (told.code, told.span) not in seen:
+                seen.add((told.code, told.span))
+                yield told
+
+
+def _with_least(spec: Spec, low: np.ndarray, alone: bool = False) -> Spec:
+    """Return the spec of one period with these least jobs; ``alone``: at most one of each class."""
+    base = rented(spec)
+    least = np.minimum(low, 1.0) if alone else low
+    classes = tuple(
+        replace(node, jobs=replace(node.jobs, low=float(few), high=max(float(few), 1.0)))
+        for node, few in zip(base.facts.classes, least, strict=True)
+    )
+    return replace(base, facts=replace(base.facts, classes=classes))

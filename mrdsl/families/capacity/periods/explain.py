@@ -1,0 +1,82 @@
+"""Report of a plan over several periods, and the settings that an operator makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.contracts.family import ADMIT, RENT, Operated, Setting
+from mrdsl.core.charts import Chart, LineChart, Series, parts_chart
+from mrdsl.core.result import Result
+from mrdsl.core.tables import cell_text
+from mrdsl.core.units import show
+from mrdsl.families.capacity.facts import WAYS
+from mrdsl.families.capacity.market import RESERVED
+from mrdsl.families.capacity.periods.plan import PeriodsPlan, bought
+from mrdsl.reporting.report import Shown
+from mrdsl.spec.spec import Spec
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """Report the commitments, the cost breakdown, and the VMs and the cost of each period."""
+    plan = result.plan
+    assert isinstance(plan, PeriodsPlan)
+    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
+
+
+def _decision(spec: Spec, plan: PeriodsPlan) -> str:
+    counts = ", ".join(f"{cell_text(each.vms)} {each.name}" for each in plan.committed if each.vms) or "nothing"
+    saving = plan.saving
+    saved = f", {show(saving, 'money', spec.currency)} less than without commitments" if saving else ""
+    time = show(plan.horizon, "time")
+    return f"Commit to {counts}: {show(plan.total, 'money', spec.currency)} for {time}{saved}."
+
+
+def _charts(spec: Spec, plan: PeriodsPlan) -> list[Chart]:
+    when = list(range(1, len(plan.plan_of) + 1))
+    rented = [
+        Series(way.replace("_", " "), when, [bought(plan.of_period(n), way) for n in range(len(when))]) for way in WAYS
+    ]
+    costs = {
+        "committed": plan.committed_cost,
+        "on demand and spot": plan.rented_cost,
+        "penalties": plan.penalties,
+    }
+    return [
+        parts_chart(
+            "Where the cost comes from", {name: cost for name, cost in costs.items() if cost}, f"cost [{spec.currency}]"
+        ),
+        LineChart(
+            "VMs by period",
+            "period",
+            "VMs",
+            tuple(each for each in rented if any(each.y)),
+            y_zero=True,
+            steps=True,
+        ),
+    ]
+
+
+def _assumptions(spec: Spec) -> tuple[str, ...]:
+    return (
+        f"Committed VMs are paid in every period of {show(spec.facts.period, 'time')}, used or not.",
+        "The demand of each period is known, and VMs start and stop between periods without cost.",
+        "Numbers of jobs are rounded up in each period.",
+    )
+
+
+def operated(_: Spec, plan: PeriodsPlan) -> Operated:
+    """Return the settings of a plan: the commitments, and the VMs and jobs of each period."""
+    return Operated(tuple(_settings(plan)))
+
+
+def _settings(plan: PeriodsPlan) -> Iterator[Setting]:
+    for each in plan.committed:
+        yield Setting(RENT, f"{each.name} committed", each.vms)
+    for number in range(len(plan.plan_of)):
+        one, when = plan.of_period(number), f"period {number + 1}"
+        for part in one.mixture.bought:
+            if part.vms:
+                way = "committed" if part.way == RESERVED else part.way.replace("_", " ")
+                yield Setting(RENT, " ".join(filter(None, (part.vm, way, part.term))), part.vms, "", when)
+        for name, jobs in zip(one.names, one.admitted.tolist(), strict=True):
+            yield Setting(ADMIT, f"class {name}", jobs, "jobs", when)

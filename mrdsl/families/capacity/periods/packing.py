@@ -1,0 +1,76 @@
+"""The end of a solve over periods: whole slots packed on VMs, and the cost without commitments beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mrdsl.core.diagnostics import warning
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.core.rounding import PROVEN
+from mrdsl.families.capacity.forms import as_solved
+from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.packed_plans import knows_all_slots, with_packing
+from mrdsl.families.capacity.periods.demand import commitments_of, periods_of, rented, spec_of_period
+from mrdsl.families.capacity.periods.plan import PeriodsPlan
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.spec.spec import Spec
+
+
+def finished(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
+    """Return the result with packed slots and the cost without commitments.
+
+    The bound stays if P2 has all slots of jobs. Otherwise it is left out.
+    """
+    plan = result.plan
+    if not isinstance(plan, PeriodsPlan):
+        return result
+    solved = as_solved(spec, relax)
+    bound = result.bound if relax or knows_all_slots(rented(solved)) else None
+    if not relax:
+        packed = packed_periods(spec, plan, limits)
+        if packed is None:
+            told = warning(
+                "no-plan-found",
+                "whole slots take more VMs than they add up to, and there is no room for those",
+                spec.facts.vms[0].span,
+                "raise the limits on VMs, or write whole = no",
+            )
+            ended = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
+            return Result(ended, bound=bound, diagnostics=(*result.diagnostics, told))
+        plan = packed
+    plan = replace(plan, without=without_commitments(spec, relax, plan))
+    found = replace(result, plan=plan, value=plan.total, bound=bound)
+    away = relative_gap(found.value, found.bound, found.fixed)
+    if away is not None and away <= (limits.gap or PROVEN):
+        return found
+    ended = Termination.COMPLETED if found.termination is Termination.OPTIMAL else found.termination
+    return replace(found, termination=ended, solution=SolutionStatus.FEASIBLE)
+
+
+def packed_periods(spec: Spec, plan: PeriodsPlan, limits: Limits) -> PeriodsPlan | None:
+    """Return the plan with the slots of each period packed; None if there are too few VMs in one."""
+    committed = {(each.vm, each.term): each.vms for each in plan.committed}
+    found = []
+    for number, each in enumerate(plan.plans):
+        period = spec_of_period(spec, number, committed)
+        packed = with_packing(period, Result(Termination.COMPLETED, plan=each, value=each.total), limits)
+        if not isinstance(packed.plan, CapacityPlan):
+            return None
+        found.append(packed.plan)
+    return replace(plan, plans=tuple(found))
+
+
+def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan) -> float:
+    """Return the cost of all periods without commitments, each planned by ``direct``; NaN if one has no plan."""
+    if not any(each.vms for each in plan.committed):
+        return plan.total
+    none = dict.fromkeys(commitments_of(spec.facts), 0.0)
+    costs = []
+    for number in range(len(plan.plans)):
+        found = direct(spec_of_period(spec, number, none), relax)
+        if found is None or found.value is None:
+            return float("nan")
+        costs.append(found.value)
+    return float(np.array(costs) @ periods_of(spec).weights)

@@ -1,0 +1,215 @@
+"""The plan of a capacity spec over several periods: commitments for all of them, and the plan of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.result import MONEY, Plan, Table, lacking
+from mrdsl.core.units import HOUR
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT
+from mrdsl.families.capacity.plan import CapacityPlan
+
+SHOWN = 24
+"""Most periods that the terminal shows."""
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """VMs of one contract, paid in all periods.
+
+    Attributes:
+        vm: The VM type.
+        term: The name of the contract, or "".
+        vms: Their number.
+        price: The price of one VM [money/s].
+    """
+
+    vm: str
+    term: str
+    vms: float
+    price: float
+
+    @property
+    def name(self) -> str:
+        """The type, with the contract's name if it has one."""
+        return f"{self.vm} {self.term}".strip()
+
+    @property
+    def cost(self) -> float:
+        """The cost of all of them [money/s]."""
+        return self.vms * self.price
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodsPlan(Plan):
+    """Commitments for all periods, and a plan for each.
+
+    Attributes:
+        committed: The VMs of each contract.
+        plans: The different plans of periods; committed VMs are free in them.
+        plan_of: The number of the plan of each period.
+        weight: How often each period occurs.
+        period: The length of one period [s].
+        without: The cost of the best known plan without commitments; NaN if there is none.
+        whole: Jobs and VMs are whole.
+    """
+
+    planned: ClassVar[str] = "Commitments"
+    on_trust: ClassVar[tuple[str, ...]] = ("the cost without commitments",)
+
+    committed: tuple[Commitment, ...]
+    plans: tuple[CapacityPlan, ...]
+    plan_of: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    period: float
+    whole: bool
+    without: float = field(default=float("nan"), metadata=lacking("no plan without commitments is known"))
+
+    @property
+    def wholeness(self) -> str:
+        """The integrality of slots, the same in all periods."""
+        return self.plans[0].wholeness
+
+    @property
+    def horizon(self) -> float:
+        """The time of all periods [s]."""
+        return float(self.period * self.weight.sum())
+
+    @property
+    def committed_cost(self) -> float:
+        """The cost of the commitments."""
+        return sum(each.cost for each in self.committed) * self.horizon
+
+    @property
+    def rented_cost(self) -> float:
+        """The cost of VMs on demand and on spot, and of the fees, in all periods."""
+        return self._summed([plan.vm_cost for plan in self.plans])
+
+    @property
+    def penalties(self) -> float:
+        """The cost of rejected jobs in all periods."""
+        return self._summed([plan.penalties for plan in self.plans])
+
+    @property
+    def total(self) -> float:
+        """The cost of all periods."""
+        return self.committed_cost + self.rented_cost + self.penalties
+
+    @property
+    def saving(self) -> float | None:
+        """The cost without commitments less the cost of this plan, or None if the former is not known."""
+        return None if np.isnan(self.without) else self.without - self.total
+
+    def _summed(self, values: Sequence[float]) -> float:
+        return float(np.asarray(values, dtype=np.float64)[self.plan_of] @ self.weight)
+
+    def of_period(self, number: int) -> CapacityPlan:
+        """Return the plan of a period, counted from 0."""
+        return self.plans[int(self.plan_of[number])]
+
+    def used(self, commitment: Commitment) -> float:
+        """Return the part of the committed VMs that a mean period uses; 0 if there are none."""
+        taken = [bought(plan, RESERVED, commitment.vm, commitment.term) for plan in self.plans]
+        whole = commitment.vms * float(self.weight.sum())
+        return self._summed(taken) / whole if whole else 0.0
+
+    def document(self) -> dict[str, Any]:
+        """Return the object under ``plan`` in the JSON result."""
+        return {
+            "committed": [
+                {"vm": each.vm, "term": each.term, "vms": self._number(each.vms), "used": self.used(each)}
+                for each in self.committed
+            ],
+            "cost": {
+                "committed": self.committed_cost,
+                "rented": self.rented_cost,
+                "penalties": self.penalties,
+                "total": self.total,
+                "without_commitments": None if np.isnan(self.without) else self.without,
+            },
+            "periods": [
+                {"plan": plan, "weight": weight}
+                for plan, weight in zip(self.plan_of.tolist(), self.weight.tolist(), strict=True)
+            ],
+            "plans": [plan.document() for plan in self.plans],
+        }
+
+    def _number(self, count: float) -> float | int:
+        return int(count) if self.whole else count
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return the commitments, up to 24 periods, and the cost."""
+        hours = self.horizon / HOUR
+        commitments = [
+            (each.name, self._number(each.vms), each.cost * self.period, each.cost * self.horizon, self._use(each))
+            for each in self.committed
+        ]
+        saving = self.saving
+        heads = "contract", "VMs", f"cost of a period {MONEY}", f"cost {MONEY}", "used [%]"
+        return (
+            Table("Commitments", heads, commitments),
+            self._periods(),
+            Table(
+                f"Cost of {hours:,.6g} h",
+                tuple(
+                    f"{part} {MONEY}"
+                    for part in (
+                        "committed",
+                        "on demand and spot",
+                        "penalties",
+                        "total",
+                        "without commitments",
+                        "saved",
+                    )
+                ),
+                [
+                    (
+                        self.committed_cost,
+                        self.rented_cost,
+                        self.penalties,
+                        self.total,
+                        None if saving is None else self.without,
+                        saving,
+                    )
+                ],
+            ),
+        )
+
+    def _use(self, commitment: Commitment) -> float | None:
+        return 100.0 * self.used(commitment) if commitment.vms else None
+
+    def _periods(self) -> Table:
+        rows: list[tuple[Any, ...]] = []
+        fixed = self.committed_cost / float(self.weight.sum())
+        for number, (which, weight) in enumerate(zip(self.plan_of[:SHOWN], self.weight[:SHOWN], strict=True)):
+            plan = self.plans[int(which)]
+            counts = (bought(plan, way) for way in (RESERVED, ON_DEMAND, SPOT))
+            jobs = float(plan.admitted.sum()), float(plan.rejected.sum())
+            costs = fixed, plan.vm_cost, plan.penalties, fixed + plan.total
+            rows.append((number + 1, float(weight), *map(self._number, (*jobs, *counts)), *costs))
+        heads = (
+            *("period", "weight", "jobs", "rejected", "committed used", "on demand", "spot"),
+            *(f"{part} {MONEY}" for part in ("committed", "rented", "penalties", "total")),
+        )
+        if len(self.plan_of) > SHOWN:
+            rows.append((f"... and {len(self.plan_of) - SHOWN:,} more", *([None] * (len(heads) - 1))))
+        return Table("Periods", heads, rows)
+
+
+def bought(plan: CapacityPlan, way: str, vm: str = "", term: str | None = None) -> float:
+    """Return the VMs of a plan that are bought in one way, of all types and contracts or of one."""
+    return sum(
+        each.vms
+        for each in plan.mixture.bought
+        if each.way == way and vm in ("", each.vm) and term in (None, each.term)
+    )
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans: of one period, and of several."""
+    return CapacityPlan, PeriodsPlan

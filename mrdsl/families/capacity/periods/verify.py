@@ -1,0 +1,148 @@
+"""A plan over several periods, checked and valued from the facts as they are written, period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.families.capacity import verify as one_period
+from mrdsl.families.capacity.facts import CapacityFacts, Reserved, VmType
+from mrdsl.families.capacity.periods.demand import demand_of
+from mrdsl.families.capacity.periods.plan import PeriodsPlan
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.plan_warnings import warnings_of
+from mrdsl.spec.schema import Range
+from mrdsl.spec.spec import Spec
+
+
+def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Find the violations of a spec by a plan, then warnings about its busiest period."""
+    found = tuple(broken(spec, plan, relax))
+    yield from found
+    if not found:
+        busiest = max(range(len(plan.plans)), key=lambda number: plan.plans[number].rented)
+        yield from warnings_of(_period(spec, plan, _row(plan, busiest)), plan.plans[busiest], relax, True)
+
+
+def broken(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Find the violations: the commitments, the numbers of jobs in each period, its plan, and the cost."""
+    yield from _commitments(spec, plan, relax)
+    misfit = _misfit(spec, plan)
+    if misfit:
+        yield error("broken-plan", misfit, spec.facts.demand.span)
+        return
+    low, expected, _ = demand_of(spec)
+    jobs = np.hstack([low, expected])
+    for number, each in enumerate(plan.plans):
+        rows = np.flatnonzero(plan.plan_of == number)
+        if not len(rows):
+            yield error("broken-plan", f"no period has plan {number + 1}", spec.facts.demand.span)
+            continue
+        if (jobs[rows] != jobs[rows[0]]).any():
+            yield error("broken-plan", f"plan {number + 1} is of periods of other jobs", spec.facts.demand.span)
+        yield from one_period.verify(_period(spec, plan, int(rows[0])), each, relax)
+    cost = measure(spec, plan)
+    if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
+        yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its periods cost {cost:g}", spec.span)
+
+
+def _commitments(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Check that the contracts are those of the spec, with their prices, and that there are so many VMs."""
+    offered = {}
+    for vm in spec.facts.vms:
+        for term in (vm.reserved, *vm.terms):
+            if term is not None and term.prepaid != "yes":
+                offered[vm.name, term.name] = term
+    if [(each.vm, each.term) for each in plan.committed] != list(offered):
+        yield error("broken-plan", "the plan is of other contracts", spec.facts.vms[0].span)
+        return
+    for each in plan.committed:
+        term = offered[each.vm, each.term]
+        place = term.span_of("available")
+        if not -FEASIBILITY <= each.vms <= term.available + FEASIBILITY:
+            message = f"{each.vms:g} VMs of {each.name} are committed of {term.available:g}"
+            yield error("broken-plan", message, place)
+        if not relax and each.vms != round(each.vms):
+            yield error("broken-plan", f"{each.vms:g} committed VMs of {each.name} are not a whole number", place)
+        if each.price != term.price:
+            yield error("broken-plan", f"the price of {each.name} is not that of the spec", term.span_of("price"))
+
+
+def _misfit(spec: Spec, plan: PeriodsPlan) -> str:
+    """Explain why the plan does not have the periods of the spec; return an empty text if it does."""
+    weight = demand_of(spec)[2]
+    if len(plan.plan_of) != len(weight) or not np.array_equal(plan.weight, weight):
+        return "the plan is of other periods"
+    if plan.period != spec.facts.period:
+        return "the plan is of periods of another length"
+    if len(plan.plan_of) and not 0 <= int(plan.plan_of.min()) <= int(plan.plan_of.max()) < len(plan.plans):
+        return "the plan has no plan of some period"
+    if len({(each.wholeness, each.whole) for each in plan.plans} | {(plan.wholeness, plan.whole)}) > 1:
+        return "the plans of single periods do not belong together"
+    return ""
+
+
+def measure(spec: Spec, plan: PeriodsPlan) -> float:
+    """Compute the cost of all periods, from the prices of the spec and the VMs and jobs of each period."""
+    facts: CapacityFacts = spec.facts
+    _, _, weight = demand_of(spec)
+    prices = {(vm.name, term.name): term.price for vm in facts.vms for term in (vm.reserved, *vm.terms) if term}
+    committed = sum(prices[each.vm, each.term] * each.vms for each in plan.committed) * facts.period
+    costs = [one_period.measure(_period(spec, plan, _row(plan, n)), each) for n, each in enumerate(plan.plans)]
+    return float(sum(w * (committed + costs[n]) for w, n in zip(weight.tolist(), plan.plan_of.tolist(), strict=True)))
+
+
+def _row(plan: PeriodsPlan, number: int) -> int:
+    """Return the first period with a plan."""
+    return int(np.argmax(plan.plan_of == number))
+
+
+def _period(spec: Spec, plan: PeriodsPlan, row: int) -> Spec:
+    """Return the spec of one period, with as many VMs of each contract as the plan commits, which cost nothing."""
+    facts: CapacityFacts = spec.facts
+    low, expected, _ = demand_of(spec)
+    counts = {(each.vm, each.term): each.vms for each in plan.committed}
+
+    def paid(vm: VmType, term: Reserved) -> Reserved:
+        if term.prepaid == "yes":
+            return term
+        return replace(term, price=0.0, available=counts.get((vm.name, term.name), 0))  # type: ignore[arg-type]
+
+    vms = tuple(
+        replace(
+            vm,
+            reserved=None if vm.reserved is None else paid(vm, vm.reserved),
+            terms=tuple(paid(vm, term) for term in vm.terms),
+        )
+        for vm in facts.vms
+    )
+    classes = tuple(
+        replace(node, jobs=Range(float(low[row, index]), float(expected[row, index])))
+        for index, node in enumerate(facts.classes)
+    )
+    return replace(spec, facts=replace(facts, vms=vms, classes=classes, demand=None))
+
+
+def quantity(spec: Spec, plan: PeriodsPlan, name: str, argument: str) -> float:
+    """Compute a quantity of the plan: sums of costs and jobs; of VMs, shares and times those of the worst period."""
+    parts = [_quantity(spec, plan, number, name, argument) for number in range(len(plan.plans))]
+    if name == "cost":
+        price = sum(each.cost for each in plan.committed if argument in ("", each.vm)) * plan.horizon
+        return price + _sum(plan, parts)
+    if name == "admitted":
+        return _sum(plan, parts)
+    known = [part for part in parts if not np.isnan(part)]
+    return max(known, default=float("nan"))
+
+
+def _quantity(spec: Spec, plan: PeriodsPlan, number: int, name: str, argument: str) -> float:
+    each: CapacityPlan = plan.plans[number]
+    return float(one_period.quantity(_period(spec, plan, _row(plan, number)), each, name, argument))
+
+
+def _sum(plan: PeriodsPlan, parts: list[float]) -> float:
+    return float(np.array(parts)[plan.plan_of] @ plan.weight)

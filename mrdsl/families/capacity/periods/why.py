@@ -1,0 +1,86 @@
+"""Explanation of a plan over several periods: how often each contract is used, and what other commitments cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mrdsl.core.result import Result, Table
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
+from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.periods.demand import Contract, commitments_of, spec_of_period
+from mrdsl.families.capacity.periods.plan import Commitment, PeriodsPlan, bought
+from mrdsl.spec.spec import Spec
+
+PARTS = (0.0, 0.5, 1.0, 1.5)
+"""Parts of the committed VMs of which the cost is shown."""
+MOST_PLANS = 400
+"""Most plans of periods that are made again for each part."""
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """Return how often the last committed VM is used and the next one would be, and the cost of other commitments."""
+    plan = result.plan
+    if not isinstance(plan, PeriodsPlan):
+        return ()
+    return (_use(spec, plan), *_others(spec, plan))
+
+
+def _use(spec: Spec, plan: PeriodsPlan) -> Table:
+    facts: CapacityFacts = spec.facts
+    prices = {vm.name: vm.on_demand.price for vm in facts.vms}
+    rows = []
+    for each in plan.committed:
+        price = prices[each.vm]
+        least = 100.0 * each.price / price if price else None
+        rows.append((each.name, each.vms, least, _last(plan, each), _next(plan, each)))
+    heads = ("contract", "VMs", "pays above [% of time]", "last one used [%]", "next one would be used [%]")
+    return Table("Use of the commitments", heads, rows)
+
+
+def _last(plan: PeriodsPlan, each: Commitment) -> float | None:
+    if not each.vms:
+        return None
+    return _part(plan, [bought(one, RESERVED, each.vm, each.term) > each.vms - 1.0 for one in plan.plans])
+
+
+def _next(plan: PeriodsPlan, each: Commitment) -> float:
+    return _part(plan, [bought(one, ON_DEMAND, each.vm) >= 1.0 for one in plan.plans])
+
+
+def _part(plan: PeriodsPlan, flags: list[bool]) -> float:
+    """Return the part of the time, in percent, in which a flag of the plan is set."""
+    return 100.0 * float(np.array(flags)[plan.plan_of] @ plan.weight / plan.weight.sum())
+
+
+def _others(spec: Spec, plan: PeriodsPlan) -> tuple[Table | str, ...]:
+    if not any(each.vms for each in plan.committed):
+        return ("No contract pays: everything is rented by the period.",)
+    if len(plan.plans) > MOST_PLANS or not plan.whole:
+        return ()
+    terms = commitments_of(spec.facts)
+    rows = []
+    for part in PARTS:
+        counts = {
+            (each.vm, each.term): min(float(np.rint(part * each.vms)), float(terms[each.vm, each.term].available))
+            for each in plan.committed
+        }
+        rows.append(
+            (f"{part:.0%}", *map(int, counts.values()), plan.total if part == 1.0 else _cost(spec, plan, counts))
+        )
+    heads = ("commitments", *(each.name for each in plan.committed), f"cost [{spec.currency}]")
+    return (Table("Cost of other commitments", heads, rows),)
+
+
+def _cost(spec: Spec, plan: PeriodsPlan, counts: Mapping[Contract, float]) -> float | None:
+    """Return the cost of the periods for given commitments, each planned by ``direct``; None if one has no plan."""
+    costs = []
+    for number in range(len(plan.plans)):
+        found = direct(spec_of_period(spec, number, counts), relax=False)
+        if found is None or found.value is None:
+            return None
+        costs.append(found.value)
+    paid = sum(each.price * counts[each.vm, each.term] for each in plan.committed) * plan.horizon
+    return paid + float(np.array(costs)[plan.plan_of] @ plan.weight)

@@ -1,0 +1,193 @@
+"""Small specs over several periods as text, and their optimum by trying all commitments and all placements of jobs.
+
+The prices, VMs of a job and whole jobs are computed here from the numbers of the text, without the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from math import ceil, inf, sqrt
+from random import Random
+
+
+@dataclass
+class Type:
+    """A VM type; prices in USD/h, ``contracts`` as (name, price, available, prepaid)."""
+
+    name: str
+    on_demand: float
+    contracts: list[tuple[str, float, int, bool]] = field(default_factory=list)
+    spot: float | None = None
+    fee: float = 0.0
+    available: int | None = None
+    masters: int = 0
+    speed: float = 1.0
+
+
+@dataclass
+class Jobs:
+    """A class: A and B [s], slots of a VM, least and expected jobs at the peak, and its penalty [USD]."""
+
+    name: str
+    work: tuple[float, float]
+    slots: tuple[int, int]
+    jobs: tuple[int, int]
+    penalty: float
+    time: float = 600.0
+
+
+@dataclass
+class Drawn:
+    """A spec: types, classes, the rows of the table (a factor, or jobs by class) and weights."""
+
+    types: list[Type]
+    classes: list[Jobs]
+    factors: list[float]
+    weights: list[float]
+    whole: str
+
+    def text(self, table: str) -> str:
+        """Return the spec, whose demand is in the file ``table``."""
+        return "\n".join([f"problem capacity\nwhole = {self.whole}", *self._blocks(), *self._demand(table)])
+
+    def _demand(self, table: str) -> Iterator[str]:
+        yield f'demand {{ periods = {len(self.factors)}, from = "{table}" }}'
+        yield "minimize cost\n"
+
+    def _blocks(self) -> Iterator[str]:
+        for vm in self.types:
+            parts = [f"on_demand {{ price = {vm.on_demand!r} USD/h }}"]
+            for name, price, available, prepaid in vm.contracts:
+                paid = ", prepaid = yes" if prepaid else ""
+                parts.append(f"reserved {name} {{ price = {price!r} USD/h, available = {available}{paid} }}")
+            if vm.spot is not None:
+                parts.append(f"spot {{ price = {vm.spot!r} USD/h, interruptions = 0/h }}")
+            if vm.fee:
+                parts.append(f"fee = {vm.fee!r} USD/h")
+            if vm.available is not None:
+                parts.append(f"available = {vm.available}")
+            if vm.masters:
+                parts.append(f"masters = {vm.masters}")
+            yield f"vm {vm.name} {{ {', '.join(parts)} }}"
+        for each in self.classes:
+            on = "".join(f" on {vm.name} {{ speed = {vm.speed!r} }}\n" for vm in self.types if vm.speed != 1.0)
+            yield (
+                f"class {each.name} {{\n coefficients {{ A = {each.work[0]!r} s, B = {each.work[1]!r} s, C = 0 s }}\n"
+                f" slots {{ map = {each.slots[0]}, reduce = {each.slots[1]} }}\n{on}"
+                f" jobs = {each.jobs[0]} .. {each.jobs[1]}, deadline = {each.time!r} s\n"
+                f" penalty = {each.penalty!r} USD\n}}"
+            )
+
+    def table(self) -> str:
+        """Return the table of the demand."""
+        rows = (f"{f!r},{w!r}" for f, w in zip(self.factors, self.weights, strict=True))
+        return "\n".join(["factor,weight", *rows, ""])
+
+    def vms_of_job(self, each: Jobs, vm: Type) -> float:
+        """Return the VMs of one job: the closed form in fractions, or all pairs of whole slots."""
+        maps, reduces = (work / vm.speed for work in each.work)
+        if self.whole == "no":
+            return (sqrt(maps / each.slots[0]) + sqrt(reduces / each.slots[1])) ** 2 / each.time
+        most = ceil((maps + reduces) / each.time) * 4 + 4
+        return min(
+            m / each.slots[0] + r / each.slots[1]
+            for m in range(1, most)
+            for r in (range(1, most) if reduces else (0,))
+            if maps / m + (reduces / r if r else 0.0) <= each.time * (1 + 1e-12)
+        )
+
+    def optimum(self) -> float:
+        """Return the least cost of all periods; infinite without a plan."""
+        chosen = [(vm, term) for vm in self.types for term in vm.contracts if not term[3]]
+        hours = sum(self.weights)
+        best = inf
+        for counts in product(*(range(term[2] + 1) for _, term in chosen)):
+            paid = hours * sum(term[1] * count for (_, term), count in zip(chosen, counts, strict=True))
+            held = {vm.name: sum(term[2] for term in vm.contracts if term[3]) for vm in self.types}
+            for (vm, _), count in zip(chosen, counts, strict=True):
+                held[vm.name] += count
+            best = min(best, paid + self._periods(held))
+        return best
+
+    def _periods(self, held: dict[str, int]) -> float:
+        known: dict[float, float] = {}
+        total = 0.0
+        for factor, weight in zip(self.factors, self.weights, strict=True):
+            if factor not in known:
+                known[factor] = self._period(factor, held)
+            total += weight * known[factor]
+        return total
+
+    def _period(self, factor: float, held: dict[str, int]) -> float:
+        lanes = [(vm, spot) for vm in self.types for spot in ((False, True) if vm.spot is not None else (False,))]
+        choices = []
+        for each in self.classes:
+            low, high = (ceil(round(factor * end, 9)) for end in each.jobs)
+            choices.append([n for n in _counts(len(lanes), high) if low <= sum(n)])
+        best = inf
+        for placed in product(*choices):
+            cost = sum(
+                each.penalty * (ceil(round(factor * each.jobs[1], 9)) - sum(n))
+                for each, n in zip(self.classes, placed, strict=True)
+            )
+            rented: dict[str, int] = {}
+            for number, (vm, spot) in enumerate(lanes):
+                parts = [self.vms_of_job(each, vm) * n[number] for each, n in zip(self.classes, placed, strict=True)]
+                need = ceil(sum(parts) - 1e-9) + (0 if spot else vm.masters)
+                rented[vm.name] = rented.get(vm.name, 0) + need
+                if spot:
+                    assert vm.spot is not None
+                    cost += need * (vm.spot + vm.fee)
+                else:
+                    cost += max(0, need - held[vm.name]) * vm.on_demand + need * vm.fee
+            if all(vm.available is None or rented[vm.name] <= vm.available for vm in self.types):
+                best = min(best, cost)
+        return best
+
+
+def _counts(lanes: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield all numbers of jobs by lane of at most ``most`` jobs."""
+    yield from (n for n in product(range(most + 1), repeat=lanes) if sum(n) <= most)
+
+
+def drawn(seed: int) -> Drawn:
+    """Draw a spec of one or two types and classes; every eighth is of an edge: free, dear, zero or equal periods."""
+    random = Random(seed)
+    types = [_type(random, f"t{n}", seed) for n in range(random.choice([1, 2, 2]))]
+    whole = random.choice(["no", "no", "slots"])
+    classes = []
+    for n in range(random.choice([1, 1, 2])):
+        slots = (1, 1) if whole == "slots" else (random.randint(1, 4), random.randint(1, 3))
+        work = random.uniform(900.0, 3000.0), random.choice([0.0, random.uniform(700.0, 1500.0)])
+        high = random.randint(1, 3)
+        penalty = random.choice([0.0, random.uniform(0.01, 0.5), 5.0, 50.0])
+        classes.append(Jobs(f"c{n}", work, slots, (random.randint(0, high), high), penalty))
+    periods = random.choice([1, 2, 3, 5])
+    factors = [random.choice([0.0, 0.2, 0.5, 0.8, 1.0, 1.3]) for _ in range(periods)]
+    if seed % 8 == 0:
+        factors = [1.0] * periods
+    if seed % 8 == 1:
+        factors = [0.0] * (periods - 1) + [1.0]
+    weights = [random.choice([1.0, 1.0, 2.0, 21.5]) for _ in range(periods)]
+    return Drawn(types, classes, factors, weights, whole)
+
+
+def _type(random: Random, name: str, seed: int) -> Type:
+    price = round(random.uniform(0.05, 0.5), 3)
+    terms = []
+    for number in range(random.choice([1, 1, 2]) if name == "t0" else random.choice([0, 1])):
+        part = random.choice([0.0, 0.4, 0.63, 0.9, 1.0, 1.2])
+        label = "" if number == 0 else "long"
+        terms.append((label, round(part * price, 4), random.randint(0, 4), random.random() < 0.2))
+    return Type(
+        name,
+        price,
+        terms,
+        spot=round(0.4 * price, 3) if random.random() < 0.3 else None,
+        fee=0.02 if random.random() < 0.3 else 0.0,
+        available=random.randint(3, 30) if random.random() < 0.3 else None,
+        masters=1 if random.random() < 0.15 else 0,
+        speed=1.0 if name == "t0" else random.choice([0.5, 1.7]),
+    )
