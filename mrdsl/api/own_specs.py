@@ -13,8 +13,16 @@ from mrdsl.language import tree
 from mrdsl.language.formatting import format_text
 from mrdsl.language.parsing import parse
 from mrdsl.language.vocabulary import quoted, vocabulary
+from mrdsl.profiling.family_texts import FAMILIES
 from mrdsl.profiling.profiles import profile
 from mrdsl.spec.schema import Node, Source
+
+
+def reads(family: str) -> frozenset[str]:
+    """Return what a spec of a family can read from files of the user: `vm`, `class` or `logs`."""
+    found = family_named(family)
+    words = set(vocabulary(found.facts).repeated) if found is not None else set()
+    return frozenset(words & {"vm", "class"} | ({"logs"} if family in FAMILIES else set()))
 
 
 def own_spec(

@@ -122,17 +122,17 @@ def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
 def parameters(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the overrides of a data file, then those of ``-D`` and ``--scale``. Raises MrdslError."""
     values = _from_file(options["data"]) if options["data"] is not None else {}
-    values |= _pairs("-D", options["defines"], "-D peak=1.1")
-    scales = _pairs("--scale", options["scales"], "--scale tasks.time=1.3")
+    values |= _pairs("-D", options["defines"], "NAME=VALUE", "-D peak=1.1")
+    scales = _pairs("--scale", options["scales"], "NAME=FACTOR", "--scale tasks.time=1.3")
     return values | {f"{SCALE}{name}": value for name, value in scales.items()}
 
 
-def _pairs(option: str, given: Iterable[str], example: str) -> dict[str, str]:
+def _pairs(option: str, given: Iterable[str], form: str, example: str) -> dict[str, str]:
     values = {}
     for define in given:
         name, equals, value = define.partition("=")
         if not equals or not name.strip():
-            message = f"`{option} {define}` must have the form NAME=VALUE"
+            message = f"`{option} {define}` must have the form {form}"
             raise MrdslError([error("wrong-option", message, None, f"for example, `{example}`")])
         values[name.strip()] = value.strip()
     return values

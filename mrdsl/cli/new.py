@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -41,8 +42,8 @@ def new(
 ) -> None:
     """Print a commented spec of a problem FAMILY, or write a folder NAME that holds a plug-in of a KIND and runs.
 
-    With your own files, print a spec that reads them, and report what it lacks. Without arguments, list the families
-    and the kinds.
+    With your own files, print a spec that reads them, and report what it lacks. On a terminal, ask for the files; an
+    empty answer leaves one out. Without arguments, list the families and the kinds.
     """
     if kind is None:
         for known in family_names():
@@ -54,10 +55,35 @@ def new(
     elif name is not None:
         hint = did_you_mean(kind, list(KITS), "kinds of plug-ins: ")
         raise MrdslError([error("wrong-option", f"unknown kind of plug-in `{kind}`", None, hint)])
-    elif vms or classes or logs:
-        _own_spec(kind, output, force, vms, classes, logs)
     else:
-        _write(_reference(kind), output, force)
+        text = _reference(kind)
+        if not (vms or classes or logs) and asks():
+            vms, classes, logs = _answers(kind)
+        if vms or classes or logs:
+            _own_spec(kind, output, force, vms, classes, logs)
+        else:
+            _write(text, output, force)
+
+
+def asks() -> bool:
+    """Return True if a user can answer: the command is on a terminal, and its output is not kept in a file."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _answers(family: str) -> tuple[Path | None, Path | None, tuple[str, ...]]:
+    """Ask for the files that a spec of a family can read: VM types, classes, or logs in place of classes."""
+    from mrdsl.api.own_specs import reads
+
+    known = reads(family)
+    vms = _answer("Catalogue of VM types (file)") if "vm" in known else ""
+    classes = _answer("CSV table of classes (file)") if "class" in known else ""
+    logs = _answer("Logs of jobs (file or folder)") if "logs" in known and not classes else ""
+    return Path(vms) if vms else None, Path(classes) if classes else None, (logs,) if logs else ()
+
+
+def _answer(question: str) -> str:
+    answer: str = click.prompt(f"{question}, empty for none", default="", show_default=False, err=True)
+    return answer.strip()
 
 
 def _own_spec(
@@ -67,7 +93,6 @@ def _own_spec(
     from mrdsl.cli.boundary import print_diagnostics
     from mrdsl.language.loading import load_text
 
-    _reference(family)
     Outputs({"-o": output}, force).check(vms, classes)
     folder = Path.cwd() if output is None or is_standard_output(output) else output.parent
     text = own_spec(family, folder, vms, classes, logs)

@@ -22,6 +22,7 @@ from mrdsl.core import budgets
 from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.exchange.separators import SEPARATOR_LINE, delimiter_of, with_decimal_points, without_empty_rows
 from mrdsl.exchange.text import FormatError, decode
 from mrdsl.spec.schema import Source
 
@@ -140,44 +141,6 @@ def read_raw(source: Source, shown: str) -> RawTable:
         return replace(table, rows=len(table.records))
     except CsvError as problem:
         raise _not_csv(problem) from None
-
-
-SEPARATOR_LINE = re.compile(r'\A"?sep=[;,\t]"?(?=\r?\n)')
-"""What Excel writes above the header; the end of its line stays, so that the numbers of lines stay right."""
-
-
-def delimiter_of(head: str, path: str) -> str:
-    """Return the separator of cells: a tab, the semicolon of spreadsheets with decimal commas, or a comma."""
-    if "\t" in head or path.endswith(".tsv"):
-        return "\t"
-    return ";" if ";" in head and "," not in head else ","
-
-
-_CELL = r"(?<=[;\n\r\"])([^\S\r\n]*[-+]?%s)(?=[^\S\r\n]*(?:[;\n\r\"]|\Z))"
-_DECIMAL_COMMA = re.compile(_CELL % r"[0-9]+),([0-9]+(?:[eE][-+]?[0-9]+)?")
-_THOUSANDS = re.compile(_CELL % r"[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
-
-
-def with_decimal_points(text: str) -> str:
-    """Return the table with a point for each decimal comma, so that every character keeps its place.
-
-    Raises FormatError for ``1.234`` if other cells have decimal commas: it can be 1234 or 1.234.
-    """
-    pointed, commas = _DECIMAL_COMMA.subn(r"\1.\2", text)
-    found = next((each for each in _THOUSANDS.finditer(text) if commas or "," in each[1]), None)
-    if found is not None:
-        before = text[: found.start(1)]
-        message = f"`{found[1].strip()}` may separate thousands, or be a decimal number"
-        hint = f"write `{found[1].strip().replace('.', '')}` if it is the larger number"
-        raise FormatError(message, hint, before.count("\n") + 1, found.start(1) - before.rfind("\n"))
-    return pointed
-
-
-def without_empty_rows(text: str, delimiter: str) -> str:
-    """Return the table with a blank line for each row of empty cells, which spreadsheets write."""
-    if f"\n{delimiter}" not in text:
-        return text
-    return re.sub(rf"^{delimiter}[{delimiter} \t]*(?=\r?$)", "", text, flags=re.MULTILINE)
 
 
 def _cells(text: str, delimiter: str, line: int) -> list[str]:

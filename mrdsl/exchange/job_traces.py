@@ -20,7 +20,7 @@ from typing import TextIO, TypeVar
 from mrdsl.core.csv_text import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.units import TIME, UNITS, scaled
-from mrdsl.exchange.cells import SEPARATOR_LINE, delimiter_of, with_decimal_points, without_empty_rows
+from mrdsl.exchange.separators import SEPARATOR_LINE, delimiter_of, with_decimal_points, without_empty_rows
 from mrdsl.exchange.text import FormatError
 from mrdsl.spec.blocks import JobFile
 

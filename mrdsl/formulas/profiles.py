@@ -109,7 +109,8 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             "missing-item",
             f"the reduce tasks of class {node.name} have no duration",
             node.reduce.span_of("tasks"),
-            "add avg and max to the reduce block, or set its tasks to 0 for map-only jobs",
+            "add avg and max to the reduce block, or in a table the columns `reduce.avg [s]` and `reduce.max [s]`; "
+            "for map-only jobs write 0 tasks",
         )
     for index in matching(classes, lambda c: (c("reduce.tasks") > 0) & c.lacks("shuffle.avg")):
         node = classes[index]
@@ -126,7 +127,8 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             "missing-block",
             f"class {node.name} has a shuffle but no reduce block",
             node.shuffle.span or node.span,
-            "add reduce { tasks = ..., avg = ..., max = ... }, or leave the shuffle out for map-only jobs",
+            "add reduce { tasks = ..., avg = ..., max = ... }, or in a table the columns `reduce.tasks`, "
+            "`reduce.avg [s]` and `reduce.max [s]`; for map-only jobs remove the shuffle",
         )
 
 
@@ -140,7 +142,8 @@ def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             "missing-block",
             f"class {node.name} has neither a map phase nor stages nor coefficients",
             node.span,
-            "add map { tasks = ..., avg = ..., max = ... }, stages, or coefficients { A = ..., B = ..., C = ... }",
+            "add map { tasks = ..., avg = ..., max = ... }, stages, or coefficients { A = ..., B = ..., C = ... }; "
+            "in a table, the columns `map.tasks`, `map.avg [s]` and `map.max [s]`",
         )
     for block, path in _PROFILE:
         for index in matching(classes, lambda c, path=path: c.has("coefficients.A") & c.has(path)):  # type: ignore[misc]

@@ -80,7 +80,8 @@ def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Ite
                     "missing-item",
                     f"the slots of class {node.name} lack {' and '.join(lacking)}",
                     node.slots.span or node.span,
-                    "write how many tasks of each kind one VM hosts: slots { map = 2, reduce = 1 }",
+                    "write how many tasks of each kind one VM hosts: slots { map = 2, reduce = 1 }, or in a table "
+                    "the columns `slots.map` and `slots.reduce`",
                 ),
                 f"classes[{before + index}].slots",
             )

@@ -164,7 +164,7 @@ class Parameters:
         if isinstance(given, str) and given.strip() == AUTO:
             return Value(Word(AUTO, self.scope.span(node)), units.NUMBER)
         if isinstance(default.number, Word) and not (default.number.text == AUTO and _is_number(given)):
-            return self._other_word(name, given)
+            return self._other_word(name, given, default.number.text)
         return self._overridden(name, given, default)
 
     def _word(self, name: str, node: Any) -> Value | None:
@@ -181,7 +181,7 @@ class Parameters:
             return value if value is not None and isinstance(value.number, Word) else None
         return Value(Word(tree.word_text(node.token), self.scope.span(self._nodes[name])), units.NUMBER)
 
-    def _other_word(self, name: str, given: str | Value) -> Value | None:
+    def _other_word(self, name: str, given: str | Value, default: str) -> Value | None:
         """Return a word from outside: a bare name or a text as in a spec, and any other text as it is."""
         text, node = "", None
         if isinstance(given, str):
@@ -190,9 +190,9 @@ class Parameters:
             told = error(
                 "wrong-value",
                 f"the param `{name}` is a word, but the value given is "
-                + ("a number" if isinstance(given, Value) else "none"),
+                + ("a number" if isinstance(given, Value) else "empty"),
                 self.scope.span(self._nodes[name]),
-                f"write it like `-D {name}=word`",
+                f"give a word, such as `{default}`",
             )
             self.scope.report.add(replace(told, path=_path(name)))
             return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -174,7 +173,7 @@ def resolve(
         plain = {name: value for name, value in overrides.items() if not name.startswith(SCALE)}
         spec = _resolve(parts, files, report, plain, seed, document)
         if len(plain) < len(overrides) and spec is not None:
-            spec = replace(spec, facts=_scaled(spec.facts, overrides, report), given=MappingProxyType(dict(overrides)))
+            spec = replace(spec, facts=_scaled(spec, overrides, report), given=MappingProxyType(dict(overrides)))
     except TooManyMistakesError:
         report.found.append(_too_many(report.found[-1].span))
         return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
@@ -184,13 +183,17 @@ def resolve(
     return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found), tuple(report.renamed))
 
 
-def _scaled(facts: Any, overrides: Mapping[str, Any], report: Report) -> Any:
+LEAST_FACTOR, MOST_FACTOR = 1e-6, 1e6
+"""The range of factors: beyond it the numbers of every spec are out of theirs."""
+
+
+def _scaled(spec: Spec, overrides: Mapping[str, Any], report: Report) -> Any:
     """Return the facts with the numbers that ``--scale`` multiplies; factors that are wrong are reported."""
-    factors: dict[str, float] = {}
+    facts, factors = spec.facts, dict[str, float]()
     for name, given in factors_in(overrides):
         factor = _factor(given)
         if factor is None:
-            hint = f"write a number above 0, such as `{name}=1.3` or `{name}=130%`"
+            hint = f"write a number from {LEAST_FACTOR:f} to {MOST_FACTOR:.0f}, such as `{name}=1.3` or `{name}=130%`"
             report.add(error("wrong-option", f"invalid factor `{given}` for `{name}`", None, hint))
         else:
             factors[name] = factor
@@ -201,7 +204,9 @@ def _scaled(facts: Any, overrides: Mapping[str, Any], report: Report) -> Any:
                 "unknown-name",
                 f"no number of the spec is called `{name}`",
                 None,
-                did_you_mean(name, names_in(facts), "numbers: "),
+                f"to set the param, write `-D {name}=VALUE`"
+                if name in spec.parameters
+                else did_you_mean(name, names_in(facts), "numbers: "),
             )
         )
     return changed
@@ -213,7 +218,7 @@ def _factor(given: Any) -> float | None:
         factor = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     except ValueError:
         return None
-    return factor if 0.0 < factor < inf else None
+    return factor if LEAST_FACTOR <= factor <= MOST_FACTOR else None
 
 
 def _renamed(renamed: Iterable[Renamed]) -> Iterator[Diagnostic]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -78,3 +79,28 @@ def test_mistakes(words: tuple[object, ...], said: str, folder: Path, monkeypatc
     monkeypatch.chdir(folder)
     with pytest.raises(mrdsl.MrdslError, match=said):
         new(*words)
+
+
+@pytest.mark.parametrize(
+    ("family", "answers", "given"),
+    [
+        ("capacity", "types.csv\n\nlogs\n", ("types.csv", None, ("logs",))),
+        ("capacity", "\nclasses.csv\n", (None, "classes.csv", ())),
+        ("hybrid", "types.csv\n", ("types.csv", None, ())),
+        ("capacity", "\n\n\n", None),
+    ],
+)
+def test_a_terminal_is_asked_for_the_files_that_a_family_reads(
+    family: str, answers: str, given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+
+    def own_spec(_: str, folder: Path, *files: Any) -> str:
+        read.append(tuple(str(file) if isinstance(file, Path) else file for file in files))
+        return ""
+
+    monkeypatch.setattr("mrdsl.cli.new.asks", lambda: True)
+    monkeypatch.setattr("mrdsl.api.own_specs.own_spec", own_spec)
+    done = CliRunner().invoke(cli, ["new", family], input=answers)
+    assert read == ([] if given is None else [given])
+    assert (f"problem {family}" in done.stdout) == (given is None)

@@ -161,3 +161,18 @@ def test_limits_of_items_hold_for_products() -> None:
         mrdsl.load(hybrid, scale={"acceptance": 2.0})
     with pytest.raises(mrdsl.MrdslError):
         mrdsl.loads(SPEC, scale={"tasks.time": 1e307})
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_factors_have_a_range(factor: float) -> None:
+    """The ends of the range multiply; a little beyond them is one error, however many numbers there are."""
+    assert mrdsl.load(MODELS / "capacity" / "quickstart.mrspec", scale={"price": factor})
+    with pytest.raises(mrdsl.MrdslError, match="invalid factor") as told:
+        mrdsl.loads(SPEC, scale={"tasks.time": factor * (1.1 if factor > 1 else 0.9)})
+    assert len(told.value.diagnostics) == 1
+
+
+def test_a_param_is_set_and_not_multiplied() -> None:
+    with pytest.raises(mrdsl.MrdslError) as told:
+        mrdsl.loads(SPEC + "\nparam due = 1 h\n", scale={"due": 2.0})
+    assert "`-D due=VALUE`" in told.value.diagnostics[0].hint
