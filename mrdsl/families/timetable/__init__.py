@@ -24,6 +24,12 @@ FAMILY = Family(
         Export(YARN_RESERVATIONS, lazy("mrdsl.families.timetable.export", "yarn_reservations")),
     ),
     **hooks_in(
-        __name__, repeat_runs="simulate", report="report", today="report", operated="plan", simulate_plan="simulate"
+        __name__,
+        verify="plan_warnings",
+        repeat_runs="simulate",
+        report="report",
+        today="report",
+        operated="plan",
+        simulate_plan="simulate",
     ),
 )

@@ -183,11 +183,11 @@ class JobClass(Node):
     penalty: OptionalQuantity = quantity(
         "money", "price of not running a run; default: every run is mandatory", default=None, at_least=0.0
     )
-    guarantee: str = choice(
+    guarantee: str | None = choice(
         ("average", "upper"),
-        "which task times are planned with: `average` takes `avg`, `upper` takes `max`; p95: 95 % of the runs end on "
-        "time, in simulation",
-        default="average",
+        "which task times are planned with: `average`, the default, takes `avg`, `upper` takes `max`; p95: 95 % of the "
+        "runs end on time, in simulation",
+        default=None,
         percentiles=True,
     )
     distribution: str = distribution_item()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import compress
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +14,11 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 from mrdsl.families.timetable.plan import Bill, Evidence, RunSeen, TimetablePlan, types_of_runs
-from mrdsl.families.timetable.types import Market, market_of_plan, node_on
-from mrdsl.simulation.described import asked, class_of, faults_of
+from mrdsl.families.timetable.simulated_runs import second_attempts, timetable_of
+from mrdsl.families.timetable.types import Market, market_of_plan
+from mrdsl.simulation.described import asked
 from mrdsl.simulation.drawn import MOST_TASKS, options_without_effect
-from mrdsl.simulation.engine.reserved import Executed, PlannedJob, Timetable, Wave, execute
-from mrdsl.simulation.engine.scenario import JobClass as SimulatedClass
-from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Recorded, Scenario
-from mrdsl.simulation.engine.world import Machines
+from mrdsl.simulation.engine.reserved import Executed, Timetable, execute
 from mrdsl.simulation.observed import Observed, Simulated, Verdict
 from mrdsl.simulation.planned import check_repeats, override_notes
 from mrdsl.simulation.promises import IT_TAKES, JOBS_TAKE, observed_of, promised, verdict_warnings
@@ -62,7 +59,7 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
         of_runs=tuple(_of_runs(plan, ends)),
         bill=_bill(
             [
-                plan.prepaid + sum(_cost(plan, part, part.executed[run]) for part in parts)
+                plan.prepaid + sum(_cost(plan, part, part.executed[run]) + _again(part, run) for part in parts)
                 for run in range(settings.runs)
             ]
         ),
@@ -119,11 +116,6 @@ def _executed(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[Time
     rules = Simulation() if own is None else Simulation(**{each.name: getattr(own, each.name) for each in fields(own)})
     rules = asked(rules, settings.what_if)
     market = market_of_plan(facts, plan)
-    on_spot = [rental.vm for rental in plan.rentals if rental.spot]
-    if on_spot:
-        message = f"runs of the plan are on spot VMs of {on_spot[0]}, and second attempts of runs are not simulated"
-        place = next(vm for vm in facts.vms if vm.name == on_spot[0]).span_of("spot")
-        raise MrdslError([error("not-simulated", message, place, "leave out the block `spot` to simulate the spec")])
     _check_options(spec, market, settings)
     parts = [_Part(facts, plan, market, vm, rules) for vm in used_types(plan, market)]
     _check_scenario(spec, plan, parts, rules, settings)
@@ -133,9 +125,26 @@ def _executed(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[Time
     executed: list[Executed] = in_processes(_execute, requests, settings.processes)
     for number, part in enumerate(parts):
         part.executed = executed[number * settings.runs : (number + 1) * settings.runs]
+        part.again = [None] * settings.runs
+    again = [(part, run) for part in parts for run, each in enumerate(part.executed) if each.stopped]
+    requests = [
+        (
+            second_attempts(facts, part.timetable, part.executed[run].stopped, part.night, rules),
+            settings.seed,
+            run + OTHER_TYPE * (len(market.nights) + part.vm),
+        )
+        for part, run in again
+    ]
+    for (part, run), (timetable, *_), each in zip(
+        again, requests, in_processes(_execute, requests, settings.processes), strict=True
+    ):
+        part.again[run] = timetable, each
     ends = np.full((settings.runs, len(plan.runs)), np.nan)
     for part in parts:
         ends[:, part.places] = [each.ends for each in part.executed]
+        for run, found in enumerate(part.again):
+            if found is not None:
+                ends[run, [part.places[index] for index in sorted(part.executed[run].stopped)]] = found[1].ends
     return facts, parts, ends / TICK
 
 
@@ -153,12 +162,17 @@ def used_types(plan: TimetablePlan, market: Market) -> list[int]:
 
 
 class _Part:
-    """The runs on one VM type, which share machines with each other alone, and their executions."""
+    """The runs on one VM type, which share machines with each other alone, and their executions.
+
+    Those that lost spot VMs run again on VMs on demand, in ``again``.
+    """
 
     def __init__(self, facts: TimetableFacts, plan: TimetablePlan, market: Market, vm: int, rules: Simulation) -> None:
         self.vm, self.night = vm, market.nights[vm]
         self.timetable, self.places, self.used = timetable_of(facts, plan, market, vm, rules)
+        self.demand = next(night.machine for night in market.nights if night.machine.name == self.night.machine.vm)
         self.executed: Sequence[Executed] = ()
+        self.again: list[tuple[Timetable, Executed] | None] = []
 
 
 def _check_options(spec: Spec, market: Market, settings: Settings) -> None:
@@ -202,7 +216,7 @@ def _check_scenario(
 
 def _recorded_elsewhere(spec: Spec, part: _Part) -> Iterator[Diagnostic]:
     """Yield classes with recorded times of tasks, which are those of speed 1, that run on a type at another speed."""
-    vm = spec.facts.vms[part.vm]
+    vm = next(each for each in spec.facts.vms if each.name == part.night.machine.vm)
     jobs = {job.kind for job in part.timetable.jobs}
     for index, node in enumerate(filled(spec.facts).classes):
         row = next((each for each in node.on if each.name == vm.name), None)
@@ -214,71 +228,6 @@ def _recorded_elsewhere(spec: Spec, part: _Part) -> Iterator[Diagnostic]:
                 row.span_of("speed"),
                 f"write its stages or phases in `on {vm.name}` in place of `speed`, or leave out the recorded times",
             )
-
-
-def timetable_of(
-    facts: TimetableFacts, plan: TimetablePlan, market: Market, vm: int, rules: Simulation
-) -> tuple[Timetable, list[int], list[int]]:
-    """Return the runs on a VM type for the engine, their indices among the plan's runs, and the rental of each group.
-
-    A group with the rental -1 has all machines.
-    """
-    tasks, night = plan.tasks, market.nights[vm]
-    assert tasks is not None
-    types = types_of_runs(plan, [machine.name for machine in market.machines])
-    ran = [run for run in sorted(set(tasks.run.tolist())) if types[run] == vm]
-    nodes = [node_on(node, facts.vms[vm]) for node in facts.classes]
-    classes = [class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0)) for node in nodes]
-    order = [
-        [[stage.name for stage in each.kind.stages].index(stage.name) for stage in job.stages]
-        for each, job in zip(classes, night.jobs, strict=True)
-    ]
-    rows = [
-        row
-        for row in zip(
-            *(column.tolist() for column in (tasks.run, tasks.stage, tasks.machine, tasks.start, tasks.count)),
-            strict=True,
-        )
-        if types[row[0]] == vm
-    ]
-    used = sorted({machine for _, _, machine, _, _ in rows})
-    places = {machine: group for group, machine in enumerate(used)}
-    waves: dict[int, list[Wave]] = {run: [] for run in ran}
-    for run, stage, machine, start, count in rows:
-        job = night.runs[run].job
-        begin = round(start * TICK)
-        end = begin + night.jobs[job].stages[stage].ticks
-        waves[run].append(Wave(order[job][stage], places[machine], begin, end, count))
-    jobs = [PlannedJob(night.runs[run].job, night.runs[run].number, tuple(waves[run])) for run in ran]
-    machines, there = [], []
-    for machine in used:
-        rental = plan.rentals[max(machine, 0)]
-        vms = rental.count if machine >= 0 else len(plan.rentals) - night.machine.masters
-        machines.append(Machines(vms, night.machine.slots))
-        there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))
-    return Timetable(_scenario(classes, jobs, machines, rules), tuple(jobs), tuple(there)), ran, used
-
-
-def _scenario(
-    classes: Sequence[SimulatedClass], jobs: Sequence[PlannedJob], machines: Sequence[Machines], rules: Simulation
-) -> Scenario:
-    first = min(job.start for job in jobs)
-    starts: list[list[float]] = [[] for _ in classes]
-    for job in jobs:
-        starts[job.kind].append((job.start - first) / TICK)
-    losses = rules.machine_failures
-    return Scenario(
-        tuple(
-            replace(each, who=Recorded(tuple(times)), jobs=len(times))
-            for each, times in zip(classes, starts, strict=True)
-        ),
-        tuple(machines),
-        ((QueueRule(fair=False),),),
-        0.0,
-        faults_of(rules, rules.shuffle_service == "yes"),
-        None if losses is None else LossRule(losses.rate, losses.repair_time, losses.permanent),
-        max_running=rules.max_running or inf,
-    )
 
 
 class _Class:
@@ -310,7 +259,7 @@ class _Class:
         """Return the verdict on the share of all runs of the class that are on time, of its percentile."""
         limit = float(self.windows.min())
         aligned = (self.times - (self.windows - limit)).tolist()
-        return judge_share(aligned, limit, PERCENTILES[self.node.guarantee] / 100.0, confidence)
+        return judge_share(aligned, limit, PERCENTILES[self.node.guarantee or ""] / 100.0, confidence)
 
     def _on_average(self) -> Verdict:
         """Return the verdict on the mean times of all runs.
@@ -381,15 +330,19 @@ def _of_runs(plan: TimetablePlan, ends: Floats) -> Iterator[RunSeen | None]:
 
 def _use(parts: Sequence[_Part], kind: int) -> float:
     """Return the part of the rented slot time in which tasks of a class ran."""
+    ran = [
+        pair
+        for part in parts
+        for pair in (*((part.timetable, each) for each in part.executed), *(each for each in part.again if each))
+    ]
     rented = sum(
         (until - begin) * machines.vms * machines.slots
-        for part in parts
-        for each in part.executed
+        for timetable, executed in ran
         for until, (begin, _), machines in zip(
-            each.until, part.timetable.there, part.timetable.scenario.machines, strict=True
+            executed.until, timetable.there, timetable.scenario.machines, strict=True
         )
     )
-    return sum(each.busy[kind] for part in parts for each in part.executed) / rented if rented else 0.0
+    return sum(executed.busy[kind] for _, executed in ran) / rented if rented else 0.0
 
 
 def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
@@ -399,7 +352,7 @@ def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
     machine = part.night.machine
     paid = {False: 0, True: 0}
     for index, rental in enumerate(plan.rentals):
-        if rental.vm != machine.name:
+        if rental.kind != machine.name:
             continue
         if rental.master:  # of one run, they follow its machines
             end = until[index - 1] if plan.rent == "per_job" else last
@@ -407,3 +360,18 @@ def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
             end = until.get(index, until.get(-1, round(rental.end * TICK)))
         paid[rental.reserved] += rental.count * machine.billed(end - round(rental.begin * TICK))
     return sum(machine.price_of(reserved) * ticks / TICK for reserved, ticks in paid.items())
+
+
+def _again(part: _Part, run: int) -> float:
+    """Return the cost of second attempts, on VMs on demand from a boot before until each ends."""
+    found = part.again[run]
+    if found is None:
+        return 0.0
+    timetable, executed = found
+    machine = part.demand
+    return sum(
+        machine.price * machine.billed(until - begin + machine.boot) * machines.vms / TICK
+        for until, (begin, _), machines in zip(
+            executed.until, timetable.there, timetable.scenario.machines, strict=True
+        )
+    )

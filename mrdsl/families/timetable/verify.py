@@ -106,7 +106,9 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
 def _wrong_evidence(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diagnostic]:
     """Yield percentiles without enough evidence, and planned times of tasks that are not allowed."""
     ran = {run.job for run in plan.runs if run.admitted}
-    levels = {each.name: int(each.guarantee[1:]) / 100.0 for each in facts.classes if each.guarantee in PERCENTILES}
+    levels = {
+        each.name: int(word[1:]) / 100.0 for each in facts.classes if (word := each.guarantee or "") in PERCENTILES
+    }
     for name, by in plan.factors.items():
         if name not in levels or not 0.0 < by < inf:
             yield _wrong(f"tasks of class {name} are planned with {by:g} times their average")

@@ -6,7 +6,7 @@ Times of the engine are whole ticks here, so that a run with the planned times o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -54,12 +54,14 @@ class PlannedJob:
 class Timetable:
     """Planned jobs of the classes of a scenario with one pool; ``there`` is from and until when each group is rented.
 
-    A group is rented longer if jobs with waves on it have not ended.
+    A group is rented longer if jobs with waves on it have not ended. If jobs ``stop_at_losses``, a job ends when one of
+    its machines is lost: one with its running tasks, or with output that it still needs.
     """
 
     scenario: Scenario
     jobs: tuple[PlannedJob, ...]
     there: tuple[tuple[int, int], ...]
+    stop_at_losses: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,13 @@ class Executed:
     """One run: the end of each job [ticks], infinite for those that were given up; and busy slot ticks of each class.
 
     ``ends`` are in the order of ``Timetable.jobs``. ``until`` is when each group of machines is released [ticks].
+    ``stopped`` is when jobs were stopped by the loss of a machine [ticks], by their index.
     """
 
     ends: tuple[float, ...]
     busy: tuple[float, ...]
     until: tuple[int, ...]
+    stopped: Mapping[int, int] = field(default_factory=dict)
 
 
 def execute(timetable: Timetable, seed: int, run: int, record: Record | None = None) -> Executed:
@@ -82,7 +86,8 @@ def execute(timetable: Timetable, seed: int, run: int, record: Record | None = N
     ends = [inf] * len(order)
     for place, end in engine.ends.items():
         ends[order[place]] = end
-    return Executed(tuple(ends), tuple(engine.busy), tuple(engine.until))
+    stopped = {order[place]: time for place, time in sorted(engine.stopped.items())}
+    return Executed(tuple(ends), tuple(engine.busy), tuple(engine.until), stopped)
 
 
 class _Told(OldestFirst[Presence]):
@@ -174,6 +179,8 @@ class TimetableEngine(FaultyEngine):
             losses=_in_ticks(scenario, min(begin for begin, _ in timetable.there), streams("losses")),
         )
         self.there = timetable.there
+        self.stop_at_losses = timetable.stop_at_losses
+        self.stopped: dict[int, int] = {}
         self.users = [0] * len(self.machines)
         self.claims = [_claims(job, len(kinds[job.kind].stages)) for job in jobs]
         for claims in self.claims:
@@ -239,8 +246,25 @@ class TimetableEngine(FaultyEngine):
 
     def lose(self, loss: Loss) -> None:
         """Lose a machine now, if it is rented."""
-        if self._is_there(self.group_of[loss.vm]):
-            super().lose(loss)
+        if not self._is_there(self.group_of[loss.vm]):
+            return
+        for job in self._jobs_on(loss.vm) if self.stop_at_losses and loss.vm not in self.gone else ():
+            self.stopped[job.number] = ceil(self.now)
+            self._give_up(job)
+        super().lose(loss)
+
+    def _jobs_on(self, vm: int) -> list[Job]:
+        """Return the jobs with running tasks on a machine, or with output there that a stage still needs."""
+        running = {task.run.job.number for slot, task in self.held.items() if self.vm_of[slot] == vm}
+        return [
+            job
+            for number, job in sorted(self.present.items())
+            if number in running
+            or any(
+                vm in run.outputs and any(job.runs[child].left for child in job.what.children[run.index])
+                for run in job.runs
+            )
+        ]
 
     def _is_there(self, group: int) -> bool:
         begin, end = self.there[group]

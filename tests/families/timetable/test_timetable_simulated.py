@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ import mrdsl
 from mrdsl.core.clock import TICK
 from mrdsl.families.timetable.facts import RENTS
 from mrdsl.families.timetable.plan import TimetablePlan
-from mrdsl.families.timetable.simulate import timetable_of
+from mrdsl.families.timetable.simulated_runs import timetable_of
 from mrdsl.families.timetable.types import market_of
 from mrdsl.planning.simulate_spec import repeated_runs
 from mrdsl.simulation.engine.draws import TaskTimes, sampler
-from mrdsl.simulation.engine.reserved import PlannedJob, Timetable, Wave, execute
+from mrdsl.simulation.engine.flow import OTHER
+from mrdsl.simulation.engine.reserved import PlannedJob, Timetable, TimetableEngine, Wave, execute
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Recorded, Scenario
-from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Machines, Speculation, Stage
+from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Speculation, Stage
 from mrdsl.simulation.settings import WhatIf
 from mrdsl.spec.blocks import Simulation
 from tests.families.timetable.drawn_nights import drawn
@@ -240,3 +242,26 @@ def test_a_simulated_plan_is_saved_verified_and_run_again() -> None:
     assert again.plan is not None
     assert again.plan.document() == result.plan.document()  # type: ignore[union-attr]
     assert repeated_runs(again).plan.document() == again.plan.document()
+
+
+@pytest.mark.parametrize(("shuffle_service", "stopped"), [(False, {0: 15, 1: 15}), (True, {1: 15})])
+def test_a_lost_machine_stops_jobs_with_tasks_or_needed_output_on_it(
+    shuffle_service: bool, stopped: dict[int, int]
+) -> None:
+    """Machine 0 goes at 15: the output of job 0 is on it, and a task of job 1 runs there; job 2 is elsewhere."""
+    base = scenario([("a", 1, 10.0), ("b", 1, 10.0), ("c", 1, 30.0)], 3, Faults(shuffle_service=shuffle_service))
+    times = base.classes[0].times[0]
+    two = replace(base.classes[0], kind=JobKind("a", (Stage("s", 1), Stage("t", 1, (0,)))), times=(times, times))
+    jobs = (
+        PlannedJob(0, 0, (Wave(0, 0, 0, 10 * TICK, 1), Wave(1, 1, 10 * TICK, 20 * TICK, 1))),
+        PlannedJob(1, 0, waves((0, 10, 20))),
+        PlannedJob(2, 0, waves((2, 0, 30))),
+    )
+    there = ((0, 20 * TICK), (0, 20 * TICK), (0, 30 * TICK))
+    timetable = Timetable(replace(base, classes=(two, *base.classes[1:])), jobs, there, stop_at_losses=True)
+    order = sorted(range(3), key=lambda index: (jobs[index].start, index))
+    engine = TimetableEngine(timetable, [jobs[index] for index in order], 0, 0)
+    engine.call_at(15 * TICK, OTHER, lambda: engine.lose(Loss(15.0 * TICK, 0, inf)))
+    engine.run()
+    assert {order[place]: time / TICK for place, time in engine.stopped.items()} == stopped
+    assert engine.ends[order.index(2)] / TICK == 30.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp, sqrt
 
 import pytest
 
 import mrdsl
-from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.verify import verify
 from mrdsl.language.loading import load_text
@@ -62,9 +62,33 @@ def test_plans_on_spot_without_time_for_a_second_attempt_are_broken() -> None:
     assert any("cost" in each.message for each in verify(spec, firm))
 
 
-def test_second_attempts_are_not_simulated() -> None:
-    with pytest.raises(MrdslError, match="second attempts"):
-        mrdsl.simulate(mrdsl.solve(mrdsl.loads(TEXT)), runs=2)
+@pytest.mark.parametrize("rent", ["elastic", "per_job"])
+def test_runs_on_spot_that_are_interrupted_run_again_on_demand_and_are_on_time(rent: str) -> None:
+    """A VM is taken back within the 5 min of a run with probability 1 - exp(-6/h 5 min); new ones take 7 min each."""
+    often = TEXT.replace("0.05/h", "6/h").replace("elastic", rent).replace("startup", "distribution = fixed\n  startup")
+    runs = 400
+    plan = mrdsl.simulate(mrdsl.solve(mrdsl.loads(often)), runs=runs).of(TimetablePlan).plan
+    assert plan is not None
+    assert plan.bill is not None
+    for seen in plan.of_runs:
+        assert seen is not None
+        assert (seen.on_time, seen.failed) == (1.0, 0)
+        assert seen.mean is not None
+        assert seen.longest is not None
+        assert 12 * 60 < seen.longest <= 13 * 60
+    share = 1.0 - exp(-0.5)
+    again = (plan.bill.mean - plan.cost) / 0.35
+    assert again * runs == pytest.approx(round(again * runs))
+    assert again == pytest.approx(2 * share, abs=4 * sqrt(2 * share * (1.0 - share) / runs))
+
+
+@pytest.mark.parametrize("rate", ["0/h", "0.05/h"])
+def test_runs_that_are_hardly_interrupted_end_as_planned(rate: str) -> None:
+    calm = TEXT.replace("0.05/h", rate).replace("startup", "distribution = fixed\n  startup")
+    plan = mrdsl.simulate(mrdsl.solve(mrdsl.loads(calm)), runs=2).of(TimetablePlan).plan
+    assert plan is not None
+    ends = [None if run.end is None else run.end - run.release for run in plan.runs]
+    assert [seen and seen.mean for seen in plan.of_runs] == ends
 
 
 @pytest.mark.parametrize("more", ["available = 3", "masters = 1"])

@@ -59,9 +59,8 @@ def by_simulation(draft: Draft, market: Market, rented_in: Plan) -> Draft:
 class _Search:
     def __init__(self, draft: Draft, market: Market, rented_in: Plan) -> None:
         self.draft, self.rented_in, self.whole = draft, rented_in, market
-        bought = [
-            number for number, night in enumerate(market.nights) if not night.machine.spot
-        ]  # spot is not simulated
+        # the time of a second attempt grows with the factors, which the deadlines of spot VMs do not know
+        bought = [number for number, night in enumerate(market.nights) if not night.machine.spot]
         self.market = market = replace(
             market,
             nights=tuple(market.nights[number] for number in bought),
@@ -69,7 +68,7 @@ class _Search:
         )
         self.spec = draft.spec
         self.nodes = filled(draft.spec.facts).classes
-        self.levels = [PERCENTILES.get(node.guarantee, 0) / 100.0 for node in self.nodes]
+        self.levels = [PERCENTILES.get(node.guarantee or "", 0) / 100.0 for node in self.nodes]
         together = LOOKS * sum(level > 0.0 for level in self.levels)
         self.confidence = confidence_of_each(CONFIDENCE, together)
         self.runs = self._executions()
@@ -167,8 +166,8 @@ class _Search:
         node = next(node for node in self.nodes if node.guarantee in PERCENTILES)
         return warning(
             "promise-undecided",
-            f"no timetable was found that executions confirm to have {node.guarantee[1:]} % of the runs of class "
-            f"{node.name} on time",
+            f"no timetable was found that executions confirm to have {PERCENTILES[node.guarantee or '']:g} % of the "
+            f"runs of class {node.name} on time",
             node.span_of("guarantee"),
             "write a longer deadline or a lower percentile, or plan with `guarantee = upper`",
         )

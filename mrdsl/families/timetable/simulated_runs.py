@@ -1,0 +1,133 @@
+"""The runs of a timetable for the engine: as they are planned, and second attempts of those that lost spot VMs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
+
+from mrdsl.core.clock import TICK
+from mrdsl.families.timetable.facts import TimetableFacts
+from mrdsl.families.timetable.night import Machine, Night
+from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
+from mrdsl.families.timetable.types import Market, node_on
+from mrdsl.simulation.described import class_of, faults_of
+from mrdsl.simulation.engine.reserved import PlannedJob, Timetable, Wave
+from mrdsl.simulation.engine.scenario import JobClass as SimulatedClass
+from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Recorded, Scenario
+from mrdsl.simulation.engine.world import Machines
+from mrdsl.spec.blocks import Simulation
+
+
+def timetable_of(
+    facts: TimetableFacts, plan: TimetablePlan, market: Market, vm: int, rules: Simulation
+) -> tuple[Timetable, list[int], list[int]]:
+    """Return the runs on a VM type for the engine, their indices among the plan's runs, and the rental of each group.
+
+    A group with the rental -1 has all machines.
+    """
+    tasks, night = plan.tasks, market.nights[vm]
+    assert tasks is not None
+    types = types_of_runs(plan, [machine.name for machine in market.machines])
+    ran = [run for run in sorted(set(tasks.run.tolist())) if types[run] == vm]
+    classes, order = _classes(facts, night, rules)
+    rows = [
+        row
+        for row in zip(
+            *(column.tolist() for column in (tasks.run, tasks.stage, tasks.machine, tasks.start, tasks.count)),
+            strict=True,
+        )
+        if types[row[0]] == vm
+    ]
+    used = sorted({machine for _, _, machine, _, _ in rows})
+    places = {machine: group for group, machine in enumerate(used)}
+    waves: dict[int, list[Wave]] = {run: [] for run in ran}
+    for run, stage, machine, start, count in rows:
+        job = night.runs[run].job
+        begin = round(start * TICK)
+        end = begin + night.jobs[job].stages[stage].ticks
+        waves[run].append(Wave(order[job][stage], places[machine], begin, end, count))
+    jobs = [PlannedJob(night.runs[run].job, night.runs[run].number, tuple(waves[run])) for run in ran]
+    machines, there = [], []
+    for machine in used:
+        rental = plan.rentals[max(machine, 0)]
+        vms = rental.count if machine >= 0 else len(plan.rentals) - night.machine.masters
+        machines.append(Machines(vms, night.machine.slots, interruptions=interrupted_at(facts, night.machine)))
+        there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))
+    scenario = _scenario(classes, jobs, machines, rules, night.machine.boot / TICK)
+    return Timetable(scenario, tuple(jobs), tuple(there), night.machine.spot), ran, used
+
+
+def second_attempts(
+    facts: TimetableFacts, timetable: Timetable, stopped: Mapping[int, int], night: Night, rules: Simulation
+) -> Timetable:
+    """Return the second attempts of jobs that were stopped on spot VMs, by the index of the job.
+
+    Each has VMs on demand of its own, with a slot for every task. They boot when the first attempt is stopped.
+    """
+    classes, order = _classes(facts, night, rules)
+    jobs, machines, there = [], [], []
+    slots = night.machine.slots
+    for group, (index, time) in enumerate(sorted(stopped.items())):
+        planned = timetable.jobs[index]
+        job, ready = night.jobs[planned.kind], time + night.machine.boot
+        ends = [ready + night.startups[planned.kind] + end for end in job.ends(max(each.tasks for each in job.stages))]
+        waves = tuple(
+            Wave(order[planned.kind][number], group, ends[number] - stage.ticks, ends[number], stage.tasks)
+            for number, stage in enumerate(job.stages)
+        )
+        jobs.append(PlannedJob(planned.kind, planned.number, waves))
+        machines.append(Machines(-(-_most_at_once(waves) // slots), slots))
+        there.append((ready, max(ends)))
+    kept = rules.machine_failures
+    rules = replace(rules, machine_failures=None if kept is None else replace(kept, permanent=0), max_running=None)
+    return Timetable(_scenario(classes, jobs, machines, rules, 0.0), tuple(jobs), tuple(there))
+
+
+def interrupted_at(facts: TimetableFacts, machine: Machine) -> float:
+    """Return the rate at which the provider takes back each machine [1/s]."""
+    vm = next(each for each in facts.vms if each.name == machine.vm)
+    return vm.spot.interruptions if machine.spot and vm.spot is not None else 0.0
+
+
+def _most_at_once(waves: Sequence[Wave]) -> int:
+    return max(sum(other.count for other in waves if other.start <= each.start < other.end) for each in waves)
+
+
+def _classes(facts: TimetableFacts, night: Night, rules: Simulation) -> tuple[list[SimulatedClass], list[list[int]]]:
+    """Return the classes as they run on the VM type of a night, and the place of each of their planned stages."""
+    vm = next(each for each in facts.vms if each.name == night.machine.vm)
+    nodes = [node_on(node, vm) for node in facts.classes]
+    classes = [class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0)) for node in nodes]
+    order = [
+        [[stage.name for stage in each.kind.stages].index(stage.name) for stage in job.stages]
+        for each, job in zip(classes, night.jobs, strict=True)
+    ]
+    return classes, order
+
+
+def _scenario(
+    classes: Sequence[SimulatedClass],
+    jobs: Sequence[PlannedJob],
+    machines: Sequence[Machines],
+    rules: Simulation,
+    back: float,
+) -> Scenario:
+    first = min(job.start for job in jobs)
+    starts: list[list[float]] = [[] for _ in classes]
+    for job in jobs:
+        starts[job.kind].append((job.start - first) / TICK)
+    losses = rules.machine_failures
+    lost = LossRule(back=back) if losses is None else LossRule(losses.rate, losses.repair_time, losses.permanent)
+    return Scenario(
+        tuple(
+            replace(each, who=Recorded(tuple(times)), jobs=len(times))
+            for each, times in zip(classes, starts, strict=True)
+        ),
+        tuple(machines),
+        ((QueueRule(fair=False),),),
+        0.0,
+        faults_of(rules, rules.shuffle_service == "yes"),
+        None if losses is None and not any(each.interruptions for each in machines) else lost,
+        max_running=rules.max_running or inf,
+    )
