@@ -108,7 +108,12 @@ FAMILY = Family(
             known=hook("formulations", "direct_in_fractions"),
         ),
     ),
-    promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),
+    promises=(
+        Promise("classes.deadline", 1),
+        Promise("classes.jobs.low", -1),
+        Promise("vms.reserved.available", 1),
+        Promise("quotas.cores", 1),
+    ),
     quantities=(
         QuantityKind("cost", "money", "VMs for one period and penalties; the VMs alone of one type", "vms", whole=True),
         QuantityKind("vms", "vms", "rented VMs, however bought; of all types or of one", "vms", whole=True),

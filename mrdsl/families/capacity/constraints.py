@@ -311,9 +311,25 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
 
 
 def serves(spec: Spec) -> bool:
-    """Return True if ``direct`` knows every comparison of the spec."""
+    """Return True if ``direct`` knows every comparison of the spec, and it has no quotas of cores."""
+    if len(spec.facts.quotas):
+        return False
     others = class_bounds_of(spec).others
     return not (others if has_closed_form(spec.facts) else quotas_in(others)[1])
+
+
+def refuse_quotas(facts: CapacityFacts, method: str) -> None:
+    """Reject a spec with quotas of cores.
+
+    Raises MrdslError.
+    """
+    if len(facts.quotas):
+        quota = facts.quotas[0]
+        message = (
+            f"{method} does not support `quota {quota.name}`: it limits VMs by type, and not cores of several types"
+        )
+        hint = "solve with --solver highs, the default here, or write `available` in each vm"
+        raise MrdslError([error("unable-solver", message, quota.span, hint)])
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:

@@ -10,6 +10,7 @@ from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
     ONE,
+    YES_OR_NO,
     Coefficients,
     Container,
     Driver,
@@ -65,6 +66,7 @@ __all__ = [
     "Master",
     "OnDemand",
     "OnType",
+    "Quota",
     "Recorded",
     "ReducePhase",
     "Reserved",
@@ -129,6 +131,19 @@ class Master(Node):
 
     vm: str = reference("its VM type, which need not run tasks")
     count: Whole = quantity("vms", "number of masters", default=1, at_least=1, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Quota(Node):
+    """A limit of the provider on the cores of all rented VMs of a group of types."""
+
+    EXAMPLE: ClassVar[str] = '{ cores = 512, types = ["m*", "r*"] }'
+
+    cores: Quantity = quantity("number", "most cores of all its VMs, masters included", at_least=0.0)
+    types: tuple[str, ...] = references(
+        'the VM types that count, by names or patterns such as `"m5.*"`; default: all', of="vm"
+    )
+    spot: str = choice(YES_OR_NO, "`yes`: only VMs on spot count; `no`: only the others", default="no")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -199,6 +214,7 @@ class CapacityFacts(Node):
         VmType, "vm", "the VM types that may be rented", required=True, catalogues=("ec2", "instance_types")
     )
     master: Master | None = block(Master, "VMs of one type that hold no slots and are paid all the same, firm")
+    quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     demand: Demand | None = block(Demand, "the demand over several periods, for which VMs are committed")
     simulation: Simulation | None = simulation_block()

@@ -35,7 +35,7 @@ def has_closed_form(facts: CapacityFacts) -> bool:
 
 def is_bought_plainly(facts: CapacityFacts) -> bool:
     """Return True if VMs are bought as in the paper: one type, on demand, one contract, no quota."""
-    if len(facts.vms) != 1:
+    if len(facts.vms) != 1 or len(facts.quotas):
         return False
     vm = facts.vms[0]
     return vm.spot is None and vm.available is None and not vm.terms and not vm.masters and facts.master is None
@@ -79,7 +79,7 @@ def _have_some(part: Sequence[JobClass]) -> bool:
 
 
 FIXED = "takes the VM type as fixed: one type, on demand and under one contract, as many as wanted"
-WITH_P2 = "solve with formulation P2, or keep one vm without spot, available, masters and named contracts"
+WITH_P2 = "solve with formulation P2, or keep one vm without spot, quotas, masters and named contracts"
 
 
 def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mrdsl.families.capacity.constraints import class_bounds_of, is_about_runs, quotas_in, refuse_promises, serves
+from mrdsl.families.capacity.constraints import class_bounds_of, is_about_runs, refuse_promises, serves
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import as_planned, is_plain, wholeness_of
 from mrdsl.families.capacity.market import market_of
@@ -117,7 +117,7 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
         lanes, pruned = lanes_to_solve(spec)
         few = len(spec.facts.classes) * lanes < (LARGE_OF_A_CATALOGUE if pruned else LARGE)
         exact = relax and not has_vectors(spec.facts)
-        return "highs" if quotas_in(class_bounds_of(spec).others)[1] or (few and not exact) else "direct"
+        return "highs" if not serves(spec) or (few and not exact) else "direct"
     if class_bounds_of(spec).others:
         return "highs"
     return "direct" if relax or len(spec.facts.classes) >= LARGE else "highs"

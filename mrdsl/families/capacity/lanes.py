@@ -4,7 +4,7 @@ Lane k *dominates* lane l if m VMs of k can always replace one VM of l:
 
 - m VMs of k cost no more than the cheapest one of l.
 - Every class that can run on l takes on k at most m times its VMs of l.
-- The number of VMs of k has no limit.
+- The number of VMs of k has no limit of its own, and m VMs of k take no more cores of any quota than one of l.
 - k is firm if l is.
 
 Then jobs that take V whole VMs of l take at most m V whole ones of k, at no greater cost, whatever the other jobs do.
@@ -328,10 +328,18 @@ class _Lanes:
         return np.asarray(fits)
 
     def _times(self, lane: int) -> Floats:
-        """Return the number of VMs of each lane that cost no more than one VM of this lane; 1 for lanes that cost 0."""
+        """Return the number of VMs of each lane that cost no more than one VM of this lane; 1 for lanes that cost 0.
+
+        They also take no more cores of any quota.
+        """
         free = self.endless <= 0.0
         price = np.where(free, 1.0, self.endless)
-        return np.where(free, 1.0, np.floor(self.cheapest[lane] * (1.0 + SAME_SUM) / price))
+        times = np.where(free, 1.0, np.floor(self.cheapest[lane] * (1.0 + SAME_SUM) / price))
+        for cores in self.market.cores_of_quotas:
+            counts = cores > 0.0
+            fit = np.floor(cores[lane] * (1.0 + SAME_SUM) / np.where(counts, cores, 1.0))
+            times = np.where(counts, np.minimum(times, fit), times)
+        return times
 
 
 def _by_lane(lanes: _Lanes) -> Flags:

@@ -6,8 +6,9 @@ run in a lane; *offers* sell VMs, and several offers may serve one lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
 from mrdsl.families.capacity.forms import contracts, masters_of
+from mrdsl.spec.columns import column, names_of
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +52,16 @@ class Offer:
         return f"{self.way} {self.term}" if self.term else self.way
 
 
+@dataclass(frozen=True, eq=False)
+class CoreQuota:
+    """A limit on cores: those of one VM of each type that counts, 0 of the others, of firm or of ``spot`` VMs."""
+
+    name: str
+    limit: float
+    cores: Floats
+    spot: bool
+
+
 @dataclass(frozen=True)
 class Market:
     """All VM types: their lanes and offers, the VMs of each, and the number of masters.
@@ -63,6 +75,22 @@ class Market:
     available: Floats
     masters: Floats
     sunk: float
+    quotas: tuple[CoreQuota, ...] = ()
+
+    @cached_property
+    def cores_of_quotas(self) -> Floats:
+        """The cores of one VM of each lane in each quota, shape (quotas, lanes)."""
+        found = [np.where(self.spot == each.spot, each.cores[self.vm_of_lane], 0.0) for each in self.quotas]
+        return np.array(found).reshape(len(self.quotas), len(self.lanes))
+
+    @cached_property
+    def quota_limits(self) -> Floats:
+        """The most cores of each quota."""
+        return np.array([each.limit for each in self.quotas])
+
+    def cores_in_quotas(self, bought: Floats) -> Floats:
+        """Return the cores of the given VMs of each offer in each quota."""
+        return np.asarray(self.cores_of_quotas[:, self.lane_of_offer] @ bought)
 
     @cached_property
     def vm_of_lane(self) -> NDArray[np.int64]:
@@ -161,7 +189,29 @@ def market_of(facts: CapacityFacts) -> Market:
         np.array([np.inf if vm.available is None else float(vm.available) for vm in facts.vms]),
         np.array(masters_of(facts)),
         sunk,
+        core_quotas(facts),
     )
+
+
+def core_quotas(facts: CapacityFacts) -> tuple[CoreQuota, ...]:
+    """Return the quotas of a spec, with the cores of the types that count."""
+    if not len(facts.quotas):
+        return ()
+    names, cores = names_of(facts.vms), np.nan_to_num(column(facts.vms, "cores"))
+    return tuple(
+        CoreQuota(
+            each.name,
+            each.cores,
+            np.where([is_named(name, each.types) for name in names], cores, 0.0),
+            each.spot == "yes",
+        )
+        for each in facts.quotas
+    )
+
+
+def is_named(name: str, types: Sequence[str]) -> bool:
+    """Return True if a type is one of the names or patterns, or if there are none."""
+    return not types or any(name == each or fnmatchcase(name, each) for each in types)
 
 
 def _firm(vm: VmType, lane: int, period: float) -> Iterator[Offer]:

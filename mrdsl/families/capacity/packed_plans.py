@@ -17,7 +17,7 @@ from mrdsl.contracts.plan_expressions import aim_of, worth
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, number_of, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.rounding import PROVEN
+from mrdsl.core.rounding import FEASIBILITY, PROVEN
 from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
@@ -234,7 +234,8 @@ def _bought_more(market: Market, bought: Floats, lanes: list[PackedLane]) -> Flo
             more[place] += added
             lacking -= added
     over = by_type(market, more) > market.available
-    return None if bool(over.any()) else more
+    beyond = market.cores_in_quotas(more) > market.quota_limits * (1.0 + FEASIBILITY)
+    return None if bool(over.any()) or bool(beyond.any()) else more
 
 
 def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan) -> Diagnostic:

@@ -9,7 +9,6 @@ from typing import Any
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import (
     Diagnostic,
-    Related,
     did_you_mean,
     error,
     impossible,
@@ -22,6 +21,7 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
+from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_quotas
 from mrdsl.formulas.platforms import system_part
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_stages
@@ -43,7 +43,7 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     yield from _no_types(facts)
     yield from _unknown_types(facts, names)
     yield from _named_one(facts, names)
-    yield from _master(facts, names)
+    yield from check_rented(facts, names)
     systems = list(_systems(facts.vms)) if _have_systems(facts.vms) else []
     if systems:
         yield from systems
@@ -118,29 +118,6 @@ def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
             ),
             f"vms[{place}]",
         )
-
-
-def _master(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
-    """Yield an error if the type of the master is unknown, or if masters are defined in two ways."""
-    if facts.master is None:
-        return
-    if facts.master.vm not in names:
-        message = f"the master is of VM type `{facts.master.vm}`, but there is no such vm"
-        hint = did_you_mean(facts.master.vm, names, "VM types: ")
-        yield at_path(error("unknown-name", message, facts.master.span_of("vm"), hint), "master.vm")
-    for index in matching(facts.vms, lambda vm: vm("masters", 0.0) > 0.0):
-        vm = facts.vms[index]
-        yield at_path(
-            error(
-                "duplicate",
-                f"masters are defined by `master` and by `masters` of vm {vm.name}",
-                vm.span_of("masters"),
-                "keep one of them",
-                Related("`master` is defined here", facts.master.span),
-            ),
-            f"vms[{index}].masters",
-        )
-        return
 
 
 def distinct_classes(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:
@@ -473,6 +450,7 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
         change = "raise available, or lower masters"
         yield _quota(facts.vms[over[0]], f"{masters:g} masters", f"{there:g}", change)
         return
+    yield from quotas_too_small(facts, mix)
     if not limited.any():
         return
     weight = np.where(limited, 1.0 / np.maximum(market.available, ROUNDING), 0.0)
@@ -500,6 +478,7 @@ def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | No
 def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
     """Yield one warning for each unused setting; a table or generator has one for all its classes."""
     spot = any(vm.spot is not None for vm in facts.vms)
+    yield from unused_quotas(facts)
     rows = any_rows(facts.classes, "on")
     for index, node in distinct_classes(facts):
         found = [*_spot(facts, node, spot), *(_of_types(node) if rows else ())]

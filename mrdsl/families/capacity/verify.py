@@ -16,6 +16,7 @@ from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_facts import (
     Rows,
+    beyond_core_quotas,
     cost_of_masters,
     masters,
     offered,
@@ -59,6 +60,9 @@ def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> I
         yield error("broken-plan", message, spec.span)
     if not relax and bool((shares.jobs != np.rint(shares.jobs)).any()):
         yield error("broken-plan", "jobs on a VM type are not a whole number", spec.span)
+    for quota, used in beyond_core_quotas(facts, plan):
+        message = f"the plan rents {used:g} cores of quota {quota.name}, above {quota.cores:g}"
+        yield error("broken-plan", message, quota.span_of("cores"))
     yield from _spot(spec, shares)
     if not relax:
         yield from _together(spec, shares)

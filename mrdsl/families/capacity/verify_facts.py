@@ -14,8 +14,10 @@ Prices and numbers of VMs, read from the input data for verification.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import translate
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -25,8 +27,8 @@ from numpy.typing import NDArray
 
 from mrdsl.checking.nodes import left_to_containers
 from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
-from mrdsl.core.rounding import ceiling, floor
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass, Quota
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column, words
@@ -314,6 +316,20 @@ def cost_of_masters(facts: CapacityFacts, plan: CapacityPlan) -> float:
             count = min(left, bought.get(way, 0.0))
             cost, left = cost + count * offers[way].price, left - count
     return cost
+
+
+def beyond_core_quotas(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[tuple[Quota, float]]:
+    """Yield the quotas of which a plan rents more cores, with these cores."""
+    cores = {vm.name: vm.cores or 0.0 for vm in facts.vms} if len(facts.quotas) else {}
+    for quota in facts.quotas:
+        patterns = [re.compile(translate(each)) for each in quota.types]
+        used = 0.0
+        for (vm, way, _), count in vms_of(plan).items():
+            named = not patterns or vm in quota.types or any(each.match(vm) for each in patterns)
+            if named and (way == "spot") == (quota.spot == "yes"):
+                used += count * cores[vm]
+        if used > quota.cores + FEASIBILITY * max(1.0, quota.cores):
+            yield quota, used
 
 
 def paid_in_any_case(facts: CapacityFacts) -> float:

@@ -53,6 +53,13 @@ def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table 
     yield _places(spec, plan, mixture, task, best.prices)
     yield from _contracts(spec, task, plan, mixture)
     yield from _quotas(spec, task, best, mixture)
+    market = mix_of(spec).market
+    counts = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
+    used = market.cores_in_quotas(np.array([counts.get(way, 0.0) for way in market.ways]))
+    for quota, cores in zip(market.quotas, used.tolist(), strict=True):
+        yield f"{cores:g} of {quota.limit:g} cores of quota {quota.name} are rented."
+    if market.quotas:
+        yield "Quotas of cores are not part of the prices above: they may hold jobs back, or VMs of some types."
     if quotas_in(class_bounds_of(spec).others)[1]:
         yield "Other comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
 

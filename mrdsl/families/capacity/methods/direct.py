@@ -24,6 +24,7 @@ from mrdsl.families.capacity.constraints import (
     refuse,
     refuse_completion,
     refuse_promises,
+    refuse_quotas,
     serves,
 )
 from mrdsl.families.capacity.facts import MACHINES, NO
@@ -69,6 +70,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
     draft = replace(draft, spec=spec)
     refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
+    refuse_quotas(spec.facts, "direct")
     class_bounds, mix = class_bounds_of(spec), solved_mix(spec)
     if has_closed_form(spec.facts):
         quotas: dict[str, float] = {}

@@ -128,6 +128,22 @@ def _add_vms(model: pyo.ConcreteModel, market: Market, relax: bool) -> None:
             float(market.available[limited[name]]),
         ),
     )
+    counted = dict(zip([each.name for each in market.quotas], market.cores_of_quotas, strict=True))
+    limits = {each.name: each.limit for each in market.quotas}
+    model.quota = pyo.Constraint(
+        list(counted),
+        rule=lambda _, name: (
+            None,
+            row_of(
+                [
+                    (float(counted[name][offer.lane]), variables[number])
+                    for number, offer in enumerate(market.offers)
+                    if counted[name][offer.lane]
+                ]
+            ),
+            limits[name],
+        ),
+    )
 
 
 def _finite(limit: float) -> float | None:

@@ -211,6 +211,8 @@ class ModelSpans(Mapping[Any, Span | None]):
             return self.whole[key]
         component, at = key
         name = at[0] if isinstance(at, tuple) else at
+        if component == "quota":
+            return next(each for each in self.facts.quotas if each.name == name).span_of("cores")
         if component in _OF_VM:
             vm = self._vms[name]
             return vm.span_of("available") if component == "available" else vm.span
@@ -219,11 +221,12 @@ class ModelSpans(Mapping[Any, Span | None]):
     def __iter__(self) -> Iterator[Any]:
         yield from self.whole
         yield from (("available", name) for name in self._vms)
+        yield from (("quota", each.name) for each in self.facts.quotas)
         for component in _OF_A_CLASS:
             yield from ((component, name) for name in self._places)
 
     def __len__(self) -> int:
-        return len(self.whole) + len(self._vms) + len(_OF_A_CLASS) * len(self._places)
+        return len(self.whole) + len(self._vms) + len(self.facts.quotas) + len(_OF_A_CLASS) * len(self._places)
 
     @cached_property
     def _places(self) -> dict[str, int]:

@@ -1,0 +1,115 @@
+"""Checks of masters and of quotas of cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, warning
+from mrdsl.core.rounding import ROUNDING
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.market import is_named
+from mrdsl.formulas.stage_checks import at_path
+from mrdsl.spec.columns import matching
+
+PATTERN = frozenset("*?[")
+"""Characters of patterns of names."""
+
+
+def check_rented(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
+    """Yield errors in the master and in the quotas."""
+    yield from _master(facts, names)
+    for index, quota in enumerate(facts.quotas):
+        for each in _quota(facts, names, index):
+            yield at_path(each, f"quotas[{index}]")
+        if "types" in quota.spans and not quota.types:
+            message = f"the types of quota {quota.name} are an empty list"
+            hint = "leave the line out for all types"
+            yield at_path(error("missing-item", message, quota.span_of("types"), hint), f"quotas[{index}].types")
+
+
+def _master(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
+    """Yield an error if the type of the master is unknown, or if masters are defined in two ways."""
+    if facts.master is None:
+        return
+    if facts.master.vm not in names:
+        message = f"the master is of VM type `{facts.master.vm}`, but there is no such vm"
+        hint = did_you_mean(facts.master.vm, names, "VM types: ")
+        yield at_path(error("unknown-name", message, facts.master.span_of("vm"), hint), "master.vm")
+    for index in matching(facts.vms, lambda vm: vm("masters", 0.0) > 0.0):
+        vm = facts.vms[index]
+        yield at_path(
+            error(
+                "duplicate",
+                f"masters are defined by `master` and by `masters` of vm {vm.name}",
+                vm.span_of("masters"),
+                "keep one of them",
+                Related("`master` is defined here", facts.master.span),
+            ),
+            f"vms[{index}].masters",
+        )
+        return
+
+
+def _quota(facts: CapacityFacts, names: list[str], index: int) -> Iterator[Diagnostic]:
+    """Yield names of unknown types, and types without cores."""
+    quota = facts.quotas[index]
+    for name in quota.types:
+        if name not in names and not PATTERN & set(name):
+            message = f"quota {quota.name} names the VM type `{name}`, but there is no such vm"
+            hint = did_you_mean(name, names, "VM types: ")
+            yield error("unknown-name", message, quota.span_of("types"), hint)
+    for place in matching(facts.vms, lambda vm: vm.lacks("cores")):
+        vm = facts.vms[place]
+        if is_named(vm.name, quota.types):
+            message = f"vm {vm.name} has no `cores`, which quota {quota.name} counts"
+            yield error("missing-item", message, vm.span, "add cores = 4", Related("the quota is here", quota.span))
+            return
+
+
+def unused_quotas(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Yield quotas that count no VMs."""
+    for index, quota in enumerate(facts.quotas):
+        named = [vm for vm in facts.vms if is_named(vm.name, quota.types)]
+        if not named:
+            what, hint = "no vm matches its `types`", 'write a pattern such as types = ["m5.*"], or leave `types` out'
+        elif quota.spot == "yes" and all(vm.spot is None for vm in named):
+            what, hint = "no vm that it counts has a spot price", "write spot = no, or leave the quota out"
+        else:
+            continue
+        place = quota.span_of("types" if not named else "spot")
+        yield at_path(warning("unused", f"quota {quota.name} has no effect: {what}", place, hint), f"quotas[{index}]")
+
+
+def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
+    """Yield quotas that are too small for the masters, or for the fewest jobs.
+
+    With any weights of the quotas, these jobs take at least the sum of each one's fewest weighted cores. One quota at a
+    time is weighed, then all so that each limit counts as much.
+    """
+    import numpy as np
+
+    market = mix.market
+    if not market.quotas:
+        return
+    limits, cores = market.quota_limits, market.cores_of_quotas
+    every = 1.0 / np.maximum(limits, ROUNDING)
+    for weights in (*np.diag(every), every):
+        counted = np.flatnonzero(weights)
+        weighted = weights @ cores
+        of_masters, there = float(weighted @ market.masters_of_lane), float(weights @ limits)
+        with np.errstate(invalid="ignore"):
+            taken = np.where(mix.possible, mix.gamma * weighted[:, None], np.inf).min(axis=0, initial=np.inf)
+        needed = of_masters + float(mix.low @ np.where(mix.low > 0.0, taken, 0.0))
+        if needed <= there * (1.0 + ROUNDING) + ROUNDING:
+            continue
+        what = "the masters" if of_masters > there else "the least jobs of all classes"
+        named = [each for place, each in enumerate(facts.quotas) if place in counted]
+        which = " and ".join(f"{each.name}, which has {each.cores:g}" for each in named[:2])
+        yield impossible(
+            "impossible-quota",
+            f"{what} take more cores than quota {which}" + (f", and {len(named) - 2} more" if len(named) > 2 else ""),
+            named[0].span_of("cores"),
+            "raise its cores, lower the least jobs of classes, or add a vm type that it does not count",
+        )
+        return
