@@ -22,7 +22,7 @@ from mrdsl.core import budgets
 from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.exchange.separators import SEPARATOR_LINE, delimiter_of, with_decimal_points, without_empty_rows
+from mrdsl.exchange.separators import head_of, plain_table
 from mrdsl.exchange.text import FormatError, decode
 from mrdsl.spec.schema import Source
 
@@ -119,14 +119,10 @@ def read_raw(source: Source, shown: str) -> RawTable:
     text, problem = decode(data)
     if text is None:
         raise FormatError(problem)
-    text = SEPARATOR_LINE.sub("", text, count=1)
-    head = next((line for line in text.split("\n", 1000) if line.strip()), "")
+    text, delimiter = plain_table(text, source.path)
+    head = head_of(text)
     if not head:
         raise FormatError("it is empty")
-    delimiter = delimiter_of(head, source.path)
-    if delimiter == ";":
-        text = with_decimal_points(text)
-    text = without_empty_rows(text, delimiter)
     data = text.encode()
     header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter, 1 + text.count("\n", 0, text.find(head))))
     if len(header) > budgets.COLUMNS:

@@ -20,7 +20,7 @@ from typing import TextIO, TypeVar
 from mrdsl.core.csv_text import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.units import TIME, UNITS, scaled
-from mrdsl.exchange.separators import SEPARATOR_LINE, delimiter_of, with_decimal_points, without_empty_rows
+from mrdsl.exchange.separators import SEPARATOR_LINE, delimiter_of, plain_table
 from mrdsl.exchange.text import FormatError
 from mrdsl.spec.blocks import JobFile
 
@@ -142,12 +142,12 @@ def _separated(file: TextIO, path: str) -> tuple[Iterable[str], str]:
     """
     head = file.readline()
     named = SEPARATOR_LINE.match(head)
-    delimiter = delimiter_of(file.readline() if named else head, path)
+    delimiter = delimiter_of(head, path)
     file.seek(0)
     if delimiter != ";" and not named:
         return file, delimiter
-    text = SEPARATOR_LINE.sub("", file.read())
-    return StringIO(without_empty_rows(with_decimal_points(text) if delimiter == ";" else text, delimiter)), delimiter
+    text, delimiter = plain_table(file.read(), path)
+    return StringIO(text), delimiter
 
 
 def _rows(file: Iterable[str], delimiter: str, path: str, found: list[Diagnostic]) -> Iterator[tuple[int, list[str]]]:

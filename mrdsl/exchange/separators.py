@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from mrdsl.exchange.text import FormatError
 
-SEPARATOR_LINE = re.compile(r'\A"?sep=[;,\t]"?(?=\r?\n)')
+SEPARATOR_LINE = re.compile(r'"?sep=([;,\t])"?(?=\r?\n)')
 """What Excel writes above the header; the end of its line stays, so that the numbers of lines stay right."""
+
+
+def plain_table(text: str, path: str) -> tuple[str, str]:
+    """Return a table without what spreadsheets add, every other character in its place, and the separator of its cells.
+
+    These are a line that names the separator, decimal commas, and rows of empty cells. Raises FormatError for numbers
+    that can be read in two ways.
+    """
+    named = SEPARATOR_LINE.match(text)
+    text = text if named is None else text[named.end() :]
+    delimiter = delimiter_of(head_of(text), path) if named is None else named[1]
+    if delimiter == ";" and "," in text:
+        text = _outside_lines_of_cells(text, _with_decimal_points)
+    if f"\n{delimiter}" in text:
+        text = _outside_lines_of_cells(text, lambda whole: _without_empty_rows(whole, delimiter))
+    return text, delimiter
+
+
+def head_of(text: str) -> str:
+    """Return the first line that is not blank, or ""."""
+    return next((line for line in text.split("\n", 1000) if line.strip()), "")
 
 
 def delimiter_of(head: str, path: str) -> str:
@@ -22,7 +44,7 @@ _DECIMAL_COMMA = re.compile(_CELL % r"[0-9]+),([0-9]+(?:[eE][-+]?[0-9]+)?")
 _THOUSANDS = re.compile(_CELL % r"[0-9]{1,3}(?:\.[0-9]{3})+(?:,[0-9]+)?")
 
 
-def with_decimal_points(text: str) -> str:
+def _with_decimal_points(text: str) -> str:
     """Return the table with a point for each decimal comma, so that every character keeps its place.
 
     Raises FormatError for ``1.234`` if other cells have decimal commas: it can be 1234 or 1.234.
@@ -37,8 +59,19 @@ def with_decimal_points(text: str) -> str:
     return pointed
 
 
-def without_empty_rows(text: str, delimiter: str) -> str:
+_QUOTED = re.compile(r'(?<![^;,\t\r\n])"(?:[^"]|"")*"')
+_HIDDEN = str.maketrans("\r\n", "\x00\x01")
+_SHOWN = str.maketrans("\x00\x01", "\r\n")
+
+
+def _outside_lines_of_cells(text: str, change: Callable[[str], str]) -> str:
+    """Return a changed table; lines within a quoted cell are hidden from the change, which keeps all places."""
+    if not any("\n" in found[0] for found in _QUOTED.finditer(text)) or "\x00" in text or "\x01" in text:
+        return change(text)
+    hidden: str = _QUOTED.sub(lambda found: found[0].translate(_HIDDEN), text)
+    return change(hidden).translate(_SHOWN)
+
+
+def _without_empty_rows(text: str, delimiter: str) -> str:
     """Return the table with a blank line for each row of empty cells, which spreadsheets write."""
-    if f"\n{delimiter}" not in text:
-        return text
     return re.sub(rf"^{delimiter}[{delimiter} \t]*(?=\r?$)", "", text, flags=re.MULTILINE)

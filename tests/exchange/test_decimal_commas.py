@@ -108,3 +108,28 @@ def test_jobs_are_separated_by_tabs_too(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("class\tsubmit [s]\na\t1\n")
     assert [run.submit for run in read_runs(path)] == [1.0]
+
+
+def test_the_named_separator_counts_although_the_header_has_others(tmp_path: Path) -> None:
+    raw = table(tmp_path / "t.csv", "sep=;\nname, long;a\nx;1,5\n")
+    assert raw.header == ("name, long", "a")
+    assert CellReader(raw, Mistakes()).numbers([1], [True])[0].tolist() == [1.5]
+    assert table(tmp_path / "u.csv", "sep=,\na;b,c\n1,2\n").header == ("a;b", "c")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_within_a_cell_are_kept_as_they_are(end: str, tmp_path: Path) -> None:
+    """They are neither empty rows nor decimal numbers; the reader reports such a cell itself."""
+    cell = end.join(("first", ";;", "2,5;", " 1.234", "last"))
+    raw = table(tmp_path / "t.csv", end.join(("a;b;c", f'"{cell}";"0,5";1', ";;", "x;1,5;2", "")))
+    assert raw.records[0][1] == [cell.replace("\r\n", "\n"), "0.5", "1"]
+    assert raw.records[1][1] == ["x", "1.5", "2"]
+    assert [raw.line(row) for row in range(raw.rows)] == [2, 8]
+    report = Mistakes()
+    CellReader(raw, report)
+    assert [(found.code, found.span.line) for found in report.found if found.span] == [("control-character", 2)]
+
+
+def test_a_sign_of_inches_opens_no_cell(tmp_path: Path) -> None:
+    raw = table(tmp_path / "t.csv", 'a;b\n3" disk;1,5\n4" disk;2,5\n')
+    assert CellReader(raw, Mistakes()).numbers([1], [True])[0].tolist() == [1.5, 2.5]
