@@ -190,7 +190,7 @@ def _spec(
 
     if not profiles.classes and not profiles.stage_classes:
         message = "no job or application in these logs can be profiled"
-        raise MrdslError([error("no-classes", message, None, "see the table of skipped jobs for the reasons")])
+        raise MrdslError([error("no-classes", message, None, _reasons(profiles))])
     try:
         if family != "schedule":
             return profiles.to_mrspec(
@@ -206,6 +206,20 @@ def _spec(
         return profiles.to_schedule(os.path.relpath(arrivals, output.parent))
     except ValueError as problem:
         raise MrdslError([error("wrong-option", str(problem), None, "write --family capacity")]) from None
+
+
+MOST_REASONS = 3
+"""Reasons for runs without a profile that an error lists, at most."""
+
+
+def _reasons(profiles: Profiles) -> str:
+    """Return why runs were left out, the most frequent reasons first."""
+    from collections import Counter
+
+    reasons = Counter(each.reason for each in profiles.left_out).most_common(MOST_REASONS)
+    if not reasons:
+        return "take logs of jobs that ran"
+    return "left out: " + "; ".join(f"{reason} ({count})" if count > 1 else reason for reason, count in reasons)
 
 
 def _share(text: str) -> float:

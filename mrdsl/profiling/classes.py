@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.core.diagnostics import number_of
 from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.cluster import HOUR, counts_of, growth, most_within
 from mrdsl.profiling.growth import Growth, growth_of, sizes_of
@@ -128,7 +129,7 @@ def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
 
 def _wrong_times(runs: Sequence[One]) -> Iterator[str]:
     if doubted := sum(one.times.doubted for one in runs):
-        yield f"{doubted} of its {len(runs)} runs say that they began or ended when they cannot have: their tasks count"
+        yield f"the times of tasks replace an impossible begin or end of {number_of(doubted, 'run')}"
 
 
 def doubts(summary: Summary) -> Iterator[str]:
@@ -267,9 +268,9 @@ def _one(job: MapReduceJob, phases: Phases) -> One:
 def _doubts(summary: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> Iterator[str]:
     without = sum(phases.reduce.count == 0 for _, phases in group)
     if summary.reduce_tasks and without:
-        yield f"{without} of its {summary.runs} jobs have no reduce tasks: group them otherwise"
+        yield f"jobs without reduce tasks: {without} of {summary.runs}; group them otherwise"
     if negative := sum(phases.negative for _, phases in group):
-        yield f"{negative} phases end before they begin and were left out"
+        yield f"{number_of(negative, 'phase')} left out, since the end is before the begin"
     if any(job.uberized for job, _ in group):
         yield "some of its jobs ran inside their application master"
     if summary.reduce_tasks and summary.map.longest == 0.0:
@@ -280,7 +281,7 @@ def _doubts(summary: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> 
         yield "its logs do not tell the shuffle from the reduce tasks: it counts with them"
     more = sum(job.total_reduces is not None and phases.reduce.count > job.total_reduces for job, phases in group)
     if more:
-        yield f"{more} of its jobs have more reduce tasks than they say"
+        yield f"{number_of(more, 'job')} with more reduce tasks than the log announces"
 
 
 def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:

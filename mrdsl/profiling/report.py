@@ -16,7 +16,7 @@ from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.growth import NAMES
 from mrdsl.profiling.losses import lost_tasks, usable
 from mrdsl.profiling.profiles import Profiles
-from mrdsl.profiling.spec_text import words_of
+from mrdsl.profiling.spec_text import jobs_at_once, times_of, words_of
 from mrdsl.profiling.stage_classes import StageClass, overhead_of
 
 
@@ -78,8 +78,8 @@ _TRUST = (
 def _trust(each: Summary, gathered: Gathered) -> tuple[Any, ...]:
     return (
         100.0 * gathered.share([each]),
-        f"{each.jobs_low}..{each.jobs_high}",
-        100.0 * each.spread,
+        jobs_at_once(each),
+        100.0 * each.spread if each.runs > 1 else None,
         None if each.grows is None else 100.0 * each.grows,
         each.overhead.attempts,
         each.overhead.time,
@@ -141,7 +141,7 @@ def _cluster(profiles: Profiles) -> Table:
     if profiles.price is not None and (cost := cluster.cost(profiles.price.hourly)) is not None:
         rows.append((f"cost [{profiles.price.currency}/h]", cost, None, None))
         rows.append((f"cost over the logs [{profiles.price.currency}]", cost * cluster.hours, None, None))
-    title = f"The cluster as it was, over {cluster.hours:.4g} h, in {cluster.busy:.4g} of which tasks ran"
+    title = f"The cluster as it was, over {times_of(profiles.gathered)}"
     return Table(title, ("what", "most at once", "on one VM", "used [%]"), rows)
 
 

@@ -52,8 +52,8 @@ _WORD = re.compile(r"^[A-Za-z_]\w*$")
 def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
     """Yield a description of the logs, and the cluster as it was, to compare plans with."""
     cluster = gathered.cluster
-    hours = f"{cluster.hours:.1f} h, with tasks in {cluster.busy:.1f} of them"
-    yield f"# From {number_of(gathered.runs, 'run')} in logs over {hours}; {len(gathered.left_out)} more were left out."
+    left = f"; {len(gathered.left_out)} more were left out" if gathered.left_out else ""
+    yield f"# From {number_of(gathered.runs, 'run')} in logs over {times_of(gathered)}{left}."
     share = gathered.share([*gathered.classes, *gathered.stage_classes])
     yield f"# The classes stand for {share:.0%} of the slot time of all runs."
     for kind, slots in (("map", cluster.map), ("reduce", cluster.reduce), ("Spark", cluster.task)):
@@ -65,6 +65,18 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
         yield f"# It had {vms}, which cost {cluster.vms * price.hourly:,.2f} {price.currency}/h."
     elif cluster.vms:
         yield f"# It had {number_of(cluster.vms, 'VM')}: multiply by the price to compare."
+
+
+def times_of(gathered: Gathered) -> str:
+    """Return the time of the logs, and how long of it tasks ran."""
+    cluster = gathered.cluster
+    return f"{_rounded(cluster.hours)}, in {_rounded(cluster.busy)} of which tasks ran"
+
+
+def _rounded(hours: float) -> str:
+    """Return a time in the largest unit of which it has two."""
+    size, unit = next((size, unit) for size, unit in ((1.0, "h"), (1 / 60, "min"), (0.0, "s")) if hours >= 2.0 * size)
+    return f"{hours / (size or 1 / 3600):,.3g} {unit}"
 
 
 def price_param(price: Price, guessed: bool, of: str = "") -> str:
@@ -85,8 +97,10 @@ def comments(each: Summary) -> Iterator[str]:
     runs = f"{each.runs} runs, mean task times spread by {each.spread:.0%}" if each.runs > 1 else "one run"
     grew = f"; its input grows by {each.grows:+.0%} over the logs" if each.grows is not None else ""
     lost = each.overhead
-    attempts = f"{number_of(lost.failed, 'failed attempt')} and {lost.killed} killed"
-    yield f"# {runs}{grew}; {attempts}, {lost.share:.1%} of the slot time"
+    attempts = (
+        f"; {number_of(lost.failed, 'failed attempt')} and {lost.killed} killed, {lost.share:.1%} of the slot time"
+    )
+    yield f"# {runs}{grew}{attempts if lost.attempts else ''}"
     for doubt in each.warnings:
         yield f"# beware: {doubt}"
 

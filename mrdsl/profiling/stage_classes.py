@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from statistics import median
 
+from mrdsl.core.diagnostics import number_of
 from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
 from mrdsl.profiling.cluster import counts_of
@@ -136,17 +137,18 @@ def _class(name: str, runs: Sequence[SparkApplication], kind: Alike, of: int, lo
 
 def _doubts(runs: Sequence[SparkApplication], of: int, fewer: int) -> Iterator[str]:
     if of > len(runs):
-        yield f"{len(runs)} of the {of} runs of its name have these stages: the others are classes of their own"
+        yield f"runs of its name with these stages: {len(runs)} of {of}; the others are classes of their own"
     if fewer:
-        yield f"{fewer} of its {len(runs)} runs lack some of its stages: a stage has its mean number of tasks over all"
+        yield f"runs without some of its stages: {fewer} of {len(runs)}; a stage has its mean number of tasks over all"
     if losses := [loss for each in runs for loss in lost_tasks(each)]:
         read, tasks = sum(loss.read for loss in losses), sum(loss.tasks for loss in losses)
-        yield f"{len(losses)} of its stages lost ends of tasks: {read:,} of {tasks:,} are read, and scaled up"
+        stages = number_of(len(losses), "stage")
+        yield f"{stages} with lost ends of tasks: {read:,} of {tasks:,} are read, and scaled up"
     if dropped := sum(len(each.dropped_jobs) for each in runs):
         jobs = dropped + sum(len(each.jobs) for each in runs)
-        yield f"{dropped} of the {jobs} Spark jobs of its runs failed or did not end and do not count"
+        yield f"Spark jobs left out, which failed or did not end: {dropped} of {jobs}"
     if cut := sum(each.finished is None for each in runs):
-        yield f"{cut} of its runs have no end: they count up to the last job that ended"
+        yield f"{number_of(cut, 'run')} without an end, used up to the last job that ended"
 
 
 def _growth(runs: Sequence[SparkApplication], inputs: Sequence[float]) -> RunGrowth | None:

@@ -84,7 +84,7 @@ def test_the_number_of_tasks_is_that_of_the_record(tmp_path: Path) -> None:
     _, error = estimated_work(found.applications[0], [loss])
     assert abs(work - sum(TIMES)) < 3 * error
     assert f"stage 0 has {len(kept):,} of 2,000" in found.diagnostics[-1].message
-    assert any("1 of its stages lost ends of tasks" in warning for warning in each.warnings)
+    assert any("1 stage with lost ends of tasks" in warning for warning in each.warnings)
     (table,) = [table for table in report(found) if table.title == "Ends of tasks that the logs lost"]
     assert [row[2:6] for row in table.rows] == [(0, "step 0", 2000, len(kept))]
 
@@ -205,7 +205,7 @@ def test_an_application_that_outlives_its_jobs_by_far_ends_with_them(tmp_path: P
     event["Timestamp"] += 48 * HOURS
     (each,) = profiled(tmp_path, a=b"".join(rest) + json.dumps(event).encode()).stage_classes
     assert max(each.completion) < 60
-    assert any("began or ended when they cannot have" in warning for warning in each.warnings)
+    assert any("impossible begin or end of 1 run" in warning for warning in each.warnings)
 
 
 def _adds_up(found: Profiles) -> None:

@@ -264,7 +264,7 @@ def test_what_the_cluster_costs_is_told(tmp_path: Path) -> None:
     (tmp_path / "sls.json").write_text(json.dumps({"job.id": "j", "job.start.ms": 0, "job.tasks": tasks}))
     found = api.profile([tmp_path], price="0.5 USD/h")
     (cluster,) = [table for table in report(found) if table.title.startswith("The cluster")]
-    assert cluster.title == "The cluster as it was, over 2 h, in 2 of which tasks ran"
+    assert cluster.title == "The cluster as it was, over 2 h, in 2 h of which tasks ran"
     assert [row[:2] for row in cluster.rows] == [
         ("map tasks", 1),
         ("VMs", 2),

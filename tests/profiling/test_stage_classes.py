@@ -71,7 +71,7 @@ def test_a_run_without_some_of_the_stages_counts(tmp_path: Path) -> None:
         ("step 3", 1, (1,)),
         ("step 4", 1, (2,)),
     ]
-    assert any("1 of its 4 runs lack some of its stages" in told for told in each.warnings)
+    assert any("runs without some of its stages: 1 of 4" in told for told in each.warnings)
     assert found.gathered.share(found.stage_classes) == 1.0
 
 
@@ -196,7 +196,7 @@ def test_a_log_without_an_end_counts_up_to_its_last_job(tmp_path: Path) -> None:
     (endless,) = profiles(tmp_path, a=b"".join(lines[:-1])).stage_classes
     assert endless.stages == whole.stages
     assert endless.completion == (12.5,)
-    assert "1 of its runs have no end: they count up to the last job that ended" in endless.warnings
+    assert "1 run without an end, used up to the last job that ended" in endless.warnings
     (one_job,) = profiles(tmp_path, a=b"".join(lines[:-3])).stage_classes
     assert one_job.stages == whole.stages[:2]
     assert one_job.completion == (8.5,)
@@ -209,7 +209,7 @@ def test_a_failed_job_is_dropped_and_the_others_count(tmp_path: Path) -> None:
     whole = profiles(tmp_path, a=log).stage_classes[0]
     (each,) = profiles(tmp_path, a=head + b"JobFailed" + tail).stage_classes
     assert each.stages == whole.stages[:2]
-    assert "1 of the 2 Spark jobs of its runs failed or did not end and do not count" in each.warnings
+    assert "Spark jobs left out, which failed or did not end: 1 of 2" in each.warnings
 
 
 def test_families_without_stages_say_so(tmp_path: Path) -> None:
