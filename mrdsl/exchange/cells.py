@@ -73,16 +73,26 @@ class RawTable:
         """Every data row with the number of its first line, blank lines left out."""
         return list(csv_rows(self.lines, self.delimiter))[1:]
 
+    def _line_at(self, number: int) -> str:
+        """Return a line of the text, counted from 1."""
+        if not self.plain:
+            return self.lines[number - 1]
+        start = 0
+        for _ in range(number - 1):
+            start = self.text.index("\n", start) + 1
+        end = self.text.find("\n", start)
+        return self.text[start:] if end < 0 else self.text[start:end]
+
     def line(self, row: int) -> int:
         """Return the file's line of a data row; row -1 is the header."""
-        if row < 0:
+        if row < 0 and not self.plain:
             return next(i for i, line in enumerate(self.lines, 1) if line.strip())
         return row + 2 if self.plain else self.records[row][0]
 
     def span(self, row: int) -> Span:
         """Return the place of a whole row."""
         line = self.line(row)
-        return Span(self.file, line, 1, line, len(self.lines[line - 1]) + 1)
+        return Span(self.file, line, 1, line, len(self._line_at(line)) + 1)
 
     def header_span(self) -> Span:
         return self.span(-1)
@@ -90,7 +100,7 @@ class RawTable:
     def cell_span(self, row: int, index: int) -> Span:
         """Return the place of one cell."""
         line = self.line(row)
-        text = self.lines[line - 1]
+        text = self._line_at(line)
         start, end = next(islice(cell_starts(text, self.delimiter), index, None), (-1, -1))
         if start < 0:
             return self.span(row)
@@ -116,14 +126,15 @@ def read_raw(source: Source, shown: str) -> RawTable:
         data = read_bytes(source.path)
     except UnreadableError as unread:
         raise FormatError(str(unread)) from None
-    text, problem = decode(data)
-    if text is None:
+    decoded, problem = decode(data)
+    if decoded is None:
         raise FormatError(problem)
-    text, delimiter = plain_table(text, source.path)
+    text, delimiter = plain_table(decoded, source.path)
     head = head_of(text)
     if not head:
         raise FormatError("it is empty")
-    data = text.encode()
+    if text is not decoded or len(text) != len(data):
+        data = text.encode()
     header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter, 1 + text.count("\n", 0, text.find(head))))
     if len(header) > budgets.COLUMNS:
         raise FormatError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
@@ -179,11 +190,8 @@ class CellReader:
     def texts(self, index: int) -> Sequence[str]:
         """Return one column as text."""
         raw = self.raw
-        if raw.plain:
-            if index == 0:
-                delimiter = raw.delimiter
-                return [line.partition(delimiter)[0].strip() for line in islice(raw.lines, 1, None)]
-            return [line.split(raw.delimiter)[index].strip() for line in islice(raw.lines, 1, None)]
+        if raw.cells is not None:
+            return raw.cells.texts(index)
         return [record[index].strip() if index < len(record) else "" for _, record in raw.records]
 
     def numbers(self, indices: Sequence[int], required: Sequence[bool]) -> Sequence[NDArray[np.float64]]:
@@ -303,7 +311,7 @@ class Cells:
     Cell ``i`` of a line is between the separators ``edges[i]`` and ``edges[i + 1]``.
     """
 
-    data: NDArray[np.uint8]
+    data: bytes
     edges: NDArray[np.integer]
 
     @property
@@ -313,21 +321,41 @@ class Cells:
 
     def column(self, index: int) -> NDArray[np.float64] | None:
         """Return the numbers of a column without its header, or None if a cell is not digits with at most one point."""
-        return _decimals(self.data, self.edges[index, 1:] + 1, self.edges[index + 1, 1:])
+        characters, numbers = np.frombuffer(self.data, dtype=np.uint8), np.empty(self.rows)
+        for low in range(0, self.rows, AT_ONCE):
+            high = min(low + AT_ONCE, self.rows)
+            starts, ends = self.edges[index, low + 1 : high + 1] + 1, self.edges[index + 1, low + 1 : high + 1]
+            part = _decimals(characters, starts, ends)
+            if part is None:
+                return None
+            numbers[low:high] = part
+        return numbers
+
+    def texts(self, index: int) -> list[str]:
+        """Return the texts of a column without its header."""
+        data = self.data
+        starts, ends = (self.edges[index, 1:] + 1).tolist(), self.edges[index + 1, 1:].tolist()
+        return [data[start:end].decode().strip() for start, end in zip(starts, ends, strict=True)]
+
+
+AT_ONCE = 1 << 16
+"""Rows that are read at once, few enough for their arrays to stay in the processor's cache."""
 
 
 def cells_of(data: bytes, columns: int, delimiter: str) -> Cells | None:
     """Return the cells of lines that end with a newline, or None if lines have different numbers of them."""
     characters = np.frombuffer(data, dtype=np.uint8)
-    lines = np.flatnonzero(characters == ord("\n"))
-    between = np.flatnonzero(characters == ord(delimiter))
-    per_line = np.diff(np.searchsorted(between, lines), prepend=0)
-    if not (per_line == columns - 1).all():
-        return None
-    edges = np.empty((columns + 1, len(lines)), dtype=np.int32 if len(data) < 2**31 else np.int64)
-    edges[0, 0], edges[0, 1:], edges[-1] = -1, lines[:-1], lines
-    edges[1:-1] = between.reshape(len(lines), columns - 1).T
-    return Cells(characters, edges)
+    ends = np.flatnonzero(characters == ord("\n")).astype(np.int32 if len(data) < 2**31 else np.int64)
+    edges = np.empty((columns + 1, len(ends)), dtype=ends.dtype)
+    edges[0, 0], edges[0, 1:], edges[-1] = -1, ends[:-1], ends
+    for low in range(0, len(ends), AT_ONCE):
+        high = min(low + AT_ONCE, len(ends))
+        first = int(edges[0, low]) + 1
+        between = np.flatnonzero(characters[first : int(ends[high - 1])] == ord(delimiter)) + first
+        if (np.diff(np.searchsorted(between, ends[low:high]), prepend=0) != columns - 1).any():
+            return None
+        edges[1:-1, low:high] = between.reshape(high - low, columns - 1).T
+    return Cells(data, edges)
 
 
 def _decimals(

@@ -112,3 +112,18 @@ def test_a_range_in_a_cell_is_told_where_its_ends_stand(tmp_path: Path) -> None:
         "a range has a column for each end: `jobs.low` and `jobs.high`",
         "write a plain number",
     ]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+def test_rows_read_in_parts_are_the_same(rows: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "name,a,b\n" + "".join(f"é{row},{row}.5,{7 * row}\n" for row in range(rows))
+    monkeypatch.setattr("mrdsl.exchange.cells.AT_ONCE", at_once)
+    cells = cells_of(text.encode(), 3, ",")
+    assert cells is not None
+    assert cells.texts(0) == [f"é{row}" for row in range(rows)]
+    assert [*map(list, (cells.column(1), cells.column(2)))] == [  # type: ignore[arg-type]
+        [row + 0.5 for row in range(rows)],
+        [7.0 * row for row in range(rows)],
+    ]
+    assert cells_of(text.replace(",0.5,", ",", 1).encode(), 3, ",") is None
