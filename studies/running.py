@@ -11,7 +11,7 @@ from mrdsl.core.result import Table
 from mrdsl.core.watching import work
 from mrdsl.core.writer import claimed, overwriting
 from mrdsl.reporting.study_files import StudyFolder
-from mrdsl.sweeping.study.shipped import study_files
+from mrdsl.sweeping.study.reader import study_files
 from studies.cases import Mapper, mapper_for
 from studies.catalogue import STUDIES, Study
 

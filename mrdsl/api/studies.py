@@ -158,7 +158,7 @@ def study(
     Raises:
         MrdslError: With the diagnostics of `mrdsl study`.
     """
-    from mrdsl.sweeping.study.shipped import study_file
+    from mrdsl.sweeping.study.reader import study_file
     from mrdsl.sweeping.study.study import Way, run_study_file
 
     path = study_file(str(file))

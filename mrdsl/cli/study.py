@@ -36,7 +36,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
 
     Of a folder that a study has filled, print its tables.
     """
-    from mrdsl.sweeping.study.shipped import filled_folder, shipped_studies, study_file
+    from mrdsl.sweeping.study.reader import filled_folder, shipped_studies, study_file
 
     if file is None:
         for name, found in shipped_studies().items():

@@ -16,8 +16,7 @@ from mrdsl.reporting.study_files import study_report
 from mrdsl.sweeping.cells import Axis
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.planned import planned
-from mrdsl.sweeping.study.reader import read_study
-from mrdsl.sweeping.study.shipped import filled_folder, shipped_studies, study_file
+from mrdsl.sweeping.study.reader import filled_folder, read_study, shipped_studies, study_file
 from mrdsl.sweeping.study.study import Studied, Way, run_study
 from studies.running import reproduce, study_files
 

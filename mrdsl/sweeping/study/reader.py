@@ -9,16 +9,9 @@ from pathlib import Path as File
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import (
-    MrdslError,
-    Span,
-    did_you_mean,
-    error,
-    in_order,
-    nearest,
-    shortened,
-)
+from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, error, in_order, nearest, shortened
 from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits
 from mrdsl.core.toml_text import Path, Read, TomlError, TomlReader, TomlText, read_toml, shown
 from mrdsl.exchange.text import decode
@@ -282,3 +275,33 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, str) or _is_whole(value)
+
+
+def study_files() -> Mapping[str, File]:
+    """Return the study files of mrdsl by name, family by family."""
+    return {path.stem: path for path in sorted(resource("models").glob("*/*.toml"))}
+
+
+def shipped_studies() -> Mapping[str, Study]:
+    """Return the shipped studies by name."""
+    return {name: read_study(path) for name, path in study_files().items()}
+
+
+def study_file(given: str) -> File:
+    """Return the file that a user names: itself, or the shipped one of that name. Raises MrdslError
+    ``missing-file``.
+    """
+    known = study_files()
+    if METHOD_NAME.fullmatch(given) and not File(given).is_file():
+        if given in known:
+            return known[given]
+        hint = did_you_mean(given, known, "shipped studies: ")
+        raise MrdslError([error("missing-file", f"there is no study file `{given}`", None, hint)])
+    return File(given)
+
+
+def filled_folder(given: str) -> File | None:
+    """Return the folder whose tables are wanted, None for a study to be run: a shipped one goes on in a folder of its
+    name.
+    """
+    return File(given) if File(given).is_dir() and given not in study_files() else None
