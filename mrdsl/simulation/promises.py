@@ -31,8 +31,15 @@ class Words:
     kind: str = "time"
     currency: str = ""
 
-    def shown(self, value: float | None) -> str:
-        return "anything" if value is None else show(float(f"{value:.4g}"), self.kind, self.currency)
+    def shown(self, verdict: Verdict) -> tuple[str, str, str, str]:
+        """Return the observed mean, its bounds and the required mean, all in one unit."""
+        values = (verdict.seen, verdict.low, verdict.high, verdict.wanted)
+        rounded = [None if each is None else float(f"{each:.4g}") for each in values]
+        known = [each for each in rounded if each is not None and isfinite(each)]
+        seen, low, high, wanted = (
+            "anything" if each is None else show(each, self.kind, self.currency, known) for each in rounded
+        )
+        return seen, low, high, wanted
 
 
 JOBS_TAKE = Words("jobs take", "of the jobs are in time", "job")
@@ -138,8 +145,8 @@ def _seen(verdict: Verdict, words: Words) -> str:
     if verdict.seen is None:
         return "some job is given up and never ends"
     if verdict.what == "mean":
-        between = f"{words.shown(verdict.low)} to {words.shown(verdict.high)}"
-        return f"{words.mean} {words.shown(verdict.seen)} on average ({between})"
+        seen, low, high, _ = words.shown(verdict)
+        return f"{words.mean} {seen} on average ({low} to {high})"
     assert verdict.low is not None
     assert verdict.high is not None
     return f"{_share(verdict.seen)} {words.share} ({_share(verdict.low)} to {_share(verdict.high)})"
@@ -147,7 +154,7 @@ def _seen(verdict: Verdict, words: Words) -> str:
 
 def _wanted(verdict: Verdict, words: Words) -> str:
     if verdict.what == "mean":
-        return f"{words.shown(verdict.wanted)} on average are required"
+        return f"{words.shown(verdict)[3]} on average are required"
     return f"{_share(verdict.wanted)} are required"
 
 

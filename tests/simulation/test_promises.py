@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.core.result import Outcome
 from mrdsl.families.capacity.simulate import held_of
-from mrdsl.simulation.observed import outcomes_of
-from mrdsl.simulation.promises import HARDLY_ANY, Promised, observed_of, promised
+from mrdsl.simulation.observed import Verdict, outcomes_of
+from mrdsl.simulation.promises import HARDLY_ANY, Promised, observed_of, promised, verdict_warnings
 from mrdsl.simulation.settings import WhatIf
 from tests.command_lines import run_here
 
@@ -226,3 +227,20 @@ minimize cost
             bounded += 1
             assert Outcome.BROKEN not in result.plan.outcomes().values(), text
     assert bounded >= 12
+
+
+@pytest.mark.parametrize(
+    ("seen", "low", "high", "wanted", "unit"),
+    [
+        (5400.0, 5300.12, 5500.0, 3600.0, "s"),
+        (7200.0, 7200.0, 7200.0, 3600.0, "h"),
+        (3021.0, 2700.0, None, 3600.0, "min"),
+        (0.0, 0.0, 0.0, 0.0, "s"),
+    ],
+)
+def test_the_times_of_a_verdict_have_one_unit(
+    seen: float, low: float, high: float | None, wanted: float, unit: str
+) -> None:
+    verdict = Verdict(Outcome.BROKEN, "mean", wanted, seen, low, high, 0.95, 10, 100)
+    (told,) = verdict_warnings(verdict, "class a", None)
+    assert set(re.findall(r"[0-9.]+ (d|h|min|s|ms)\b", told.message)) == {unit}
