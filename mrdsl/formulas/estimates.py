@@ -191,9 +191,10 @@ def slot_limits(classes: Sequence[Any]) -> SlotLimits:
 def slots_per_vm(classes: Sequence[Any]) -> tuple[Floats, Floats]:
     """Return the map slots or the reduce slots of each class that one VM hosts.
 
-    Classes of stages have slots of one kind, in the place of map slots.
+    Classes of stages have slots of one kind, in the place of map slots. Map-only classes may leave reduce slots out.
     """
-    by_kind = column(classes, "slots.map"), column(classes, "slots.reduce")
+    maps, reduces = column(classes, "slots.map"), column(classes, "slots.reduce")
+    by_kind = maps, np.where(np.isnan(reduces), maps, reduces)
     if not any_stages(classes):
         return by_kind
     task = column(classes, "slots.task")

@@ -66,7 +66,8 @@ def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Ite
     """Map or reduce slots that a class with slots lacks; once of a table or group of which none has them."""
     before = 0
     for part in parts_of(classes):
-        for index in matching(part, lambda c: c.lacks("slots.map") | c.lacks("slots.reduce")):
+        found = matching(part, _lacks_slots) if isinstance(part, Columns) else _lacking_slots(part)
+        for index in found:
             if staged(before + index):
                 continue
             if isinstance(part, Columns) and not any(path.startswith("slots.") for path in part.values):
@@ -74,7 +75,10 @@ def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Ite
             node = part[index]
             if node.slots is None:
                 continue
-            lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(node.slots, kind) is None]
+            kinds = ("map",) if is_map_only(node) else ("map", "reduce")
+            lacking = [f"`{kind}`" for kind in kinds if getattr(node.slots, kind) is None]
+            if not lacking:
+                continue
             yield at_path(
                 error(
                     "missing-item",
@@ -88,6 +92,33 @@ def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Ite
             if isinstance(part, Columns) and not all(f"slots.{kind}" in part.values for kind in ("map", "reduce")):
                 break
         before += len(part)
+
+
+def _lacks_slots(c: Reader) -> Any:
+    """Return True for classes of a table without map slots, or with reduce tasks and no reduce slots."""
+    reduces = (c("reduce.tasks", 0.0) > 0.0) | (c("coefficients.B", 0.0) > 0.0)
+    return c.lacks("slots.map") | (c.lacks("slots.reduce") & reduces)
+
+
+def _lacking_slots(nodes: Sequence[Any]) -> Iterator[int]:
+    """Yield the same of written classes, which may have reduce tasks on single types only."""
+    for index, node in enumerate(nodes):
+        slots = node.slots
+        if slots is not None and (slots.map is None or (slots.reduce is None and not is_map_only(node))):
+            yield index
+
+
+def is_map_only(node: Any) -> bool:
+    """Return True if jobs of a class have no reduce tasks, here and on every single type."""
+    rows = getattr(node, "on", ())
+    return all(
+        (each.coefficients.B == 0.0) if getattr(each, "coefficients", None) is not None else not _reduces(each)
+        for each in (node, *rows)
+    )
+
+
+def _reduces(node: Any) -> bool:
+    return node.reduce is not None and node.reduce.tasks > 0
 
 
 def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:

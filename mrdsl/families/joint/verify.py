@@ -59,9 +59,10 @@ class Facts:
 
     @cached_property
     def hosted(self) -> tuple[Floats, Floats]:
-        """Map and reduce slots per VM; NaN if a kind has no number."""
+        """Map and reduce slots per VM; those of map tasks if reduce slots are left out, NaN if a kind has no number."""
         classes = self.facts.classes
         maps, reduces, tasks = (column(classes, f"slots.{kind}") for kind in ("map", "reduce", "task"))
+        reduces = np.where(np.isnan(reduces), maps, reduces)
         if any_stages(classes):
             staged = np.array([bool(stages) for stages in stages_of(classes)])
             maps, reduces = np.where(staged, tasks, maps), np.where(staged, tasks, reduces)
