@@ -48,6 +48,12 @@ def emr_hardware(memory: float) -> float:
     return float(-int(-whole * part // 1))
 
 
+def dataproc_hardware(memory: int) -> int:
+    """Return the least memory [MiB] of a machine of which YARN has so much on Dataproc."""
+    whole = round(memory / DATAPROC_SHARE)
+    return whole if DATAPROC_SHARE * whole >= memory else whole + 1
+
+
 def kubernetes_hardware(cores: int, memory: int) -> tuple[int, int]:
     """Return whole cores and memory [MiB] of the least machine that leaves so much to pods."""
     whole = cores

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from math import ceil
 
 from mrdsl.exchange.logs.records import SparkApplication
-from mrdsl.formulas.platforms import emr_hardware, kubernetes_hardware
+from mrdsl.formulas.platforms import dataproc_hardware, emr_hardware, kubernetes_hardware
+from mrdsl.spec.platforms import DATAPROC, EMR, KUBERNETES
 
 LEAST_OVERHEAD = 384
 OVERHEAD, OF_EMR, OF_PYTHON = 0.10, 0.1875, 0.40
 HEAP = 1024
 """Heap of an executor and of a driver that set none [MiB]."""
-EMR, KUBERNETES, YARN, STANDALONE, LOCAL = "emr", "kubernetes", "yarn", "standalone", "local"
+YARN, STANDALONE, LOCAL = "yarn", "standalone", "local"
 _UNITS = {"": 1.0, "b": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
 
@@ -110,6 +111,8 @@ def platform_of(application: SparkApplication) -> str:
         return KUBERNETES
     if master.startswith("spark:"):
         return STANDALONE
+    if any(name.startswith("spark.dataproc.") for name in settings):
+        return DATAPROC
     return EMR if "amzn" in application.version or "spark.emr.default.executor.memory" in settings else YARN
 
 
@@ -169,13 +172,15 @@ def _sizes(memory: Memory) -> str:
 class Machine:
     """The least cores and memory [MiB] of a machine: the executors that were on one, and the largest driver.
 
-    ``system`` is the platform, if the logs name it, whose part is included.
+    ``system`` is the platform, if the logs name it, whose part is included. ``master``: its cluster has a master of
+    its own, since YARN ran.
     """
 
     cores: int
     memory: int
     executors: int
     system: str = ""
+    master: bool = False
 
     def lines(self) -> Iterator[str]:
         """Yield the params of a machine's cores and memory."""
@@ -209,7 +214,9 @@ def machine_of(applications: Iterable[SparkApplication]) -> Machine | None:
         return None
     cores, memory = cores + driver_cores, memory + driver_memory
     if platforms == {EMR}:
-        return Machine(cores, ceil(emr_hardware(memory)), executors, EMR)
+        return Machine(cores, ceil(emr_hardware(memory)), executors, EMR, True)
+    if platforms == {DATAPROC}:
+        return Machine(cores, dataproc_hardware(memory), executors, DATAPROC, True)
     if platforms == {KUBERNETES}:
         return Machine(*kubernetes_hardware(cores, memory), executors, KUBERNETES)
-    return Machine(cores, memory, executors)
+    return Machine(cores, memory, executors, master=platforms <= {YARN, EMR, DATAPROC})

@@ -73,17 +73,20 @@ def _promised(
     executors: Mapping[str, tuple[Containers, int]] = MappingProxyType({}),
     times: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
     sized: bool = True,
+    master: bool = False,
 ) -> Iterator[str]:
     """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them.
 
     ``more`` and ``times`` of each class come before its jobs and its deadline. ``executors`` are those of classes that
-    have them in place of slots. ``sized``: stages grow with the input.
+    have them in place of slots. ``sized``: stages grow with the input. ``master``: the cluster has one of its own type.
     """
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
     yield _price(price)
     yield from _slots(gathered, executors)
     currency = (price or GUESSED).currency
+    if master:
+        yield f"param master_price = 0.24 {currency}/h  # a guess: what the master costs, such as an m5.xlarge on EMR"
     yield f"param penalty = 10 {currency}  # a guess: what it costs to turn a job away"
     if sized:
         yield from parts.input_params(classes, words)
@@ -105,6 +108,8 @@ def _promised(
             yield from ("  slots { task = task_slots }",) if known is None else container_lines(*known)
         yield from parts.startup(each)
         yield from more(each)
+        if master:
+            yield "  types = [machine]"
         yield f"  jobs = {jobs(each)}"
         yield from times(each)
         yield f"  deadline = deadline_{word}"
@@ -118,12 +123,18 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
     yield from _never_together(gathered)
     machine, executors = machine_of(run for run, _ in gathered.applications), _executors(gathered)
     size = "" if machine is None else machine.items
+    master = machine is not None and machine.master and not gathered.classes
     yield f"vm machine {{ on_demand {{ price = price }}{size} }}"
+    if master:
+        yield "vm master { on_demand { price = master_price } }"
+        yield ""
+        yield "master { vm = master }  # it runs no tasks, and its cost is part of every plan"
     yield ""
     yield from parts.observed(gathered)
     if machine is not None:
         yield from machine.lines()
-    yield from _promised(gathered, price, parts.jobs_at_once, samples, executors=executors, times=parts.took)
+    jobs = parts.jobs_at_once
+    yield from _promised(gathered, price, jobs, samples, executors=executors, times=parts.took, master=master)
 
 
 def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int]]:

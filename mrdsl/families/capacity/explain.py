@@ -33,7 +33,7 @@ def report(spec: Spec, result: Result) -> Shown:
 
 def today(spec: Spec, plan: CapacityPlan) -> Use:
     """Return the use of the plan's VMs over the observed time, while all its jobs run, to compare with the observed
-    cluster.
+    cluster. Masters do not count, since logs do not name theirs.
     """
     facts: CapacityFacts = spec.facts
     assert facts.observed is not None
@@ -43,10 +43,11 @@ def today(spec: Spec, plan: CapacityPlan) -> Use:
     held = float(np.nansum(slots * plan.completion_average))
     jobs = float(plan.admitted.sum() + plan.rejected.sum())
     total = float(slots.sum())
+    vms = plan.rented - float(plan.mixture.masters.sum())
     return Use(
-        plan.rented,
-        plan.rented * time,
-        plan.vm_cost * time / facts.period,
+        vms,
+        vms * time,
+        (plan.vm_cost - plan.mixture.masters_cost) * time / facts.period,
         min(1.0, at_work / held) if held else None,
         float(plan.rejected.sum()) / jobs if jobs else None,
         Series("", [0.0, time], [total, total]),

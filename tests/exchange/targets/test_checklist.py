@@ -32,7 +32,7 @@ def result() -> mrdsl.Result:
 
 @pytest.fixture(scope="module")
 def document(result: mrdsl.Result) -> dict[str, Any]:
-    found = mrdsl.export(result, "emr", vms={"machine": "m5.8xlarge"})
+    found = mrdsl.export(result, "emr", vms={"machine": "m5.8xlarge", "master": "m5.xlarge"})
     assert not found.diagnostics
     read: dict[str, Any] = json.loads(found.files["emr.json"])
     return read
@@ -244,8 +244,8 @@ def dataproc() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
     if not LOG.exists():
         pytest.skip(f"{LOG} is not there")
-    two = mrdsl.loads(profile([LOG]).to_mrspec("capacity") + "subject to { vms >= 2 }\n")
-    found = mrdsl.export(mrdsl.solve(two), "dataproc", vms={"machine": "n2-standard-32"})
+    two = mrdsl.loads(profile([LOG]).to_mrspec("capacity") + "subject to { vms(machine) >= 2 }\n")
+    found = mrdsl.export(mrdsl.solve(two), "dataproc", vms={"machine": "n2-standard-32", "master": "n2-standard-4"})
     assert not found.diagnostics
     config: dict[str, Any] = yaml.safe_load(found.files["dataproc.yaml"])["config"]
     return config
