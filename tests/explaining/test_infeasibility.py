@@ -134,12 +134,13 @@ def test_no_time_is_no_answer() -> None:
     assert as_diagnostic(spec_with("vms <= 30"), found).message == "no plan meets all constraints of this spec"
 
 
-@pytest.mark.parametrize("solver", ["glpk", "scip"])
-def test_other_solvers_explain_alike(solver: str) -> None:
+def test_other_solvers_explain_alike() -> None:
     spec = spec_with("vms <= 30")
-    own, other = explain(spec, "highs", questions=90), explain(spec, solver, questions=90)
-    assert own.conflict == other.conflict
-    assert [r.value for r in own.relaxations] == pytest.approx([r.value for r in other.relaxations], rel=0.02)
+    own = explain(spec, "highs", questions=90)
+    for solver in ("glpk", "scip"):
+        other = explain(spec, solver, questions=90)
+        assert own.conflict == other.conflict, solver
+        assert [r.value for r in own.relaxations] == pytest.approx([r.value for r in other.relaxations], rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,10 @@ def mean_wait(order, servers, rate, times, seed, jobs=60_000):
     return summarize([waits[jobs // 10 :]])
 
 
-@pytest.mark.parametrize(("servers", "rate"), [(1, 0.7), (4, 3.2), (10, 8.5)])
-@pytest.mark.parametrize("order", [OldestFirst, FewestRunning])
+@pytest.mark.parametrize(
+    ("order", "servers", "rate"),
+    [(OldestFirst, 1, 0.7), (FewestRunning, 4, 3.2), (OldestFirst, 10, 8.5)],
+)
 def test_an_m_m_c_queue_waits_as_long_as_erlang_says(order, servers, rate):
     seen = mean_wait(order(), servers, rate, Exponential(1.0), servers)
     assert seen.mean == pytest.approx(multi_server_wait(1.0, rate, servers), abs=2.0 * seen.half_width)

@@ -15,8 +15,7 @@ from tests.families.schedule.schedule_specs import ROOT, spec, swim, vm
 
 @pytest.mark.parametrize("sizing", ["least_slots", "fixed_reduce"])
 @pytest.mark.parametrize("overhead", [0.0, 20.0])
-@pytest.mark.parametrize("seed", [7, 8])
-@pytest.mark.parametrize("idle", ["all", "sized"])
+@pytest.mark.parametrize(("idle", "seed"), [("all", 7), ("sized", 8)])
 def test_same_late_jobs_and_nearly_the_same_cost(
     monkeypatch: pytest.MonkeyPatch, sizing: str, overhead: float, idle: str, seed: int
 ) -> None:
