@@ -5,13 +5,23 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+@contextmanager
+def setting(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Set a context variable during the ``with`` block, and yield the value."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
 
 
 @dataclass(frozen=True)
@@ -45,14 +55,9 @@ _UNIT: ContextVar[tuple[float, float] | None] = ContextVar("_UNIT", default=None
 solved."""
 
 
-@contextmanager
-def watched(watcher: Watcher | None) -> Iterator[None]:
+def watched(watcher: Watcher | None) -> AbstractContextManager[Any]:
     """Call ``watcher`` with the progress of all work of this thread during the ``with`` block; None for no watcher."""
-    token = _WATCHER.set(watcher)
-    try:
-        yield
-    finally:
-        _WATCHER.reset(token)
+    return setting(_WATCHER, watcher)
 
 
 def is_watched() -> bool:
@@ -75,28 +80,18 @@ def work(what: str, total: int | None = None) -> Iterator[None]:
         _WORK.reset(token)
 
 
-@contextmanager
-def of_the_goal() -> Iterator[None]:
+def of_the_goal() -> AbstractContextManager[Any]:
     """Report values as values of the objective during the ``with`` block."""
-    token = _UNIT.set((1.0, 0.0))
-    try:
-        yield
-    finally:
-        _UNIT.reset(token)
+    return setting(_UNIT, (1.0, 0.0))
 
 
-@contextmanager
-def times(factor: float, beside: float = 0.0) -> Iterator[None]:
+def times(factor: float, beside: float = 0.0) -> AbstractContextManager[Any]:
     """Report values multiplied by ``factor`` plus ``beside`` during the ``with`` block.
 
     Models are scaled for solvers, and lack the fixed part of their objective.
     """
     unit = _UNIT.get()
-    token = _UNIT.set(None if unit is None else (unit[0] * factor, unit[1] + unit[0] * beside))
-    try:
-        yield
-    finally:
-        _UNIT.reset(token)
+    return setting(_UNIT, None if unit is None else (unit[0] * factor, unit[1] + unit[0] * beside))
 
 
 def tell(*, value: float | None = None, bound: float | None = None, done: int = 0, over: bool = False) -> None:
@@ -135,14 +130,9 @@ GLANCE = 0.2
 _STOP: ContextVar[Event | None] = ContextVar("_STOP", default=None)
 
 
-@contextmanager
-def stopped_by(event: Event | None) -> Iterator[None]:
+def stopped_by(event: Event | None) -> AbstractContextManager[Any]:
     """End work of this thread soon after ``event`` is set, during the ``with`` block; None for no event."""
-    token = _STOP.set(event)
-    try:
-        yield
-    finally:
-        _STOP.reset(token)
+    return setting(_STOP, event)
 
 
 def is_stoppable() -> bool:
@@ -159,14 +149,9 @@ def is_stopped() -> bool:
 _SHARED: ContextVar[float | None] = ContextVar("_SHARED", default=None)
 
 
-@contextmanager
-def sharing(seconds: float | None) -> Iterator[None]:
+def sharing(seconds: float | None) -> AbstractContextManager[Any]:
     """Give all solves in the ``with`` block a common time limit of ``seconds``; None changes nothing."""
-    token = _SHARED.set(_SHARED.get() if seconds is None else time.monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
+    return setting(_SHARED, _SHARED.get() if seconds is None else time.monotonic() + seconds)
 
 
 def shared_time(own: float | None = None) -> float | None:

@@ -18,6 +18,7 @@ from typing import IO, Any
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.guarded import nameless_file
 from mrdsl.core.output_names import STANDARD_OUTPUT, Target, is_standard_output, may, target_of, unwritable
+from mrdsl.core.watching import setting
 
 try:
     import fcntl
@@ -39,16 +40,11 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
         stream.write(text)
 
 
-@contextlib.contextmanager
-def overwriting(allowed: bool) -> Iterator[None]:
+def overwriting(allowed: bool) -> contextlib.AbstractContextManager[bool]:
     """Let calls in the ``with`` block overwrite existing files if ``allowed``: the writers of a study do not know
     ``--force``.
     """
-    token = _OVERWRITING.set(allowed)
-    try:
-        yield
-    finally:
-        _OVERWRITING.reset(token)
+    return setting(_OVERWRITING, allowed)
 
 
 class Together:

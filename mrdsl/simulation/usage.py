@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.charts import LineChart, Series
+from mrdsl.core.watching import setting
 from mrdsl.simulation.engine.scenario import Scenario, attempts_of
 
 STRETCHES = 120
@@ -24,15 +25,10 @@ Simulated = tuple[Scenario, int, int]
 _SIMULATED: ContextVar[list[Simulated] | None] = ContextVar("_SIMULATED", default=None)
 
 
-@contextmanager
-def simulated_scenarios() -> Iterator[list[Simulated]]:
+def simulated_scenarios() -> AbstractContextManager[list[Simulated]]:
     """Yield a list of the scenarios that are simulated during the ``with`` block."""
     found: list[Simulated] = []
-    token = _SIMULATED.set(found)
-    try:
-        yield found
-    finally:
-        _SIMULATED.reset(token)
+    return setting(_SIMULATED, found)
 
 
 def note_simulated(scenario: Scenario, seed: int, run: int) -> None:

@@ -19,13 +19,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
 from mrdsl.core.guarded import forget_group, guarded, share_guard, watch_group
-from mrdsl.core.watching import is_stopped
+from mrdsl.core.watching import is_stopped, setting
 
 MARK = "MRDSL_PROGRAM"
 """The variable by which a program's children are known, whatever session they are in."""
@@ -223,13 +223,8 @@ def passed_on() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _keeping(whether: bool) -> Iterator[None]:
-    token = _KEPT.set(whether)
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
+def _keeping(whether: bool) -> AbstractContextManager[bool]:
+    return setting(_KEPT, whether)
 
 
 def is_kept() -> bool:
