@@ -29,7 +29,7 @@ _BASES = MappingProxyType(
         "bounds": "formulas",
         "capacity": "direct",
         "deadline": "direct",
-        "energy": "dsps",
+        "energy": "mrdsl-energy",
         "hybrid": "controller",
         "joint": "greedy",
         "makespan": "balanced-pools",
