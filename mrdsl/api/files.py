@@ -62,6 +62,8 @@ def export(
     master: str = "",
     fleets: bool = False,
     log_uri: str = "",
+    spot_strategy: str = "",
+    candidates: int = 0,
     cores: float | None = None,
     memory: float | None = None,
 ) -> Exported:
@@ -74,6 +76,8 @@ def export(
         master: VM type of the machine without tasks.
         fleets: Let EMR choose among the VM types of the plan.
         log_uri: Address of the service's logs, for EMR.
+        spot_strategy: How EMR chooses among the spot types of a fleet, such as `price-capacity-optimized`.
+        candidates: Number of further spot types of the spec that a fleet of EMR may use, up to 29.
         cores: Cores that tasks can use on a VM type without `cores`.
         memory: Memory [bytes] that tasks can use on a VM type without `memory`.
 
@@ -95,7 +99,9 @@ def export(
     if result.plan is None:
         message = f"the result has no plan to export to {target}: it ended as {result.termination}"
         raise MrdslError([*result.diagnostics, error("nothing-to-export", message, spec.span, "see `mrdsl.why`")])
-    return write(spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets, log_uri))
+    return write(
+        spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets, log_uri, spot_strategy, candidates)
+    )
 
 
 @checked

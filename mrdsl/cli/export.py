@@ -47,6 +47,19 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
 )
 @click.option("--fleets", is_flag=True, help="Use instance fleets: EMR chooses among the plan's types.")
 @click.option("--log-uri", default="", metavar="ADDRESS", help="Where EMR writes its logs, such as s3://bucket/logs/.")
+@click.option(
+    "--spot-strategy",
+    default="",
+    metavar="STRATEGY",
+    help="How EMR chooses among the spot types of a fleet, such as price-capacity-optimized.",
+)
+@click.option(
+    "--candidates",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Further spot types of the spec that a fleet of EMR may use, up to 29.",
+)
 @click.option("--cores", type=shared.Count(CORES), metavar="N", help="Cores for tasks on a VM type without `cores`.")
 @click.option(
     "--memory",
@@ -71,6 +84,8 @@ def export(
     memory: float | None,
     fleets: bool,
     log_uri: str,
+    spot_strategy: str,
+    candidates: int,
     against: Path | None,
     called: tuple[str, ...],
     force: bool,
@@ -82,7 +97,7 @@ def export(
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.processes import kept
 
-    wishes = Wishes(master, named_types(called), cores, memory, fleets, log_uri)
+    wishes = Wishes(master, named_types(called), cores, memory, fleets, log_uri, spot_strategy, candidates)
     from mrdsl.core.writer import refuse_folder
 
     refuse_folder(output.parent if output.is_file() else output)

@@ -362,7 +362,7 @@ EMR = Target(
     "Amazon EMR's `RunJobFlow`: master, core and task groups",
     _loads("targets.emr", "emr"),
     (".json",),
-    wishes=("master", "fleets", "log-uri"),
+    wishes=("master", "fleets", "log-uri", "spot-strategy", "candidates"),
 )
 EMR_SERVERLESS = Target(
     "emr-serverless",

@@ -17,6 +17,7 @@ from mrdsl.core.result import Plan, Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, Setting, TargetError, Wishes, file_words
+from mrdsl.exchange.targets.emr_rules import MOST_TYPES, STRATEGIES
 from mrdsl.exchange.targets.spark import mib
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.spec import Spec
@@ -114,7 +115,19 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
         if size is not None and not 0 < size < inf:
             message = f"`{name}` must be above 0, got {size:g}"
             raise MrdslError([error("wrong-option", message, None, "write a number above 0")])
-    for wish in ("master", "fleets", "log-uri"):
+    for wish in ("spot-strategy", "candidates"):
+        if getattr(wishes, wish.replace("-", "_")) and not wishes.fleets and "fleets" in target.wishes:
+            hint = f"add `--fleets`, or remove `--{wish}`"
+            raise MrdslError([error("wrong-option", f"`--{wish}` requires `--fleets`", None, hint)])
+    if wishes.spot_strategy and wishes.spot_strategy not in STRATEGIES:
+        message = f"`spot_strategy` cannot be `{wishes.spot_strategy}`"
+        raise MrdslError([error("wrong-option", message, None, f"one of {', '.join(STRATEGIES)}")])
+    if not 0 <= wishes.candidates < MOST_TYPES:
+        message = f"`candidates` must be between 0 and {MOST_TYPES - 1}, got {wishes.candidates}"
+        raise MrdslError(
+            [error("wrong-option", message, None, "EMR takes 30 types in a fleet, those of the plan included")]
+        )
+    for wish in ("master", "fleets", "log-uri", "spot-strategy", "candidates"):
         if getattr(wishes, wish.replace("-", "_")) and wish not in target.wishes:
             can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)
             message = f"target `{target.name}` does not support the option `--{wish}`"

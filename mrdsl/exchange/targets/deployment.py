@@ -45,7 +45,8 @@ class Origin:
 class MachineType:
     """A type of machines: its resources, None if the spec does not give them, and the price on demand.
 
-    ``system`` are the cores and the memory of them that the plan leaves to the system; None if it leaves none.
+    ``system`` are the cores and the memory of them that the plan leaves to the system; None if it leaves none. ``spot``
+    is the price on spot, None if the spec has none.
     """
 
     name: str
@@ -53,6 +54,7 @@ class MachineType:
     memory: float | None = None
     price: float | None = None
     system: tuple[float, float] | None = None
+    spot: float | None = None
 
     @property
     def for_containers(self) -> tuple[float, float] | None:
@@ -171,7 +173,8 @@ class Wishes:
     """The user's options in addition to the plan: the type of the master, and names of types at the provider.
 
     ``cores`` and ``memory`` are the resources for tasks of a machine whose type has none. ``fleets``: the service can
-    choose among the types of the plan. ``log_uri``: the address of the service's logs.
+    choose among the types of the plan. ``log_uri``: the address of the service's logs. ``spot_strategy``: how the
+    service chooses among spot types, and ``candidates`` how many types it may take beyond those of the plan.
     """
 
     master: str = ""
@@ -180,6 +183,8 @@ class Wishes:
     memory: float | None = None
     fleets: bool = False
     log_uri: str = ""
+    spot_strategy: str = ""
+    candidates: int = 0
 
 
 @dataclass(frozen=True)

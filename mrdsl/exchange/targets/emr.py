@@ -26,12 +26,13 @@ from mrdsl.exchange.targets.deployment import (
     Deployment,
     Exported,
     Group,
+    MachineType,
     TargetError,
     Wishes,
     master_of,
     tags,
 )
-from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
+from mrdsl.exchange.targets.emr_rules import MOST_TYPES, NAME_LENGTH, STRATEGIES, mistakes, takes
 from mrdsl.exchange.targets.nodes import EC2, beyond_node
 from mrdsl.exchange.targets.yarn import cluster_settings
 from mrdsl.spec.platforms import EMR
@@ -40,9 +41,10 @@ TIMEOUT = 60
 """Minutes after which what cannot be had on spot is had on demand."""
 
 
-def fleets(deployment: Deployment, master: tuple[str, int]) -> list[dict[str, Any]]:
+def fleets(deployment: Deployment, master: tuple[str, int], wishes: Wishes) -> list[dict[str, Any]]:
     """Return a fleet of the master, one of firm VMs and one of spot VMs, with as many units each as planned.
 
+    The spot fleet may have further types of the spec.
     Raises TargetError if a type of several has no cores.
     """
     if master[1] != 1:
@@ -50,24 +52,54 @@ def fleets(deployment: Deployment, master: tuple[str, int]) -> list[dict[str, An
     first = {"InstanceType": master[0], "WeightedCapacity": 1}
     found = [_fleet("MASTER", "TargetOnDemandCapacity", 1, [first])]
     lanes = [lane for lane in (FIRM, SPOT) if any(group.lane == lane for group in deployment.groups)]
-    units = _units(deployment)
+    others = _candidates(deployment, wishes.candidates)
+    units = _units(deployment, others)
     for role, lane in zip(("CORE", "TASK"), lanes, strict=False):
         held: dict[str, int] = {}
         for group in deployment.groups:
             if group.lane == lane:
                 held[group.vm] = held.get(group.vm, 0) + group.count
-        types = [{"InstanceType": vm, "WeightedCapacity": units[vm]} for vm in held]
         target = sum(count * units[vm] for vm, count in held.items())
-        found.append(_fleet(role, f"Target{'Spot' if lane == SPOT else 'OnDemand'}Capacity", target, types))
+        more = [each.name for each in others if units[each.name] <= target] if lane == SPOT else []
+        types = [{"InstanceType": vm, "WeightedCapacity": units[vm]} for vm in (*held, *more)]
+        if lane == SPOT and wishes.spot_strategy.endswith("prioritized"):
+            types = [each | {"Priority": float(place)} for place, each in enumerate(types)]
+        strategy = wishes.spot_strategy or STRATEGIES[0]
+        found.append(_fleet(role, f"Target{'Spot' if lane == SPOT else 'OnDemand'}Capacity", target, types, strategy))
     return found
 
 
-def _fleet(role: str, target: str, units: int, types: list[dict[str, Any]]) -> dict[str, Any]:
+def _candidates(deployment: Deployment, most: int) -> list[MachineType]:
+    """Return up to ``most`` spot types of the spec beyond the plan's, the cheapest for each core first.
+
+    Each has at least the cores, the memory and the memory for each core of some planned spot type, so that tasks fit.
+    """
+    planned = [deployment.type_of(group.vm) for group in deployment.groups if group.lane == SPOT]
+    names = {each.name for each in planned}
+
+    def fits(each: MachineType, like: MachineType) -> bool:
+        sizes = each.cores, each.memory, like.cores, like.memory
+        if None in sizes:
+            return False
+        cores, memory, least, least_memory = (float(size or 0.0) for size in sizes)
+        return cores >= least and memory >= least_memory and memory * least >= least_memory * cores
+
+    found = [
+        (each.spot / (each.cores or 1.0), each.name, each)
+        for each in deployment.types
+        if each.spot is not None and each.name not in names and takes(each.name) and any(fits(each, p) for p in planned)
+    ]
+    return [each for _, _, each in sorted(found, key=lambda one: one[:2])[: min(most, MOST_TYPES - len(names))]]
+
+
+def _fleet(
+    role: str, target: str, units: int, types: list[dict[str, Any]], strategy: str = STRATEGIES[0]
+) -> dict[str, Any]:
     spot = {
         "SpotSpecification": {
             "TimeoutDurationMinutes": TIMEOUT,
             "TimeoutAction": "SWITCH_TO_ON_DEMAND",
-            "AllocationStrategy": "capacity-optimized",
+            "AllocationStrategy": strategy,
         }
     }
     firm = {"OnDemandSpecification": {"AllocationStrategy": "lowest-price"}}
@@ -80,9 +112,9 @@ def _fleet(role: str, target: str, units: int, types: list[dict[str, Any]]) -> d
     }
 
 
-def _units(deployment: Deployment) -> dict[str, int]:
+def _units(deployment: Deployment, others: Sequence[MachineType] = ()) -> dict[str, int]:
     """Return the units of a machine of each type: its cores, or 1 if all are of one type."""
-    held = list(dict.fromkeys(group.vm for group in deployment.groups))
+    held = list(dict.fromkeys((*(group.vm for group in deployment.groups), *(each.name for each in others))))
     if len(held) == 1:
         return {held[0]: 1}
     found = {}
@@ -104,6 +136,10 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     master, count, note = master_of(deployment, wishes, _usual_master(deployment))
     told = cluster_settings(deployment)
     notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
+    if wishes.candidates and not (wishes.fleets and _candidates(deployment, wishes.candidates)):
+        notes.append(
+            "further spot types - the plan has no spot machines, or the spec no other spot type that is as large"
+        )
     if wishes.fleets:
         notes.append("how many machines of each type - fleets have the cores of the plan and maybe other memory")
     idle = IDLE if deployment.idle is None else deployment.idle
@@ -114,13 +150,13 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
         "ReleaseLabel": RELEASE,
         "Applications": [{"Name": "Hadoop"}, {"Name": "Spark"}],
         "Instances": {
-            **_machines(deployment, (master, count), wishes.fleets),
+            **_machines(deployment, (master, count), wishes),
             "KeepJobFlowAliveWhenNoSteps": not deployment.steps,
             "TerminationProtected": count > 1,
         },
         **({"Steps": [_step(name) for name in deployment.steps]} if deployment.steps else {}),
         **({} if deployment.steps and deployment.idle is None else {"AutoTerminationPolicy": {"IdleTimeout": idle}}),
-        "ManagedScalingPolicy": {"ComputeLimits": _limits(deployment, wishes.fleets)},
+        "ManagedScalingPolicy": {"ComputeLimits": _limits(deployment, wishes)},
         **({"LogUri": wishes.log_uri} if wishes.log_uri else {}),
         "JobFlowRole": "EMR_EC2_DefaultRole",
         "ServiceRole": "EMR_DefaultRole",
@@ -143,9 +179,10 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     return Exported({FILE: text}, tuple(notes), beyond_node(deployment, EMR), classes.settings)
 
 
-def _limits(deployment: Deployment, asked: bool) -> dict[str, Any]:
+def _limits(deployment: Deployment, wishes: Wishes) -> dict[str, Any]:
     """Return the limits of managed scaling: at most the plan, at least the replicas of HDFS among its core nodes."""
-    units = _units(deployment) if asked else {group.vm: 1 for group in deployment.groups}
+    asked, others = wishes.fleets, _candidates(deployment, wishes.candidates)
+    units = _units(deployment, others) if asked else {group.vm: 1 for group in deployment.groups}
 
     def of(groups: Iterable[Group]) -> int:
         return sum(group.count * units[group.vm] for group in groups)
@@ -177,10 +214,10 @@ def _step(name: str) -> dict[str, Any]:
     }
 
 
-def _machines(deployment: Deployment, master: tuple[str, int], asked: bool) -> dict[str, Any]:
-    if not asked:
+def _machines(deployment: Deployment, master: tuple[str, int], wishes: Wishes) -> dict[str, Any]:
+    if not wishes.fleets:
         return {"InstanceGroups": [_group("MASTER", "master", master[0], FIRM, master[1]), *_workers(deployment)]}
-    return {"InstanceFleets": fleets(deployment, master)}
+    return {"InstanceFleets": fleets(deployment, master, wishes)}
 
 
 def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,14 @@ from mrdsl.exchange.targets.deployment import mistakes_of_tags
 Found = Iterator[tuple[str, str]]
 Document = Mapping[str, Any]
 MOST_TYPES, MOST_WITHOUT_STRATEGY = 30, 5
+STRATEGIES = (
+    "capacity-optimized",
+    "price-capacity-optimized",
+    "capacity-optimized-prioritized",
+    "diversified",
+    "lowest-price",
+)
+"""How EMR chooses among spot types; the first one if nothing else is asked for."""
 TIMEOUTS = range(5, 1441)
 
 
@@ -153,11 +161,16 @@ def counts(document: Document) -> Found:
             yield f"the {group['InstanceRole'].lower()} group has {group['InstanceCount']} VMs", ""
 
 
+def takes(name: str) -> bool:
+    """Return True if EMR takes VMs of a type [types]."""
+    small = name.rpartition(".")[2] in ("small", "medium", "large")
+    return TYPE.fullmatch(name) is not None and (not small or name in SMALL)
+
+
 def types(document: Document) -> Found:
     """Types are EC2's, of a size that EMR takes: no nano, micro and metal ones, and few below xlarge [types]."""
     for name in dict.fromkeys(_types(document)):
-        small = name.rpartition(".")[2] in ("small", "medium", "large")
-        if not TYPE.fullmatch(name) or (small and name not in SMALL):
+        if not takes(name):
             yield (
                 f"`{name}` is no instance type that EMR takes",
                 f"say which one it is: `--vm {name}=m5.xlarge`",

@@ -71,6 +71,7 @@ def _types(vms: Sequence[VmType]) -> tuple[MachineType, ...]:
             None
             if vm.system is None or vm.cores is None or vm.memory is None
             else (vm.cores - float(left[0][place]), vm.memory - float(left[1][place])),
+            None if vm.spot is None else vm.spot.price,
         )
         for place, vm in enumerate(vms)
     )

@@ -1,4 +1,4 @@
-"""Checks of masters and of quotas of cores."""
+"""Checks of masters, of quotas of cores, and of shares that take idle VMs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.market import is_named
 from mrdsl.formulas.stage_checks import at_path
-from mrdsl.spec.columns import matching
+from mrdsl.spec.blocks import ONE, any_rows, shared_rows
+from mrdsl.spec.columns import column, matching
+from mrdsl.spec.spec import Spec, bounds_in
 
 PATTERN = frozenset("*?[")
 """Characters of patterns of names."""
@@ -113,3 +115,43 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
             "raise its cores, lower the least jobs of classes, or add a vm type that it does not count",
         )
         return
+
+
+def shares_by_idle_vms(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield comparisons `share(spot) >= x` if no class may have as much of its VM time on spot.
+
+    Without idle VMs the share of all VM time is at most the largest one of a class. A plan then rents VMs that no job
+    uses, or uses VMs in part.
+    """
+    asked = [
+        (constraint, bound.value)
+        for constraint in spec.constraints
+        for bound in bounds_in(constraint)
+        if bound is not None and (bound.quantity, bound.name) == ("share", "spot") and bound.comparison in (">=", "=")
+    ]
+    if not asked:
+        return
+    most = _most_on_spot(spec.facts)
+    for constraint, least in asked:
+        if least > most * (1.0 + ROUNDING) and least <= 1.0:
+            yield warning(
+                "idle-vms",
+                f"`{constraint.text or 'a share'}` asks for {100.0 * least:g} % of the VMs on spot, and no class may "
+                f"have more than {100.0 * most:g} % of its VM time there: the plan has to rent idle VMs",
+                constraint.span,
+                "raise `spot` of the classes, add a spot price to the types that they use, or ask for less",
+            )
+
+
+def _most_on_spot(facts: CapacityFacts) -> float:
+    """Return the largest part of its VM time that a class may have on spot."""
+    import numpy as np
+
+    sold = {vm.name for vm in facts.vms if vm.spot is not None}
+    if not sold:
+        return 0.0
+    most = np.nan_to_num(column(facts.classes, "spot", missing=1.0), nan=1.0)
+    if any_rows(facts.classes, "types"):
+        rows = shared_rows(facts.classes, "types")
+        most = np.where([not types or types == (ONE,) or bool(sold & set(types)) for types in rows], most, 0.0)
+    return float(most.max(initial=0.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import mrdsl
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError, Wishes
 from mrdsl.exchange.targets.emr import emr
-from mrdsl.exchange.targets.emr_rules import FLEET_RULES, mistakes
+from mrdsl.exchange.targets.emr_rules import FLEET_RULES, STRATEGIES, mistakes
 from tests.exchange.targets.plans import MACHINES, exported, planned
 
 TYPES = (MachineType("m5.xlarge", 4.0, price=1e-4), MachineType("c5.2xlarge", 8.0, price=2e-4))
@@ -69,6 +70,78 @@ def test_what_fleets_cannot_say_is_refused() -> None:
         exported(MACHINES, "yarn", Wishes(fleets=True))
     with pytest.raises(mrdsl.MrdslError, match="target `sls` does not support the option `--master`"):
         exported(MACHINES, "sls", Wishes(master="m5.xlarge"))
+
+
+MORE = (
+    *(MachineType("m5.xlarge", 4.0, 16e9, 1e-4, None, 3e-5), MachineType("c5.2xlarge", 8.0, 16e9, 2e-4, None, 9e-5)),
+    MachineType("m6i.xlarge", 4.0, 16e9, 1e-4, None, 2e-5),  # as large, and the cheapest for each core
+    MachineType("r5.2xlarge", 8.0, 64e9, 1e-4, None, 8e-5),  # larger in all
+    MachineType("c6i.xlarge", 4.0, 8e9, 1e-4, None, 1e-6),  # less memory
+    MachineType("m5.large", 4.0, 16e9, 1e-4, None, 1e-6),  # not for EMR
+    MachineType("c6i.4xlarge", 16.0, 32e9, 1e-4, None, 1e-6),  # less memory for each core than m5, as c5 that is firm
+    MachineType("m7i.xlarge", 4.0, 16e9, 1e-4),  # not on spot
+    MachineType("m5.metal", 96.0, 384e9, 1e-4, None, 1e-6),
+    MachineType("m6i.8xlarge", 32.0, 128e9, 1e-4, None, 1e-4),  # more cores than the fleet has units
+)
+
+
+def spot_fleet(candidates: int, strategy: str = "") -> dict[str, Any]:
+    made = emr(Deployment(MORE, GROUPS, ()), Wishes(fleets=True, candidates=candidates, spot_strategy=strategy))
+    document = json.loads(made.files["emr.json"])
+    assert not mistakes(document)
+    found = document["Instances"]["InstanceFleets"][2]
+    assert isinstance(found, dict)
+    return found
+
+
+def names_and_units(fleet: dict[str, Any]) -> dict[str, int]:
+    return {each["InstanceType"]: each["WeightedCapacity"] for each in fleet["InstanceTypeConfigs"]}
+
+
+def test_further_types_of_a_spot_fleet_hold_its_tasks() -> None:
+    assert names_and_units(spot_fleet(0)) == {"m5.xlarge": 4}
+    assert names_and_units(spot_fleet(1)) == {"m5.xlarge": 4}  # the cheapest one has too many cores for 8 units
+    assert names_and_units(spot_fleet(9)) == {"m5.xlarge": 4, "m6i.xlarge": 4, "r5.2xlarge": 8}
+    assert spot_fleet(9)["TargetSpotCapacity"] == spot_fleet(0)["TargetSpotCapacity"] == 8
+
+
+def test_one_type_is_counted_in_cores_if_others_may_stand_in_for_it() -> None:
+    made = emr(Deployment(MORE, (Group("m5.xlarge", SPOT, 3),), ()), Wishes(fleets=True, candidates=2))
+    fleet = json.loads(made.files["emr.json"])["Instances"]["InstanceFleets"][1]
+    assert (fleet["TargetSpotCapacity"], names_and_units(fleet)["m5.xlarge"]) == (12, 4)
+    limits = json.loads(made.files["emr.json"])["ManagedScalingPolicy"]["ComputeLimits"]
+    assert limits["MaximumCapacityUnits"] == 12
+
+
+@pytest.mark.parametrize("strategy", ["", *STRATEGIES])
+def test_strategies_of_spot_fleets(strategy: str) -> None:
+    fleet = spot_fleet(9, strategy)
+    told = fleet["LaunchSpecifications"]["SpotSpecification"]["AllocationStrategy"]
+    assert told == (strategy or "capacity-optimized")
+    ranks = [each.get("Priority") for each in fleet["InstanceTypeConfigs"]]
+    assert ranks == ([0.0, 1.0, 2.0] if strategy.endswith("prioritized") else [None] * 3)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        (Wishes(fleets=True, spot_strategy="cheapest"), "`spot_strategy` cannot be `cheapest`"),
+        (Wishes(fleets=True, candidates=30), "between 0 and 29, got 30"),
+        (Wishes(fleets=True, candidates=-1), "between 0 and 29, got -1"),
+        (Wishes(candidates=3), "`--candidates` requires `--fleets`"),
+        (Wishes(spot_strategy="diversified"), "`--spot-strategy` requires `--fleets`"),
+    ],
+)
+def test_wrong_wishes_of_fleets(wishes: Wishes, said: str) -> None:
+    with pytest.raises(mrdsl.MrdslError, match=re.escape(said)):
+        exported(MACHINES, "emr", wishes)
+    with pytest.raises(mrdsl.MrdslError, match="does not support"):
+        exported(MACHINES, "yarn", Wishes(candidates=3))
+
+
+def test_a_spec_without_further_spot_types_says_so() -> None:
+    made = emr(Deployment(TYPES, GROUPS, ()), Wishes(fleets=True, candidates=3))
+    assert any("further spot types" in note for note in made.notes)
 
 
 def changed(number: int, values: dict[str, Any]) -> dict[str, Any]:

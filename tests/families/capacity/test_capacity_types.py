@@ -520,6 +520,28 @@ def test_vms_that_a_share_asks_for_and_nobody_uses_are_told(spot: str, idle: boo
         assert told[0].span is not None
 
 
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [
+        ("spot = 0%, jobs =", 0),
+        ("spot = 50%, jobs =", 50),
+        ('types = ["m5.xlarge"], jobs =', None),
+        ("spot = 90%, jobs =", None),
+        ("jobs =", None),
+    ],
+)
+def test_shares_that_need_idle_vms_are_told_before_solving(change: str, most: int | None) -> None:
+    text = MACHINES.replace("0.192 USD/h }", "0.192 USD/h }, spot { price = 0.05 USD/h, interruptions = 0.01/h }")
+    text = text.replace("jobs =", change)
+    for share, warned in (("share(spot) >= 90%", most is not None), ("share(spot) <= 90%", False)):
+        found = [
+            each for each in load_text(text + f"subject to {{ {share} }}\n").diagnostics if each.code == "idle-vms"
+        ]
+        assert bool(found) is warned
+        if warned:
+            assert f"no class may have more than {most} % of its VM time" in found[0].message
+
+
 @pytest.mark.parametrize("limit", ["share(spot) <= 30%", 'cost("m5.xlarge") <= 3 USD', 'vms("m5.xlarge") >= 2'])
 def test_comparisons_that_direct_does_not_know_are_refused_with_what_does(limit: str) -> None:
     spec = mrdsl.loads(MACHINES + "subject to { " + limit + " }\n")
