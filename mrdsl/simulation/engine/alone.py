@@ -14,7 +14,7 @@ from typing import Any
 
 from mrdsl.simulation.engine.draws import Draws
 from mrdsl.simulation.engine.flow import Completed, Submission
-from mrdsl.simulation.engine.world import Job, JobKind
+from mrdsl.simulation.engine.world import Job, JobKind, Stage
 
 FEW = 256
 """Entries of jobs that wait which are not worth a look whether they still hold."""
@@ -106,8 +106,7 @@ class AloneStage:
 
     __slots__ = ("begun", "first", "index", "job", "later", "left", "part", "tasks", "waits")
 
-    def __init__(self, job: AloneJob, index: int, part: Part) -> None:
-        stage = job.told.what.stages[index]
+    def __init__(self, job: AloneJob, index: int, stage: Stage, part: Part) -> None:
         self.job, self.index, self.part = job, index, part
         self.tasks = self.left = stage.tasks
         self.waits = len(stage.after)
@@ -131,8 +130,13 @@ class AloneJob:
 
     def __init__(self, told: Job, pools: Sequence[AlonePool]) -> None:
         self.told = told
-        parts = {stage.pool: Part(pools[stage.pool], told.number) for stage in told.what.stages}
-        self.stages = [AloneStage(self, index, parts[stage.pool]) for index, stage in enumerate(told.what.stages)]
+        parts: dict[int, Part] = {}
+        self.stages = []
+        for index, stage in enumerate(told.what.stages):
+            part = parts.get(stage.pool)
+            if part is None:
+                part = parts[stage.pool] = Part(pools[stage.pool], told.number)
+            self.stages.append(AloneStage(self, index, stage, part))
         self.left = len(self.stages)
 
 
@@ -252,6 +256,7 @@ class AloneEngine:
                 self._open(child)
         job.left -= 1
         if not job.left:
+            job.stages.clear()  # without this circle the job is freed at once
             job.told.ended = self.now
             self._expect(self.completed(job.told, self.now), awaited=False)
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
-from typing import Protocol
+from operator import mul
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,7 @@ class TaskTimes:
     slow: Sampler | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """The times of one job's stage, task by task. ``luck`` is uniform in [0, 1): an attempt fails where it is small.
 
     ``equal``: all tasks are alike, in work and network.
@@ -69,14 +69,14 @@ class _Series:
         self.sampler = sampler
         self.tasks = tasks
         self.random = random
-        self.held: dict[int, Floats] = {}
+        self.held: dict[int, list[float]] = {}
         self.drawn = 0
 
-    def block(self, number: int) -> Floats:
+    def block(self, number: int) -> list[float]:
         jobs = max(1, CHUNK // self.tasks)
         while number >= self.drawn:
             values = self.sampler(self.random, jobs * self.tasks).reshape(jobs, self.tasks)
-            self.held.update(enumerate(values, self.drawn))
+            self.held.update(enumerate(values.tolist(), self.drawn))
             self.drawn += jobs
         return self.held.pop(number)
 
@@ -118,12 +118,15 @@ class StreamDraws:
 
     def block(self, kind: int, number: int, stage: int) -> Block:
         """See :class:`Draws`."""
-        *times, slow, luck = [None if series is None else series.block(number) for series in self.series[kind][stage]]
-        work, first, shuffle = [
-            None if each is None else (each if slow is None else each * slow).tolist() for each in times
-        ]
-        assert work is not None
-        luck = None if luck is None else luck.tolist()
+        of_work, *more, of_slow, of_luck = self.series[kind][stage]
+        assert of_work is not None
+        work = of_work.block(number)
+        first, shuffle = [None if series is None else series.block(number) for series in more]
+        if of_slow is not None:
+            slow = of_slow.block(number)
+            work = list(map(mul, work, slow))
+            first, shuffle = [None if times is None else list(map(mul, times, slow)) for times in (first, shuffle)]
+        luck = None if of_luck is None else of_luck.block(number)
         return Block(work, first, shuffle, luck, _equal(work) and _equal(first) and _equal(shuffle))
 
     def again(self, kind: int, stage: int) -> tuple[float, float, float]:
