@@ -103,7 +103,9 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
     not share, the number of classes times lanes decides.
     """
     if spec.facts.demand is not None and formulation is None:
-        return "highs"
+        from mrdsl.families.capacity.periods.program import is_large
+
+        return "direct" if not relax and is_large(spec) else "highs"
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"
     if is_about_runs(spec):

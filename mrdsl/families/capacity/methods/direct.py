@@ -62,7 +62,12 @@ def prepare(draft: Draft) -> Draft:
 
     Raises MrdslError if ``subject to`` has other comparisons, which need a solver, or if a relaxation has whole slots.
     """
-    return read(as_solved(draft.spec, draft.relax), draft)
+    return draft if _is_planned(draft) else read(as_solved(draft.spec, draft.relax), draft)
+
+
+def _is_planned(draft: Draft) -> bool:
+    """Return True if the spec has several periods, which a step before has planned."""
+    return draft.spec.facts.demand is not None
 
 
 def read(spec: Spec, draft: Draft) -> Draft:
@@ -94,6 +99,8 @@ def read(spec: Spec, draft: Draft) -> Draft:
 
 def fill(draft: Draft) -> Draft:
     """Return the relaxed optimum: its value is the bound, and it is the plan if you asked for the relaxation."""
+    if _is_planned(draft):
+        return draft
     spec, until = draft.spec, until_of(draft)
     task, below = weighed(draft.state)
     alone = task.mix.wholeness == MACHINES and not draft.relax
@@ -195,7 +202,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     On one VM type they are found by exchanges between classes. ``states`` and ``classes`` limit that search, and the
     bound accounts for all that it leaves out.
     """
-    if draft.relax:
+    if draft.relax or _is_planned(draft):
         return draft
     placement: Placement = draft.state
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
@@ -265,7 +272,7 @@ def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | No
 
 def packed(draft: Draft) -> Draft:
     """Return the plan with its whole slots packed on VMs, and with more VMs if the packing needs them."""
-    if draft.plan is None or draft.relax:
+    if draft.plan is None or draft.relax or _is_planned(draft):
         return draft
     found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound, fixed=draft.fixed)
     found = with_packing(draft.spec, found, replace(draft.limits, time=draft.seconds_left()))

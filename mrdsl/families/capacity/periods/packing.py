@@ -40,7 +40,8 @@ def finished(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
             ended = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
             return Result(ended, bound=bound, diagnostics=(*result.diagnostics, told))
         plan = packed
-    plan = replace(plan, without=without_commitments(spec, relax, plan))
+    if not plan.at_least:
+        plan = replace(plan, without=without_commitments(spec, relax, plan))
     found = replace(result, plan=plan, value=plan.total, bound=bound)
     away = relative_gap(found.value, found.bound, found.fixed)
     if away is not None and away <= (limits.gap or PROVEN):

@@ -56,6 +56,7 @@ class PeriodsPlan(Plan):
         weight: How often each period occurs.
         period: The length of one period [s].
         without: The cost of the best known plan without commitments; NaN if there is none.
+        at_least: ``without`` is a bound: no plan without commitments costs less.
         whole: Jobs and VMs are whole.
     """
 
@@ -69,6 +70,7 @@ class PeriodsPlan(Plan):
     period: float
     whole: bool
     without: float = field(default=float("nan"), metadata=lacking("no plan without commitments is known"))
+    at_least: bool = False
 
     @property
     def wholeness(self) -> str:
@@ -163,8 +165,8 @@ class PeriodsPlan(Plan):
                         "on demand and spot",
                         "penalties",
                         "total",
-                        "without commitments",
-                        "saved",
+                        f"without commitments{', at least' * self.at_least}",
+                        f"saved{', at least' * self.at_least}",
                     )
                 ),
                 [

@@ -6,8 +6,8 @@ paid in all periods. So for given commitments the blocks are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.forms import as_solved
+from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import solved_mix
-from mrdsl.families.capacity.market import RESERVED
-from mrdsl.families.capacity.models.arrays import decoded, program_of
+from mrdsl.families.capacity.market import RESERVED, Floats
+from mrdsl.families.capacity.models.arrays import Written, decoded, program_of
 from mrdsl.families.capacity.periods.demand import (
     Contract,
     commitments_of,
@@ -31,6 +32,7 @@ from mrdsl.families.capacity.periods.demand import (
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.families.capacity.periods.plan_building import plan_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -42,14 +44,52 @@ class Block:
     """P2 of one period: its program, the columns of committed VMs, and the plan at a point."""
 
     program: LinearProgram
-    columns: dict[Contract, int]
+    columns: Mapping[Contract, int]
     decode: Callable[[Array], CapacityPlan]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """P2 of one period, of which the blocks of all periods are copies with other numbers of jobs."""
+
+    written: Written
+    columns: Mapping[Contract, int]
+    admitted: NDArray[np.int64]
+    relax: bool
+
+    def block(self, low: Floats, expected: Floats) -> Block:
+        """Return the block for numbers of jobs, which may be fractions."""
+        pairs, program = self.written.pairs, self.written.program
+        mix = replace(pairs.mix, low=low, expected=expected)
+        ends, upper = [pairs.first, pairs.first_spare, pairs.first_used], program.upper.copy()
+        upper[ends[0] : ends[1]] = expected[pairs.of_class]
+        upper[ends[1] : ends[2]] = pairs.spare.most * expected[pairs.spare.of_class]
+        row_lower, row_upper = program.row_lower.copy(), program.row_upper.copy()
+        row_lower[self.admitted], row_upper[self.admitted] = low, expected
+        changed = replace(
+            program, offset=float(mix.penalty @ expected), upper=upper, row_lower=row_lower, row_upper=row_upper
+        )
+        return Block(changed, self.columns, partial(decoded, replace(pairs, mix=mix), self.relax))
+
+
+def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
+    """Return the block that all periods share; None if it differs by more than the numbers of jobs."""
+    mix = solved_mix(spec_of_period(spec, 0))
+    if mix.wholeness == MACHINES or mix.sizes is not None or mix.together.any():
+        return None
+    written = program_of(mix, relax)
+    rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
+    return Alike(written, _committed_columns(mix), np.array(rows, dtype=np.int64), relax)
+
+
+def _committed_columns(mix: Mix) -> dict[Contract, int]:
+    return {(vm, term): n for n, (vm, way, term) in enumerate(mix.market.ways) if way == RESERVED}
 
 
 def block_of(spec: Spec, relax: bool) -> Block:
     """Return P2 of the spec of one period."""
     mix = solved_mix(spec)
-    columns = {(vm, term): n for n, (vm, way, term) in enumerate(mix.market.ways) if way == RESERVED}
+    columns = _committed_columns(mix)
     if mix.wholeness != MACHINES and mix.sizes is None:
         found = program_of(mix, relax)
         return Block(found.program, columns, partial(decoded, found.pairs, relax))
@@ -72,54 +112,79 @@ def block_of(spec: Spec, relax: bool) -> Block:
     return Block(program, at, decode)
 
 
+def blocks_of(spec: Spec, relax: bool) -> list[Block]:
+    """Return the blocks of all different periods."""
+    periods, alike = periods_of(spec), alike_blocks(spec, relax)
+    if alike is None:
+        return [block_of(spec_of_period(spec, number), relax) for number in range(len(periods.low))]
+    return [alike.block(*jobs) for jobs in zip(periods.low, periods.expected, strict=True)]
+
+
+LARGE = 10_000
+"""From this number of columns, the periods are planned one by one for commitments of groups of periods."""
+
+
+def is_large(spec: Spec) -> bool:
+    """Return True if P2 over all periods is too large for a solver, and its blocks differ only in numbers of jobs."""
+    alike = alike_blocks(spec, False)
+    return alike is not None and len(periods_of(spec).low) * len(alike.written.program.costs) > LARGE
+
+
 def arrays_of_periods(spec: Spec, relax: bool) -> ArrayForm:
     """Return P2 over all periods. Columns are the commitments, then the blocks."""
     spec = as_solved(spec, relax)
-    periods, horizon = periods_of(spec), horizon_of(spec)
-    terms = commitments_of(spec.facts)
-    blocks = [block_of(spec_of_period(spec, number), relax) for number in range(len(periods.low))]
-    sizes = [len(terms), *(len(block.program.costs) for block in blocks)]
-    first = np.cumsum(sizes)
-    prices = np.array([term.price * horizon for term in terms.values()])
-    most = np.array([float(term.available) for term in terms.values()])
+    terms, blocks = commitments_of(spec.facts), blocks_of(spec, relax)
+    program, first = joined(blocks, periods_of(spec).weights, terms, horizon_of(spec), relax)
+    return ArrayForm(program, lambda row: f"row {row}", partial(_decoded, spec, tuple(terms), blocks, first, relax))
+
+
+def joined(
+    blocks: Sequence[Block], weights: Floats, terms: Mapping[Contract, Reserved], horizon: float, relax: bool
+) -> tuple[LinearProgram, NDArray[np.int64]]:
+    """Return the program of all blocks, joined by the commitments, and the first column of each block.
+
+    Args:
+        blocks: P2 of each period.
+        weights: How often each occurs, shape (blocks,).
+        terms: The contracts that can be committed.
+        horizon: The time that commitments are paid for [s].
+        relax: Numbers of committed VMs may be fractions.
+    """
+    count, programs = len(terms), [block.program for block in blocks]
+    first = np.cumsum([count, *(len(program.costs) for program in programs)])
     links = [
-        (k, int(first[number]) + block.columns[key])
+        (int(first[number]) + block.columns[key], k)
         for number, block in enumerate(blocks)
         for k, key in enumerate(terms)
         if key in block.columns
     ]
-    weights = periods.weights.tolist()
-    programs = [block.program for block in blocks]
-    row_sizes = [np.diff(program.starts) for program in programs]
-    count, linked = len(terms), len(links)
+    prices = np.array([term.price * horizon for term in terms.values()])
+    most = np.array([float(term.available) for term in terms.values()])
+    scaled = list(zip(weights.tolist(), programs, strict=True))
+    sizes = [*(np.diff(program.starts) for program in programs), np.full(len(links), 2)]
     program = LinearProgram(
-        costs=_joined([prices, *(w * each.costs for w, each in zip(weights, programs, strict=True))]),
-        offset=sum(w * each.offset for w, each in zip(weights, programs, strict=True)),
+        costs=_of([prices, *(weight * each.costs for weight, each in scaled)]),
+        offset=sum(weight * each.offset for weight, each in scaled),
         maximize=False,
-        lower=_joined([np.zeros(count), *(each.lower for each in programs)]),
-        upper=_joined([most, *(each.upper for each in programs)]),
+        lower=_of([np.zeros(count), *(each.lower for each in programs)]),
+        upper=_of([most, *(each.upper for each in programs)]),
         integer=np.concatenate([np.full(count, not relax), *(each.integer for each in programs)]),
-        starts=np.concatenate([[0], np.cumsum(np.concatenate([*row_sizes, np.full(linked, 2)]))]).astype(np.int64),
+        starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64),
         columns=np.concatenate(
             [
                 *(each.columns + first[number] for number, each in enumerate(programs)),
-                np.array([(column, k) for k, column in links], dtype=np.int64).reshape(-1),
+                np.array(links, dtype=np.int64).reshape(-1),
             ]
         ).astype(np.int64),
-        coefficients=_joined([*(each.coefficients for each in programs), np.tile([1.0, -1.0], linked)]),
-        row_lower=_joined([*(each.row_lower for each in programs), np.full(linked, -np.inf)]),
-        row_upper=_joined([*(each.row_upper for each in programs), np.zeros(linked)]),
-        fixed=sum(w * each.fixed for w, each in zip(weights, programs, strict=True)),
+        coefficients=_of([*(each.coefficients for each in programs), np.tile([1.0, -1.0], len(links))]),
+        row_lower=_of([*(each.row_lower for each in programs), np.full(len(links), -np.inf)]),
+        row_upper=_of([*(each.row_upper for each in programs), np.zeros(len(links))]),
+        fixed=sum(weight * each.fixed for weight, each in scaled),
     )
-    rows = sum(len(each.row_lower) for each in programs)
-    return ArrayForm(
-        program,
-        lambda row: f"row {row} of a period" if row < rows else f"committed[{links[row - rows]}]",
-        partial(_decoded, spec, tuple(terms), blocks, first, relax),
-    )
+    return program, first
 
 
-def _joined(parts: list[Any]) -> NDArray[np.float64]:
+def _of(parts: list[Any]) -> Floats:
     return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
 
 

@@ -1,0 +1,203 @@
+"""``direct`` over many periods: commitments from groups of alike periods, then each period for these commitments.
+
+The cost of a relaxed period is convex in its numbers of jobs and in the commitments. So the periods of a group cost at
+least as much as its mean, as often: the relaxation over means bounds the cost of all plans. It also has the numbers of
+VMs to commit to. For these, the periods are independent: each is solved among the types that its relaxation uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.families.capacity.forms import as_solved
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.periods.demand import Contract, commitments_of, horizon_of, periods_of
+from mrdsl.families.capacity.periods.packing import finished
+from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
+from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
+from mrdsl.spec.blocks import Reserved
+from mrdsl.spec.spec import Spec
+
+GROUPS = 120
+"""Groups of periods."""
+BATCH = 400
+"""Periods that one request to the solver has."""
+GAP = 1e-3
+"""The relative gap of one period."""
+
+
+def plan_periods(draft: Draft) -> Draft:
+    """Plan a spec with a demand; a spec of one period is left to the steps that follow.
+
+    Raises MrdslError if classes share no VMs, have containers, or have ``types = one``.
+    """
+    spec = draft.spec
+    if spec.facts.demand is None:
+        return draft
+    alike = None if draft.relax else alike_blocks(spec, False)
+    if alike is None:
+        what = "a relaxation over periods" if draft.relax else "periods of containers, whole machines or `types = one`"
+        hint = "solve with --solver highs"
+        raise MrdslError([error("unable-solver", f"direct does not solve {what}", spec.facts.demand.span, hint)])
+    limits = replace(draft.limits, time=draft.seconds_left())
+    try:
+        found = _bounded(spec, alike, commitments_of(spec.facts), limits)
+    except UnsolvedError:
+        return replace(draft, termination=Termination.TIME_LIMIT if draft.is_late() else Termination.COMPLETED)
+    if found is None:
+        return replace(draft, termination=Termination.INFEASIBLE)
+    bound, committed = found
+    plans = []
+    for part in _batches(len(periods_of(spec).low)):
+        if draft.is_late():
+            return replace(draft, bound=bound, termination=Termination.TIME_LIMIT)
+        solved = _solved(spec, alike, part, committed, replace(draft.limits, time=draft.seconds_left()))
+        if solved is None:
+            return replace(draft, bound=bound)
+        plans += [block.decode(point) for block, point in solved]
+    plan = plan_of_periods(spec, committed, tuple(plans))
+    without = _bounded(spec, alike, {}, limits)
+    plan = replace(plan, without=np.nan if without is None else without[0], at_least=True)
+    fixed = sum(
+        w * p for w, p in zip(periods_of(spec).weights, [alike.written.program.fixed] * len(plans), strict=True)
+    )
+    result = Result(Termination.COMPLETED, plan=plan, value=plan.total, bound=bound, fixed=float(fixed))
+    done = finished(spec, False, draft.limits, result)
+    return replace(
+        draft,
+        plan=done.plan,
+        value=done.value,
+        bound=done.bound,
+        fixed=done.fixed,
+        termination=done.termination,
+        diagnostics=(*draft.diagnostics, *done.diagnostics),
+    )
+
+
+def _batches(count: int) -> list[range]:
+    return [range(start, min(start + BATCH, count)) for start in range(0, count, BATCH)]
+
+
+def groups_of(spec: Spec, most: int = GROUPS) -> tuple[Floats, Floats, Floats]:
+    """Return the mean least and expected jobs of groups of alike periods, and the weights of the groups.
+
+    A group has periods of nearly the same jobs: the group with the largest spread is halved at its mean until there are
+    enough.
+    """
+    periods = periods_of(spec)
+    weights, jobs = periods.weights, periods.expected
+    size = np.maximum(jobs.max(axis=0), 1.0)
+    groups: list[NDArray[np.int64]] = [np.arange(len(jobs))]
+    spreads = [_spread(jobs[groups[0]] / size)]
+    while len(groups) < min(most, len(jobs)):
+        widest = max(range(len(groups)), key=lambda number: spreads[number][0])
+        if spreads[widest][0] <= 0.0:
+            break
+        mine = groups[widest]
+        along = jobs[mine, spreads[widest][1]]
+        left = along <= along.mean()
+        groups[widest], new = mine[left], mine[~left]
+        groups.append(new)
+        spreads[widest], added = (_spread(jobs[each] / size) for each in (groups[widest], new))
+        spreads.append(added)
+    heavy = np.array([weights[each].sum() for each in groups])
+    means = [
+        np.array([weights[each] @ values[each] / weights[each].sum() for each in groups])
+        for values in (periods.low, jobs)
+    ]
+    return means[0], means[1], heavy
+
+
+def _spread(jobs: Floats) -> tuple[float, int]:
+    """Return the largest sum of squared distances from the mean of a class, and the class."""
+    total = ((jobs - jobs.mean(axis=0)) ** 2).sum(axis=0)
+    index = int(total.argmax())
+    return float(total[index]), index
+
+
+def _bounded(
+    spec: Spec, alike: Alike, terms: Mapping[Contract, Reserved], limits: Limits
+) -> tuple[float, dict[Contract, float]] | None:
+    """Return a bound on the cost of all periods, and the VMs to commit to; None if there is no plan.
+
+    Only ``terms`` can be committed to.
+    """
+    low, expected, weights = groups_of(spec)
+    every = commitments_of(spec.facts)
+    blocks = [_relaxed(_held(alike.block(*jobs), every, terms)) for jobs in zip(low, expected, strict=True)]
+    program, _ = joined(blocks, weights, {key: every[key] for key in terms}, horizon_of(spec), True)
+    found = optimum(program, limits)
+    if found is None:
+        return None
+    counts = np.floor(found.values[: len(terms)] + 0.5)
+    return found.value, dict(zip(terms, counts.tolist(), strict=True))
+
+
+def _relaxed(block: Block) -> Block:
+    return replace(block, program=_in_fractions(block.program))
+
+
+def _in_fractions(program: LinearProgram) -> LinearProgram:
+    return replace(program, integer=np.zeros_like(program.integer))
+
+
+def _held(block: Block, every: Mapping[Contract, Reserved], terms: Mapping[Contract, Reserved]) -> Block:
+    """Return the block without committed VMs of other contracts."""
+    if len(every) == len(terms):
+        return block
+    upper = block.program.upper.copy()
+    upper[[block.columns[key] for key in every if key not in terms and key in block.columns]] = 0.0
+    return replace(block, program=replace(block.program, upper=upper))
+
+
+def _solved(
+    spec: Spec, alike: Alike, numbers: range, committed: dict[Contract, float], limits: Limits
+) -> list[tuple[Block, Array]] | None:
+    """Return the blocks of periods with given commitments, and their whole solutions; None if one has none."""
+    periods = periods_of(as_solved(spec, False))
+    limits = replace(limits, gap=limits.gap or GAP)
+    blocks = [_with(alike.block(periods.low[n], periods.expected[n]), committed) for n in numbers]
+    relaxed = optima([_in_fractions(block.program) for block in blocks], limits)
+    few = [_among(alike, block.program, found) for block, found in zip(blocks, relaxed, strict=True)]
+    solved = []
+    for block, found in zip(blocks, optima(few, limits), strict=True):
+        best = found if isinstance(found, Optimum) else _whole(block.program, limits)
+        if best is None:
+            return None
+        solved.append((block, best.values))
+    return solved
+
+
+def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
+    try:
+        return optimum(program, limits)
+    except UnsolvedError:
+        return None
+
+
+def _with(block: Block, committed: dict[Contract, float]) -> Block:
+    upper = block.program.upper.copy()
+    for key, column in block.columns.items():
+        if key in committed:
+            upper[column] = committed[key]
+    return replace(block, program=replace(block.program, upper=upper))
+
+
+def _among(alike: Alike, program: LinearProgram, found: Optimum | UnsolvedError | None) -> LinearProgram:
+    """Return the program with jobs only in the lanes that its relaxation uses."""
+    if not isinstance(found, Optimum):
+        return program
+    pairs, upper = alike.written.pairs, program.upper.copy()
+    unused = pairs.first + np.flatnonzero(found.values[pairs.first : pairs.first_spare] <= FEASIBILITY)
+    upper[unused] = 0.0
+    return replace(program, upper=upper)
