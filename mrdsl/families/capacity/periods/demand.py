@@ -72,6 +72,10 @@ def demand_of(spec: Spec) -> tuple[Floats, Floats, Floats]:
 
     Jobs are whole, and both ends are rounded up, so that no part of a job is left out.
     """
+    return kept(spec, "demand", lambda: _demand_of(spec))
+
+
+def _demand_of(spec: Spec) -> tuple[Floats, Floats, Floats]:
     facts: CapacityFacts = spec.facts
     demand = facts.demand
     assert demand is not None

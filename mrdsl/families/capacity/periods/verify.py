@@ -13,7 +13,6 @@ from mrdsl.families.capacity import verify as one_period
 from mrdsl.families.capacity.facts import CapacityFacts, Reserved, VmType
 from mrdsl.families.capacity.periods.demand import demand_of
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
-from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_warnings import warnings_of
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
@@ -24,8 +23,8 @@ def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
     found = tuple(broken(spec, plan, relax))
     yield from found
     if not found:
-        busiest = max(range(len(plan.plans)), key=lambda number: plan.plans[number].rented)
-        yield from warnings_of(_period(spec, plan, _row(plan, busiest)), plan.plans[busiest], relax, True)
+        busiest, period = max(zip(plan.plans, _periods(spec, plan), strict=True), key=lambda each: each[0].rented)
+        yield from warnings_of(period, busiest, relax, True)
 
 
 def broken(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -37,14 +36,15 @@ def broken(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
         return
     low, expected, _ = demand_of(spec)
     jobs = np.hstack([low, expected])
-    for number, each in enumerate(plan.plans):
+    for number in range(len(plan.plans)):
         rows = np.flatnonzero(plan.plan_of == number)
         if not len(rows):
             yield error("broken-plan", f"no period has plan {number + 1}", spec.facts.demand.span)
-            continue
+            return
         if (jobs[rows] != jobs[rows[0]]).any():
             yield error("broken-plan", f"plan {number + 1} is of periods of other jobs", spec.facts.demand.span)
-        yield from one_period.verify(_period(spec, plan, int(rows[0])), each, relax)
+    for period, each in zip(_periods(spec, plan), plan.plans, strict=True):
+        yield from one_period.verify(period, each, relax)
     cost = measure(spec, plan)
     if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its periods cost {cost:g}", spec.span)
@@ -92,19 +92,13 @@ def measure(spec: Spec, plan: PeriodsPlan) -> float:
     _, _, weight = demand_of(spec)
     prices = {(vm.name, term.name): term.price for vm in facts.vms for term in (vm.reserved, *vm.terms) if term}
     committed = sum(prices[each.vm, each.term] * each.vms for each in plan.committed) * facts.period
-    costs = [one_period.measure(_period(spec, plan, _row(plan, n)), each) for n, each in enumerate(plan.plans)]
+    costs = [one_period.measure(period, each) for period, each in zip(_periods(spec, plan), plan.plans, strict=True)]
     return float(sum(w * (committed + costs[n]) for w, n in zip(weight.tolist(), plan.plan_of.tolist(), strict=True)))
 
 
-def _row(plan: PeriodsPlan, number: int) -> int:
-    """Return the first period with a plan."""
-    return int(np.argmax(plan.plan_of == number))
-
-
-def _period(spec: Spec, plan: PeriodsPlan, row: int) -> Spec:
-    """Return the spec of one period, with as many VMs of each contract as the plan commits, which cost nothing."""
+def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
+    """Return the spec without its demand, with as many VMs of each contract as the plan commits, which cost nothing."""
     facts: CapacityFacts = spec.facts
-    low, expected, _ = demand_of(spec)
     counts = {(each.vm, each.term): each.vms for each in plan.committed}
 
     def paid(vm: VmType, term: Reserved) -> Reserved:
@@ -120,16 +114,25 @@ def _period(spec: Spec, plan: PeriodsPlan, row: int) -> Spec:
         )
         for vm in facts.vms
     )
-    classes = tuple(
-        replace(node, jobs=Range(float(low[row, index]), float(expected[row, index])))
-        for index, node in enumerate(facts.classes)
-    )
-    return replace(spec, facts=replace(facts, vms=vms, classes=classes, demand=None))
+    return replace(spec, facts=replace(facts, vms=vms, demand=None))
+
+
+def _periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:
+    """Yield the spec of the first period of each plan."""
+    base, (low, expected, _) = _base(spec, plan), demand_of(spec)
+    _, rows = np.unique(plan.plan_of, return_index=True)
+    for row in rows.tolist():
+        classes = tuple(
+            replace(node, jobs=Range(*ends))
+            for node, *ends in zip(base.facts.classes, low[row].tolist(), expected[row].tolist(), strict=True)
+        )
+        yield replace(base, facts=replace(base.facts, classes=classes))
 
 
 def quantity(spec: Spec, plan: PeriodsPlan, name: str, argument: str) -> float:
     """Compute a quantity of the plan: sums of costs and jobs; of VMs, shares and times those of the worst period."""
-    parts = [_quantity(spec, plan, number, name, argument) for number in range(len(plan.plans))]
+    both = zip(_periods(spec, plan), plan.plans, strict=True)
+    parts = [float(one_period.quantity(period, each, name, argument)) for period, each in both]
     if name == "cost":
         price = sum(each.cost for each in plan.committed if argument in ("", each.vm)) * plan.horizon
         return price + _sum(plan, parts)
@@ -137,11 +140,6 @@ def quantity(spec: Spec, plan: PeriodsPlan, name: str, argument: str) -> float:
         return _sum(plan, parts)
     known = [part for part in parts if not np.isnan(part)]
     return max(known, default=float("nan"))
-
-
-def _quantity(spec: Spec, plan: PeriodsPlan, number: int, name: str, argument: str) -> float:
-    each: CapacityPlan = plan.plans[number]
-    return float(one_period.quantity(_period(spec, plan, _row(plan, number)), each, name, argument))
 
 
 def _sum(plan: PeriodsPlan, parts: list[float]) -> float:
