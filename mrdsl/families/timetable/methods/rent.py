@@ -13,6 +13,7 @@ from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods.constant import Found, is_late
+from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.one_type import Plans
 from mrdsl.families.timetable.methods.per_job import per_job
 from mrdsl.families.timetable.methods.percentile import by_simulation
@@ -90,6 +91,8 @@ class _Ways:
             return found
         if way == "elastic" or not found.bound:
             found = replace(found, bound=self._elastic_bound(found.best))
+        if way == "elastic" and found.best is not None and found.best.value - found.bound > PROVEN * found.best.value:
+            found = replace(found, best=improved(market, found.best, lambda: is_late(self.draft)))
         if way == "constant" and (len(market.nights) == 2 or has_optional(market.nights[0])):
             found = self._assigned(found)
         return self._exact(found, way)
