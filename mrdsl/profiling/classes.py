@@ -16,7 +16,7 @@ import numpy as np
 from mrdsl.core.diagnostics import number_of
 from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.cluster import HOUR, counts_of, growth, most_within
-from mrdsl.profiling.growth import Growth, growth_of, sizes_of
+from mrdsl.profiling.growth import MIB, Growth, growth_of, sizes_of
 from mrdsl.profiling.phases import Durations, Overhead, Phases, Times, phases_of, summed
 
 SPREAD_OF_A_CLASS = 1.0
@@ -71,7 +71,8 @@ class Summary:
     submission to end of its runs, ``overhead`` the time of lost attempts. ``spans`` are
     begin and end of each run with known times in milliseconds, in the order of their begin. ``before`` and ``after``
     are the medians of the seconds before the first task of a run and after its last one. ``sizes`` are the inputs of
-    all runs in MiB if they differ enough to see how a class grows with them, otherwise empty.
+    all runs in MiB if they differ enough to see how a class grows with them, otherwise empty. ``read`` are the smallest
+    and the largest input of a run in MiB, None if some are unknown.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Summary:
     before: float = 0.0
     after: float = 0.0
     sizes: tuple[float, ...] = ()
+    read: tuple[float, float] | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -123,8 +125,13 @@ def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
         "overhead": summed(one.overhead for one in runs),
         "spans": tuple(sorted(times)),
         "sizes": sizes_of([one.input_bytes for one in runs]),
+        "read": _read([one.input_bytes or 0 for one in runs]),
         "warnings": tuple(_wrong_times(runs)),
     }
+
+
+def _read(inputs: Sequence[int]) -> tuple[float, float] | None:
+    return (min(inputs) / MIB, max(inputs) / MIB) if min(inputs) else None
 
 
 def _wrong_times(runs: Sequence[One]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from mrdsl.exchange.logs.records import SparkApplication
@@ -11,6 +11,7 @@ from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.containers import Containers, machine_of, usual_containers
 from mrdsl.profiling.containers import lines as container_lines
 from mrdsl.profiling.gathering import Gathered
+from mrdsl.profiling.inputs import alike, stem
 from mrdsl.profiling.spec_text import GUESSED, Price
 from mrdsl.profiling.stage_classes import StageClass
 from mrdsl.profiling.timetables import most_runs_at_once, never_together, starts_apart, timetable
@@ -72,13 +73,12 @@ def _promised(
     more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
     executors: Mapping[str, tuple[Containers, int]] = MappingProxyType({}),
     times: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
-    sized: bool = True,
     master: bool = False,
 ) -> Iterator[str]:
     """Yield classes with slots, jobs, deadline and penalty, as capacity and joint have them.
 
     ``more`` and ``times`` of each class come before its jobs and its deadline. ``executors`` are those of classes that
-    have them in place of slots. ``sized``: stages grow with the input. ``master``: the cluster has one of its own type.
+    have them in place of slots. ``master``: the cluster has one of its own type.
     """
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
@@ -88,8 +88,7 @@ def _promised(
     if master:
         yield f"param master_price = 0.24 {currency}/h  # a guess: what the master costs, such as an m5.xlarge on EMR"
     yield f"param penalty = 10 {currency}  # a guess: what it costs to turn a job away"
-    if sized:
-        yield from parts.input_params(classes, words)
+    yield from parts.input_params(classes, words)
     for each, word in zip(classes, words, strict=True):
         yield f"param deadline_{word} = {parts.guessed_deadline(each)}  # a guess: twice the longest that it took"
     for each, word in zip(classes, words, strict=True):
@@ -97,13 +96,13 @@ def _promised(
         yield from parts.comments(each)
         yield f"class {parts.name(each.name)} {{"
         if isinstance(each, JobClass):
-            yield from parts.profile(each, word if sized else "")
+            yield from parts.profile(each, word)
             if samples is not None:
                 yield parts.recorded(each, word, samples)
             yield "  slots { map = map_slots, reduce = reduce_slots }"
         else:
             files = None if samples is None else f"{samples}/{word}"
-            yield from parts.stages(each, files, word=word if sized else "")  # type: ignore[arg-type]
+            yield from parts.stages(each, files, word=word)  # type: ignore[arg-type]
             known = executors.get(each.name)
             yield from ("  slots { task = task_slots }",) if known is None else container_lines(*known)
         yield from parts.startup(each)
@@ -180,31 +179,45 @@ def several_types(
     yield ""
     yield from parts.observed(gathered)
 
+    classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
+    words = dict(zip((each.name for each in classes), parts.words_of(classes), strict=True))
+
     def more(each: Summary) -> Iterator[str]:
-        return _measured_on(each, on, endings)
+        return _measured_on(each, on, endings, words[each.name] if parts.grows(each) else "")
 
-    yield from _promised(gathered, price, parts.jobs_at_once, samples, more, times=parts.took, sized=False)
+    yield from _promised(gathered, price, parts.jobs_at_once, samples, more, times=parts.took)
 
 
-def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str]) -> Iterator[str]:
-    """Yield the profiles of a class on other types; without one the class cannot run there."""
+def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str], word: str) -> Iterator[str]:
+    """Yield the profiles of a class on other types; without one the class cannot run there.
+
+    ``word`` names the param of its input, if it grows with it.
+    """
     seen = ["machine"]
     for name, there in on.items():
         classes = there.classes if isinstance(each, JobClass) else there.stage_classes
-        same = next((one for one in classes if one.name == each.name), None)
+        same = _same(each, classes)
         if same is None:
             continue
         seen.append(name)
         yield f"  on {parts.name(name)} {{"
         if isinstance(same, JobClass):
-            yield from parts.profile(same)
+            yield from parts.profile(same, word)
             yield f"  slots {{ map = map_slots{endings[name]}, reduce = reduce_slots{endings[name]} }}"
         elif isinstance(same, StageClass):
-            yield from parts.stages(same)
+            yield from parts.stages(same, word=word)
             yield f"  slots {{ task = task_slots{endings[name]} }}"
         yield "  }"
     if len(seen) <= len(on):
         yield f"  types = [{', '.join(map(parts.name, seen))}]  # no logs of the class on other types"
+
+
+def _same(each: Summary, classes: Sequence[Summary]) -> Summary | None:
+    """Return the class of other logs with the name of a class and about its input; its part can have another number."""
+    names = {one.name for one in classes}
+    near = [one for one in classes if alike(each.read, one.read)]
+    parted = [one for one in near if one.read and stem(one.name) == stem(each.name) in names]
+    return next((one for one in (*near, *parted) if one.name == each.name), next(iter(parted), None))
 
 
 def _joint(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:

@@ -16,8 +16,16 @@ import numpy as np
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
 from mrdsl.profiling.classes import MAX, JobClass, LeftOut, Profiled, Summary, classes_of, sort_out
 from mrdsl.profiling.cluster import Cluster, cluster_of
+from mrdsl.profiling.inputs import divided
 from mrdsl.profiling.phases import phases_of
-from mrdsl.profiling.stage_classes import Grouped, StageClass, sort_out_applications, stage_classes_of
+from mrdsl.profiling.stage_classes import (
+    Grouped,
+    StageClass,
+    input_of,
+    overhead_of,
+    sort_out_applications,
+    stage_classes_of,
+)
 
 Each = TypeVar("Each", MapReduceJob, SparkApplication)
 
@@ -68,7 +76,10 @@ def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_
         else:
             applications.append((run, name))
     used, left = sort_out(jobs)
+    parts = divided([(each, each[2]) for each in used], lambda each: each[0].input_bytes, _work_of_job)
+    used = [(job, phases, name) for (job, phases, _), name in parts]
     whole, rest = sort_out_applications(applications)
+    whole = divided(whole, input_of, lambda run: overhead_of(run).work)
     stage_classes, profiled, others = stage_classes_of(whole, longest=longest)
     return Gathered(
         classes_of(used, longest=longest, sort_counts_as=sort_counts_as),
@@ -79,6 +90,10 @@ def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_
         tuple(profiled),
         tuple(whole),
     )
+
+
+def _work_of_job(profiled: Profiled) -> float:
+    return profiled[1].overhead.work
 
 
 def _once(runs: Iterable[Each]) -> Sequence[Each]:

@@ -95,14 +95,20 @@ def slots_param(kind: str, slots: Slots, guess: int, of: str = "") -> str:
 def comments(each: Summary) -> Iterator[str]:
     """Yield the reliability of a class."""
     runs = f"{each.runs} runs, mean task times spread by {each.spread:.0%}" if each.runs > 1 else "one run"
+    read = "" if each.read is None else f"; input {_range(each.read)} MiB"
     grew = f"; its input grows by {each.grows:+.0%} over the logs" if each.grows is not None else ""
     lost = each.overhead
     attempts = (
         f"; {number_of(lost.failed, 'failed attempt')} and {lost.killed} killed, {lost.share:.1%} of the slot time"
     )
-    yield f"# {runs}{grew}{attempts if lost.attempts else ''}"
+    yield f"# {runs}{read}{grew}{attempts if lost.attempts else ''}"
     for doubt in each.warnings:
         yield f"# beware: {doubt}"
+
+
+def _range(read: tuple[float, float]) -> str:
+    least, most = (f"{each:,.4g}" for each in read)
+    return least if least == most else f"{least} to {most}"
 
 
 def profile(each: JobClass, word: str = "") -> Iterator[str]:

@@ -191,9 +191,14 @@ def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
         times_of(application),
         sum(durations) / len(durations),
         sum(stage.tasks for stage in stages),
-        sum(stage.input_bytes for stage in application.stages) or None,
+        input_of(application),
         overhead_of(application),
     )
+
+
+def input_of(application: SparkApplication) -> int | None:
+    """Return the bytes that an application read, None if unknown."""
+    return sum(stage.input_bytes for stage in application.stages) or None
 
 
 def times_of(application: SparkApplication) -> Times:
