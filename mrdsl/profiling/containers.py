@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
-from mrdsl.exchange.logs.records import SparkApplication
+from mrdsl.exchange.logs.records import Peaks, SparkApplication
 from mrdsl.formulas.platforms import dataproc_hardware, emr_hardware, kubernetes_hardware
 from mrdsl.spec.platforms import DATAPROC, EMR, KUBERNETES
 
@@ -22,6 +22,7 @@ LEAST_OVERHEAD = 384
 OVERHEAD, OF_EMR, OF_PYTHON = 0.10, 0.1875, 0.40
 HEAP = 1024
 """Heap of an executor and of a driver that set none [MiB]."""
+UNKNOWN = Peaks()
 YARN, STANDALONE, LOCAL = "yarn", "standalone", "local"
 _UNITS = {"": 1.0, "b": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
@@ -101,6 +102,19 @@ def usual_containers(applications: Iterable[SparkApplication]) -> tuple[Containe
     return usual, found.total() - count
 
 
+def peaks_of(applications: Sequence[SparkApplication]) -> Peaks:
+    """Return the largest peaks of some applications, and the smallest part of the time over which they are known."""
+    peaks = [each.peaks for each in applications]
+    heap, resident = (max(getattr(each, size) for each in peaks) for size in ("heap", "resident"))
+    return Peaks(heap, resident, min(each.polled for each in peaks))
+
+
+def with_peaks(found: Containers, peaks: Peaks) -> Containers:
+    """Return containers whose executor has the resident memory that the logs show, if its settings are less."""
+    more = ceil(peaks.resident / 2**20) - found.memory.total
+    return replace(found, memory=replace(found.memory, overhead=found.memory.overhead + more)) if more > 0 else found
+
+
 def platform_of(application: SparkApplication) -> str:
     """Return the platform that an application ran on; YARN if its log does not say."""
     settings = application.configuration
@@ -151,12 +165,13 @@ def _count(settings: Mapping[str, str], name: str) -> int:
     return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
 
 
-def lines(found: Containers, others: int) -> Iterator[str]:
+def lines(found: Containers, others: int, peaks: Peaks = UNKNOWN) -> Iterator[str]:
     """Yield the container and the driver of a class as a spec states them."""
     if others:
         yield f"  # beware: {others} of its runs have other executors or drivers"
     size = f"cores = {found.cores}, {_sizes(found.memory)}, tasks = {found.tasks}"
-    yield f"  container {{ executor {{ {size} }} }}  # {found.memory.heap} MiB of heap"
+    used = "" if not peaks.heap else f", at most {ceil(peaks.heap / 2**20)} used in {peaks.polled:.0%} of the task time"
+    yield f"  container {{ executor {{ {size} }} }}  # {found.memory.heap} MiB of heap{used}"
     if found.driver is not None:
         what = "its driver, which ran outside the cluster" if found.outside else "its driver"
         size = f"cores = {found.driver_cores}, {_sizes(found.driver)}"
@@ -202,6 +217,7 @@ def machine_of(applications: Iterable[SparkApplication]) -> Machine | None:
     for each in applications:
         if (found := containers_of(each)) is None:
             continue
+        found = with_peaks(found, each.peaks)
         platforms.add(found.platform)
         count = max(1, (each.host_cores or found.cores) // found.cores)
         if count * found.memory.total > memory:

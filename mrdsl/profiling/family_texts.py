@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from mrdsl.exchange.logs.records import SparkApplication
+from mrdsl.exchange.logs.records import Peaks, SparkApplication
 from mrdsl.profiling import spec_text as parts
 from mrdsl.profiling.classes import JobClass, Summary
-from mrdsl.profiling.containers import Containers, machine_of, usual_containers
+from mrdsl.profiling.containers import Containers, machine_of, peaks_of, usual_containers, with_peaks
 from mrdsl.profiling.containers import lines as container_lines
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.inputs import alike, stem
@@ -71,7 +71,7 @@ def _promised(
     jobs: Callable[[Summary], str],
     samples: str | None = None,
     more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
-    executors: Mapping[str, tuple[Containers, int]] = MappingProxyType({}),
+    executors: Mapping[str, tuple[Containers, int, Peaks]] = MappingProxyType({}),
     times: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
     master: bool = False,
 ) -> Iterator[str]:
@@ -136,13 +136,17 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
     yield from _promised(gathered, price, jobs, samples, executors=executors, times=parts.took, master=master)
 
 
-def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int]]:
-    """Return the executors of each class that has some, and how many of its runs have others."""
+def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int, Peaks]]:
+    """Return the executors of each class that has some, how many of its runs have others, and the peaks of memory."""
     runs: dict[str, list[SparkApplication]] = {}
     for run, name in gathered.applications:
         runs.setdefault(name, []).append(run)
-    found = {name: usual_containers(each) for name, each in runs.items()}
-    return {name: each for name, each in found.items() if each is not None}
+    found = {}
+    for name, each in runs.items():
+        if (usual := usual_containers(each)) is not None:
+            peaks = peaks_of(each)
+            found[name] = with_peaks(usual[0], peaks), usual[1], peaks
+    return found
 
 
 def _never_together(gathered: Gathered) -> Iterator[str]:

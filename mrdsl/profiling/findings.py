@@ -8,13 +8,14 @@ NVIDIA's AutoTuner for input partitions. Findings that cost less than a hundredt
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, StageRun, TaskKind
 from mrdsl.profiling.cluster import counts_of
+from mrdsl.profiling.containers import containers_of
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.losses import attempts_of
 
@@ -28,6 +29,10 @@ _PART = 0.75
 _FEW_MINUTES = 5 * _MINUTE
 """Milliseconds of a machine that is called slow, at least (Dr. Elephant)."""
 _SMALL = 128 * 2**20
+_HEAP, _RESERVED = 2048, 300
+"""MiB of a heap that is compared with its peak, at least, and MiB that Spark reserves of it (Dr. Elephant)."""
+_POLLED = 0.25
+"""Of the time of tasks, the part over which memory was measured, at least."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,14 @@ SLOW = Rule(
     f"{_ELEPHANT}, executors",
     "check the machine, or use `spark.speculation`",
 )
-RULES = (SKEW, LONG, FEW, SMALL, SPILL, GC, FAILED, SLOW)
+UNUSED = Rule(
+    "unused memory",
+    "heap over its peak and 300 MiB",
+    (1.25, 1.5, 2, 3),
+    _MEMORY,
+    "set `spark.executor.memory` to 1.2 times the peak",
+)
+RULES = (SKEW, LONG, FEW, SMALL, SPILL, GC, FAILED, SLOW, UNUSED)
 
 
 @dataclass(frozen=True)
@@ -107,11 +119,12 @@ def findings_of(run: MapReduceJob | SparkApplication) -> tuple[Finding, ...]:
     """Return the findings of one run that cost enough."""
     if isinstance(run, MapReduceJob):
         parts = [_phase(run, kind) for kind in TaskKind]
-        more: Iterable[Finding] = ()
+        more: list[Finding] = []
     else:
         staged = [(f"stage {number}", attempts) for number, attempts in attempts_of(run).items()]
         parts = [_stage(place, attempts) for place, attempts in staged]
         more = [found for place, attempts in staged for found in _of_metrics(place, attempts)]
+        more += _unused_memory(run)
     parts = [part for part in parts if part.spans]
     slots = counts_of(span for part in parts for span in part.spans).most
     every = sum(sum(part.durations) + part.failed_time for part in parts)
@@ -173,6 +186,13 @@ def _of_metrics(place: str, attempts: Sequence[StageRun]) -> Iterator[Finding]:
     largest = max(sum(getattr(each, size) for each in attempts) for size in sizes)
     if spilled := sum(each.spilled for each in attempts):
         yield Finding(SPILL, place, spilled / largest if largest else 1.0, None)
+
+
+def _unused_memory(run: SparkApplication) -> Iterator[Finding]:
+    """Yield a heap that is far above its peak, if this was measured over most of the run."""
+    found = containers_of(run)
+    if found is not None and found.memory.heap > _HEAP and run.peaks.polled >= _POLLED:
+        yield Finding(UNUSED, "executors", found.memory.heap / (run.peaks.heap / 2**20 + _RESERVED), None)
 
 
 def _small(run: MapReduceJob | SparkApplication, slots: int) -> Iterator[Finding]:

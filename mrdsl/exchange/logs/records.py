@@ -229,6 +229,18 @@ class Executor:
 
 
 @dataclass(frozen=True, slots=True)
+class Peaks:
+    """The most memory of an executor of an application that its log has [B]: heap in use, and resident memory.
+
+    ``polled`` is the part of the time of successful tasks over which it was measured.
+    """
+
+    heap: int = 0
+    resident: int = 0
+    polled: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SparkApplication:
     """One run of a Spark application, with its jobs in the order of their numbers.
 
@@ -258,6 +270,7 @@ class SparkApplication:
     dropped_jobs: tuple[SparkJob, ...] = ()
     lives: tuple[Executor, ...] = ()
     executor_memory: Mapping[str, float] = field(default_factory=dict)
+    peaks: Peaks = Peaks()
 
 
 LATEST = 253_402_300_799_999

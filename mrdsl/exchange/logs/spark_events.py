@@ -19,7 +19,7 @@ from msgspec import field as struct_field
 
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog, Telling
 from mrdsl.exchange.logs.opening import UnreadableLogError, numbered
-from mrdsl.exchange.logs.records import LATEST, Executor, SparkApplication, SparkJob, StageRun, moment
+from mrdsl.exchange.logs.records import LATEST, Executor, Peaks, SparkApplication, SparkJob, StageRun, moment
 
 Part = tuple[str, Iterable[tuple[int, memoryview]]]
 """A file of a log, and its lines with their numbers."""
@@ -31,7 +31,6 @@ SKIPPED = tuple(
         b"SparkListenerTaskGettingResult",
         b"SparkListenerBlock",
         b"SparkListenerExecutorMetricsUpdate",
-        b"SparkListenerStageExecutorMetrics",
         b"SparkListenerUnpersistRDD",
         b"org.apache.spark.sql.",
         b"org.apache.spark.streaming.",
@@ -169,6 +168,8 @@ class _Application:
         self.most = (0, 0)
         self.properties: dict[str, str] = {}
         self.executor_memory: dict[str, float] = {}
+        self.heap = self.resident = self.polled = self.held = 0
+        self.whole_stages = False
 
     def take(self, event: Event) -> bool:
         """Return True if the event could be used."""
@@ -208,12 +209,22 @@ class _Application:
             self.version = event.version
         elif kind == "SparkListenerEnvironmentUpdate":
             self.properties.update(event.properties_of_spark())
+        elif (
+            kind == "SparkListenerStageExecutorMetrics" and event.of_executor is not None and event.executor != "driver"
+        ):
+            self.whole_stages = self._measured(event.of_executor) or self.whole_stages
         elif kind == "SparkListenerResourceProfileAdded" and event.profile == 0:
             self.executor_memory = {name: each.amount for name, each in event.resources.items() if name != "cores"}
         elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
             self._executor(event.executor, event.executor_info, moment(event.timestamp))
         elif kind == "SparkListenerExecutorRemoved" and self.executors.pop(event.executor, None) is not None:
             self.lives[event.executor] = replace(self.lives[event.executor], removed=moment(event.timestamp))
+
+    def _measured(self, memory: Memory) -> bool:
+        """Return True if the memory was measured: unmeasured one is 0."""
+        self.heap = max(self.heap, memory.heap)
+        self.resident = max(self.resident, memory.jvm + memory.python + memory.other)
+        return memory.heap > 0
 
     def _executor(self, name: str, info: ExecutorInfo, added: int | None) -> None:
         if not 0 < info.cores <= MOST_CORES:
@@ -252,6 +263,9 @@ class _Application:
         ended = "" if reason is None else reason.reason
         if ended == "Success" and info is not None and not info.failed and not info.killed:
             tasks.succeed(info)
+            self.held += info.finish - info.launch
+            if event.of_task is not None and self._measured(event.of_task):
+                self.polled += info.finish - info.launch
             if metrics is not None:
                 tasks.run_time += metrics.run_time
                 tasks.gc_time += metrics.gc_time
@@ -293,6 +307,7 @@ class _Application:
             self.missing,
             lives=tuple(self.lives.values()),
             executor_memory=self.executor_memory,
+            peaks=Peaks(self.heap, self.resident, 1.0 if self.whole_stages else self.polled / max(1, self.held)),
         )
 
     def _stage(self, key: tuple[int, int]) -> StageRun:
@@ -418,6 +433,15 @@ def operator(data_set: Any) -> str:
     return name.translate(_NO_DIGITS).strip()
 
 
+class Memory(Struct, gc=False):
+    """``Task Executor Metrics`` or ``Executor Metrics``: the most bytes of an executor."""
+
+    heap: int = struct_field(name="JVMHeapMemory", default=0)
+    jvm: int = struct_field(name="ProcessTreeJVMRSSMemory", default=0)
+    python: int = struct_field(name="ProcessTreePythonRSSMemory", default=0)
+    other: int = struct_field(name="ProcessTreeOtherRSSMemory", default=0)
+
+
 class StageInfo(Struct, gc=False):
     """``Stage Info``."""
 
@@ -463,6 +487,8 @@ class Event(Struct, gc=False):
     reason: Reason | None = struct_field(name="Task End Reason", default=None)
     task_info: TaskInfo | None = struct_field(name="Task Info", default=None)
     metrics: Metrics | None = struct_field(name="Task Metrics", default=None)
+    of_task: Memory | None = struct_field(name="Task Executor Metrics", default=None)
+    of_executor: Memory | None = struct_field(name="Executor Metrics", default=None)
     stage_info: StageInfo | None = struct_field(name="Stage Info", default=None)
     stage_infos: list[StageInfo] = struct_field(name="Stage Infos", default_factory=list)
     stage_ids: list[int] = struct_field(name="Stage IDs", default_factory=list)

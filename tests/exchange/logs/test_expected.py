@@ -141,9 +141,9 @@ def test_overhead_and_doubts_of_real_jobs() -> None:
     assert (ends[AttemptEnd.KILLED], ends[AttemptEnd.FAILED]) == (66, 3)
     assert [each.reason for each in traces.left_out] == ["it did not succeed (killed)"]
     (folded,) = api.profile([DATA / "hadoop/rumen/mr2011/goldFoldedTrace.json.gz"]).classes
-    assert any("phases end before they begin" in warning for warning in folded.warnings)
+    assert any("since the end is before the begin" in warning for warning in folded.warnings)
     (sleep,) = api.profile([DATA / ROBUST[1][0]]).classes
-    assert "1 of its jobs have more reduce tasks than they say" in sleep.warnings
+    assert "1 job with more reduce tasks than the log announces" in sleep.warnings
 
 
 @HERE
