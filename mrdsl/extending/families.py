@@ -1,7 +1,8 @@
 """The contract of families: built-in ones and those of plug-ins.
 
 First the declaration is checked, then the reference spec is solved, verified, printed, saved, read back and, if the
-family supports it, simulated. The two lists at the end contain all checks. Each check yields its complaints in words.
+family supports it, simulated. The two lists at the end contain all checks. Each check yields its complaints in words:
+one of :data:`Declares` takes the family, one of :data:`OfReference` also the reference spec and its result.
 """
 
 from __future__ import annotations
@@ -121,26 +122,12 @@ def takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def it_lacks_nothing(declared: Family) -> Iterator[str]:
-    """Check that there are objectives, a way to solve them, and all hooks that they need.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that there are objectives, a way to solve them, and all hooks that they need."""
     yield from (f"it {what}" for what in missing_in(declared))
 
 
 def check_declaration(declared: Family) -> Iterator[str]:
-    """Check that there is a summary, a source and facts.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that there is a summary, a source and facts."""
     if not declared.summary or not declared.paper:
         yield "`summary` and `paper` are required: what it is, and its source; write `none` if there is no paper"
     if not issubclass(declared.facts, Node):
@@ -148,14 +135,7 @@ def check_declaration(declared: Family) -> Iterator[str]:
 
 
 def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
-    """Check that each objective is unique, with a sense, a known unit and a description.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that each objective is unique, with a sense, a known unit and a description."""
     if len({(goal.sense, goal.quantity) for goal in declared.goals}) != len(declared.goals):
         yield "it names a goal twice"
     for goal in declared.goals:
@@ -168,14 +148,7 @@ def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
 
 
 def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
-    """Check that each quantity is unique, of a known kind, over blocks of the facts.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that each quantity is unique, of a known kind, over blocks of the facts."""
     if declared.quantity is not None and not declared.quantities:
         yield "it has the hook `quantity`, but declares no quantities"
     if len({quantity.name for quantity in declared.quantities}) != len(declared.quantities):
@@ -193,14 +166,7 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
 
 
 def check_promised_numbers(declared: Family) -> Iterator[str]:
-    """Check that each number that can be relaxed is an item of the facts.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that each number that can be relaxed is an item of the facts."""
     for promise in declared.promises:
         form = "range" if promise.path.endswith((".low", ".high")) else "quantity"
         item = _item_at(declared.facts, promise.path.removesuffix(".low").removesuffix(".high").split("."))
@@ -222,14 +188,7 @@ def _item_at(node: type[Node], words: list[str]) -> Item | None:
 
 
 def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
-    """Check that each formulation has a unique name, a description, and a complete set of hooks.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that each formulation has a unique name, a description, and a complete set of hooks."""
     if len({formulation.name for formulation in declared.formulations}) != len(declared.formulations):
         yield "it names a formulation twice"
     for formulation in declared.formulations:
@@ -257,14 +216,7 @@ def hooks_of(contract: type[Family | Formulation]) -> Iterator[tuple[str, int]]:
 
 
 def check_hook_signatures(declared: Family) -> Iterator[str]:
-    """Check the number of arguments of each hook.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check the number of arguments of each hook."""
     hooks = {name: (getattr(declared, name), count) for name, count in hooks_of(Family)}
     for formulation in declared.formulations:
         for name, count in hooks_of(Formulation):
@@ -281,43 +233,18 @@ def check_hook_signatures(declared: Family) -> Iterator[str]:
 
 
 def check_own_method(declared: Family) -> Iterator[str]:
-    """Check that the heuristic that the family names has steps for it.
-
-    Args:
-        declared: The family.
-
-    Yields:
-        Complaints.
-    """
+    """Check that the heuristic that the family names has steps for it."""
     if declared.method and declared.method not in registry.methods_of(declared.name):
         yield f"its method `{declared.method}` is not a heuristic for this family"
 
 
 def check_reference_spec(_: Family, spec: Spec, __: Result) -> Iterator[str]:
-    """Check the reference spec with `mrdsl check`.
-
-    Args:
-        _: The family.
-        spec: The reference spec.
-        __: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check the reference spec with `mrdsl check`."""
     yield from (one.message for one in diagnose(spec) if has_errors([one]))
 
 
 def check_reference_is_complete(declared: Family, _: Spec, __: Result) -> Iterator[str]:
-    """Check that the reference spec names no other file, because `mrdsl new` prints it anywhere.
-
-    Args:
-        declared: The family.
-        _: The reference spec.
-        __: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that the reference spec names no other file, because `mrdsl new` prints it anywhere."""
     with tempfile.TemporaryDirectory() as folder:
         loaded = load_text(reference_text(declared.name) or "", folder=Path(folder))
     if loaded.spec is None or loaded.files:
@@ -325,16 +252,7 @@ def check_reference_is_complete(declared: Family, _: Spec, __: Result) -> Iterat
 
 
 def check_plan_constraints(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Check that there is a plan, and that the family's `verify` accepts it.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that there is a plan, and that the family's `verify` accepts it."""
     if declared.verify is None:
         yield "it lacks the hook `verify`, which checks a plan against the spec"
     if result.plan is None:
@@ -344,16 +262,7 @@ def check_plan_constraints(declared: Family, spec: Spec, result: Result) -> Iter
 
 
 def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Check that the value of the result is the one that `measure` computes.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that the value of the result is the one that `measure` computes."""
     if declared.measure is None:
         yield "it lacks the hook `measure`, which computes the objective of a plan"
         return
@@ -366,16 +275,7 @@ def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) 
 
 
 def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Check that `mrdsl why` prints tables and texts.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that `mrdsl why` prints tables and texts."""
     if declared.why is None:
         return
     parts = tuple(declared.why(spec, result))
@@ -384,16 +284,7 @@ def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str
 
 
 def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator[str]:
-    """Check that the JSON of the result contains finite numbers, and that the plan has tables.
-
-    Args:
-        _: The family.
-        __: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that the JSON of the result contains finite numbers, and that the plan has tables."""
     infinite: list[str] = []
     document = json.loads(to_json(result_document(result)), parse_constant=infinite.append)
     if infinite:
@@ -403,16 +294,7 @@ def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator
 
 
 def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Check that a saved plan is the same after reading, and that `mrdsl verify` accepts it.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that a saved plan is the same after reading, and that `mrdsl verify` accepts it."""
     if declared.plans is None:
         yield "it lacks the hook `plans`, which names the classes of its plans"
         return
@@ -424,16 +306,7 @@ def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result
 
 
 def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Check that spec and result can be pickled.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that spec and result can be pickled."""
     if Spec.from_json(spec.to_json()) != spec or pickle.loads(pickle.dumps(spec)) != spec:
         yield "its spec differs in another process"
     if declared.plans is not None:
@@ -443,16 +316,7 @@ def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) 
 
 
 def check_setting_names(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
-    """Check that no setting is named twice.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        result: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that no setting is named twice."""
     if declared.operated is None or not isinstance(result.plan, Plan):
         return
     found = declared.operated(spec, result.plan)
@@ -464,16 +328,7 @@ def check_setting_names(declared: Family, spec: Spec, result: Result) -> Iterato
 
 
 def check_saved_simulation(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
-    """Check that observations of two simulation runs are saved and read back.
-
-    Args:
-        declared: The family.
-        spec: The reference spec.
-        _: Its result.
-
-    Yields:
-        Complaints.
-    """
+    """Check that observations of two simulation runs are saved and read back."""
     if declared.plans is not None and (declared.simulate or declared.simulate_plan):
         yield from simulated_twice(spec, None)
 

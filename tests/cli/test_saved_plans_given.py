@@ -149,7 +149,7 @@ def test_comparisons_of_different_goals_are_told_from_python() -> None:
 
 def test_a_saved_result_without_a_plan(place: Path) -> None:
     """It says so, is explained, and leads nowhere; what leads away from it is everything."""
-    text = (place / "capacity.mrspec").read_text()
+    text = (MODELS / "capacity" / "quickstart.mrspec").read_text()
     (place / "never.mrspec").write_text(text + "subject to { vms <= 5 }\n")
     assert run(place, "solve never.mrspec -o never.json").exit_code == 1
     verified = run(place, "verify never.json")
