@@ -79,6 +79,7 @@ def test_the_seed_settles_the_plan_and_differs_between_search_and_confirmation()
     assert other is not None
     assert first.document() == again.document()
     assert first.shown[0].seed != other.shown[0].seed
+    assert first.shown[0].seed != 3 + percentile.SEARCH
 
 
 def test_fixed_times_need_no_more_than_the_average() -> None:
