@@ -15,7 +15,8 @@ import mrdsl
 from mrdsl.core.resources import resource
 
 MODELS = Path(str(resource("models")))
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 RIGHT = """from dataclasses import replace
 
 import mrdsl
@@ -79,8 +80,9 @@ def _guide(folder: Path) -> list[str]:
 
 
 def _mypy(text: str, folder: Path) -> str:
+    """Check code with the settings and the cache of the project: without the cache, mypy reads all of mrdsl first."""
     (folder / "user.py").write_text(text)
-    options = ["--strict", "--follow-imports", "silent", "--ignore-missing-imports"]
+    options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
     line = [sys.executable, "-m", "mypy", *options, "user.py", *_guide(folder)]
     found = {**os.environ, "MYPYPATH": str(Path(mrdsl.__file__).parents[1])}
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=found).stdout
