@@ -6,16 +6,15 @@ run in a lane; *offers* sell VMs, and several offers may serve one lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.forms import contracts, masters_of
+from mrdsl.families.capacity.forms import contracts, is_named, masters_of
 from mrdsl.spec.columns import column, names_of
 
 Floats = NDArray[np.float64]
@@ -207,11 +206,6 @@ def core_quotas(facts: CapacityFacts) -> tuple[CoreQuota, ...]:
         )
         for each in facts.quotas
     )
-
-
-def is_named(name: str, types: Sequence[str]) -> bool:
-    """Return True if a type is one of the names or patterns, or if there are none."""
-    return not types or any(name == each or fnmatchcase(name, each) for each in types)
 
 
 def _firm(vm: VmType, lane: int, period: float) -> Iterator[Offer]:

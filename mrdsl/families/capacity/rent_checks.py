@@ -8,7 +8,7 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, warning
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.market import is_named
+from mrdsl.families.capacity.forms import is_named
 from mrdsl.formulas.stage_checks import at_path
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import column, matching
