@@ -13,7 +13,8 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result
 from mrdsl.families.diagnosis import diagnose
-from mrdsl.language.loading import Loaded, load_file, load_text
+from mrdsl.language.loading import load_file, load_text
+from mrdsl.language.resolving import Loaded
 from mrdsl.spec.scaling import SCALE
 from mrdsl.spec.spec import Spec
 

@@ -19,7 +19,7 @@ from mrdsl.core.reading import is_json_object
 from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
 
 if TYPE_CHECKING:
-    from mrdsl.language.loading import Loaded
+    from mrdsl.language.resolving import Loaded
 
 
 @click.command()
@@ -56,7 +56,8 @@ def check(files: tuple[Path, ...], form: str, allow_outside: bool, **options: An
 
 def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
     """Return a spec, or a saved plan as far as it is one of the spec in it."""
-    from mrdsl.language.loading import Loaded, load_file, load_text
+    from mrdsl.language.loading import load_file, load_text
+    from mrdsl.language.resolving import Loaded
 
     if path == STANDARD_INPUT:
         text = standard_input()

@@ -18,7 +18,7 @@ from mrdsl.spec.scaling import SCALE
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Result
-    from mrdsl.language.loading import Loaded
+    from mrdsl.language.resolving import Loaded
 
 
 SUFFIX = ".mrspec"
@@ -58,7 +58,7 @@ def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False
     if not is_json_object(file) and not (text or "").lstrip().startswith("{"):
         return Opened(_load(file, options) if text is None else _load_text(text, options))
     from mrdsl.families.diagnosis import diagnose
-    from mrdsl.language.loading import Loaded
+    from mrdsl.language.resolving import Loaded
     from mrdsl.planning.verified_plans import open_plan, open_text
 
     refuse_overrides(file, {**options, "seed": None} if own_seed else options)

@@ -35,7 +35,7 @@ from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.language.loading import Loaded
+    from mrdsl.language.resolving import Loaded
     from mrdsl.simulation.settings import Settings
 
 EXPLAIN_FOR = 10.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +21,8 @@ from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse
 from mrdsl.language.requirements import check_requirements
-from mrdsl.language.resolving import Importer, goals_and_constraints, resolve, sort_statements
-from mrdsl.language.scope import MistakeError, Renamed, Report, Scope, TooManyMistakesError
+from mrdsl.language.resolving import Importer, Loaded, goals_and_constraints, resolve, sort_statements
+from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.scaling import factors_in
 from mrdsl.spec.schema import Block, Item, Node, declarations, mark_valid
@@ -41,21 +41,6 @@ _FOLLOW_UPS = frozenset(
         "no-vm-type",
     }
 )
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A spec and the diagnostics of its text. ``spec`` is None after an error.
-
-    ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them.
-    ``files`` are its imports, tables and data files. ``renamed`` are words of an earlier release, with their places.
-    """
-
-    spec: Spec | None
-    diagnostics: tuple[Diagnostic, ...]
-    texts: Mapping[str, str]
-    files: tuple[Path, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
 
 
 def load_file(
@@ -142,7 +127,7 @@ def _load(
         diagnostics += [d for d in said if d.code not in follows]
     diagnostics = _first(in_order(diagnostics))
     usable = not has_errors(d for d in diagnostics if not d.impossible)
-    return Loaded(spec if usable else None, tuple(diagnostics), resolved.texts, resolved.files, resolved.renamed)
+    return replace(resolved, spec=spec if usable else None, diagnostics=tuple(diagnostics))
 
 
 def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

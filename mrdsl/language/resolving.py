@@ -143,15 +143,17 @@ class Sorted:
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """The result of resolution: the spec (None after an error), all diagnostics, and the texts and files that
-    it read.
+class Loaded:
+    """A spec and the diagnostics of its text. ``spec`` is None after an error.
+
+    ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them.
+    ``files`` are its imports, tables and data files. ``renamed`` are words of an earlier release, with their places.
     """
 
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str]
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
     renamed: tuple[Renamed, ...] = ()
 
 
@@ -162,7 +164,7 @@ def resolve(
     overrides: Mapping[str, Any],
     seed: int | None = None,
     outside: bool = False,
-) -> Resolved:
+) -> Loaded:
     """Resolve a document. ``folder`` contains the files of the spec."""
     report = Report()
     files = Files(folder, outside)
@@ -176,11 +178,11 @@ def resolve(
             spec = replace(spec, facts=_scaled(spec, overrides, report), given=MappingProxyType(dict(overrides)))
     except TooManyMistakesError:
         report.found.append(_too_many(report.found[-1].span))
-        return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
+        return Loaded(None, tuple(report.found), importer.texts, tuple(files.found))
     if spec is not None:
         spec = replace(spec, files=_read_files((path.resolve(),) if path is not None else (), files.found))
     report.found += _renamed(report.renamed)
-    return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found), tuple(report.renamed))
+    return Loaded(spec, tuple(report.found), importer.texts, tuple(files.found), tuple(report.renamed))
 
 
 LEAST_FACTOR, MOST_FACTOR = 1e-6, 1e6

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.language.loading import Loaded, load_text
+from mrdsl.language.loading import load_text
+from mrdsl.language.resolving import Loaded
 from mrdsl.spec.columns import Columns
 from mrdsl.spec.validation import validate
 

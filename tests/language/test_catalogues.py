@@ -11,7 +11,8 @@ from mrdsl.api import fmt
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.catalogues import rate_of_share
 from mrdsl.families.capacity.facts import VmType
-from mrdsl.language.loading import Loaded, load_text
+from mrdsl.language.loading import load_text
+from mrdsl.language.resolving import Loaded
 from tests.language.test_required_rows import DATA, SPEC
 
 LEFT = "spot { interruptions = 0.001/h }"

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from mrdsl.core import budgets
-from mrdsl.language.loading import Loaded, load_file, load_text
+from mrdsl.language.loading import load_file, load_text
+from mrdsl.language.resolving import Loaded
 
 HEAD = "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
 CLASS = """  coefficients { A = 5400 s, B = 1250 s, C = 95 s }

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.language.loading import Loaded, load_text
+from mrdsl.language.loading import load_text
+from mrdsl.language.resolving import Loaded
 
 DATA = Path(__file__).parent / "data"
 SPEC = """problem capacity

@@ -13,8 +13,9 @@ import pytest
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.language.evaluate import evaluate
-from mrdsl.language.loading import Loaded, Updater, load_file, load_text
+from mrdsl.language.loading import Updater, load_file, load_text
 from mrdsl.language.parsing import parse_expression
+from mrdsl.language.resolving import Loaded
 from mrdsl.language.scope import Report, Scope
 from mrdsl.reporting.diagnostics import as_json, as_text
 from mrdsl.spec.columns import Columns, column

@@ -12,7 +12,8 @@ import mrdsl
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.facts import OnDemand, VmType
 from mrdsl.families.capacity.verify import verify
-from mrdsl.language.loading import Loaded, load_text
+from mrdsl.language.loading import load_text
+from mrdsl.language.resolving import Loaded
 from tests.language.test_catalogues import LEFT, types
 from tests.language.test_required_rows import DATA, SPEC
 

@@ -19,7 +19,8 @@ from mrdsl.core.result import Limits
 from mrdsl.core.toml_text import Path as Place
 from mrdsl.core.toml_text import TomlText
 from mrdsl.core.version import __version__
-from mrdsl.language.loading import Loaded, load_file
+from mrdsl.language.loading import load_file
+from mrdsl.language.resolving import Loaded
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.spec.spec import Spec
 from mrdsl.sweeping.cells import Axis

@@ -19,8 +19,9 @@ from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import SimulatedSchedule, simulate, watch
 from mrdsl.families.schedule.trace import jobs
 from mrdsl.formulas import waves
-from mrdsl.language.loading import Loaded, load_file, load_text
+from mrdsl.language.loading import load_file, load_text
 from mrdsl.language.printing import print_spec
+from mrdsl.language.resolving import Loaded
 from mrdsl.planning.solve_spec import solve
 from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.schema import Distribution
