@@ -186,6 +186,14 @@ KINDS = MappingProxyType(
                 "{currency}/h",
                 "0.19 {currency}/h",
             ),
+            Kind(
+                "storage_price",
+                "a price of stored data per time",
+                _dimension(money=1, data=-1, time=-1),
+                "{currency}/B/s",
+                "{currency}/GiB/h",
+                "0.0001 {currency}/GiB/h",
+            ),
             Kind("data", "an amount of data", DATA, "B", "MB", "256 MB"),
             Kind("data_rate", "a data rate", _dimension(data=1, time=-1), "B/s", "MB/s", "4 MB/s"),
             Kind("rate", "a rate", _dimension(time=-1), "1/s", "1/s", "1200/s"),
@@ -307,6 +315,8 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY, beside: Sequ
         return f"{_digits(value)} {currency}"
     if kind == "price":
         return f"{_digits(value * 3600.0)} {currency}/h"
+    if kind == "storage_price":
+        return f"{_digits(value * 3600.0 * 2.0**30)} {currency}/GiB/h"
     if kind == "share":
         return f"{_digits(value * 100.0)}%"
     if kind == "rate" and 0.0 < abs(value) < 1.0 / MINUTE:

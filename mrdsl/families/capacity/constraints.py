@@ -311,18 +311,22 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
 
 
 def serves(spec: Spec) -> bool:
-    """Return True if ``direct`` knows every comparison of the spec, and it has no quotas of cores."""
-    if len(spec.facts.quotas):
+    """Return True if ``direct`` knows every comparison of the spec, and it has no quotas of cores and no HDFS."""
+    if len(spec.facts.quotas) or spec.facts.hdfs is not None:
         return False
     others = class_bounds_of(spec).others
     return not (others if has_closed_form(spec.facts) else quotas_in(others)[1])
 
 
 def refuse_quotas(facts: CapacityFacts, method: str) -> None:
-    """Reject a spec with quotas of cores.
+    """Reject a spec with quotas of cores or HDFS.
 
     Raises MrdslError.
     """
+    if facts.hdfs is not None:
+        message = f"{method} does not support `hdfs`: it rents VMs for jobs, and not for their disks"
+        hint = "solve with --solver highs, the default here"
+        raise MrdslError([error("unable-solver", message, facts.hdfs.span, hint)])
     if len(facts.quotas):
         quota = facts.quotas[0]
         message = (

@@ -61,6 +61,8 @@ __all__ = [
     "Coefficients",
     "Container",
     "Demand",
+    "Disk",
+    "Hdfs",
     "JobClass",
     "MapPhase",
     "Master",
@@ -86,6 +88,28 @@ WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Disk(Node):
+    """Block storage of each VM of a type."""
+
+    EXAMPLE: ClassVar[str] = "{ size = 100 GiB, price = 0.0001 USD/GiB/h }"
+
+    size: Quantity = quantity("data", "size for each VM, however it is bought", above=0.0)
+    price: Quantity = quantity(
+        "storage_price", "price of the storage; 0 if it is part of the VM", default=0.0, at_least=0.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Hdfs(Node):
+    """Data that the disks of the cluster hold: those of firm VMs, masters not among them."""
+
+    EXAMPLE: ClassVar[str] = "{ data = 2 TiB }"
+
+    data: Quantity = quantity("data", "amount of data, without its copies", at_least=0.0)
+    replication: Whole = quantity("number", "copies of each block", default=3, at_least=1, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VmType(Node):
     """A VM type that can be rented."""
 
@@ -102,6 +126,7 @@ class VmType(Node):
         at_least=0.0,
         share_of="on_demand.price",
     )
+    disk: Disk | None = block(Disk, "block storage of each VM", short="size")
     available: OptionalWhole = quantity(
         "vms",
         "how many there are of the type, however bought; default: any number",
@@ -214,6 +239,7 @@ class CapacityFacts(Node):
         VmType, "vm", "the VM types that may be rented", required=True, catalogues=("ec2", "instance_types")
     )
     master: Master | None = block(Master, "VMs of one type that hold no slots and are paid all the same, firm")
+    hdfs: Hdfs | None = block(Hdfs, "data on the disks of the cluster, which need enough firm VMs")
     quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     demand: Demand | None = block(Demand, "the demand over several periods, for which VMs are committed")

@@ -36,10 +36,15 @@ def has_closed_form(facts: CapacityFacts) -> bool:
 
 def is_bought_plainly(facts: CapacityFacts) -> bool:
     """Return True if VMs are bought as in the paper: one type, on demand, one contract, no quota."""
-    if len(facts.vms) != 1 or len(facts.quotas):
+    if len(facts.vms) != 1 or len(facts.quotas) or facts.hdfs is not None:
         return False
     vm = facts.vms[0]
     return vm.spot is None and vm.available is None and not vm.terms and not vm.masters and facts.master is None
+
+
+def added_price(vm: VmType) -> float:
+    """Return what each VM of a type costs beyond its own price [currency/s]: the fee and its disk."""
+    return vm.fee + (0.0 if vm.disk is None else vm.disk.size * vm.disk.price)
 
 
 def masters_of(facts: CapacityFacts) -> list[float]:

@@ -215,6 +215,8 @@ def without_dominated(mix: Mix, spec: Spec) -> Mix:
     quotas, others = quotas_in(class_bounds_of(spec).others)
     if not FEW < len(mix.market.lanes) <= MANY or others or mix.wholeness == MACHINES:
         return mix
+    if mix.market.stored:
+        return mix
     limited = np.array([name in quotas for name in mix.market.names], dtype=bool)
     return of_lanes(mix, np.flatnonzero(~dominated(mix, limited)))
 

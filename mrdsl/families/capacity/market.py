@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.forms import contracts, is_named, masters_of
+from mrdsl.families.capacity.forms import added_price, contracts, is_named, masters_of
 from mrdsl.spec.columns import column, names_of
 
 Floats = NDArray[np.float64]
 
 ON_DEMAND, RESERVED, SPOT = WAYS
 FIRM = "firm"
+GIB = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class CoreQuota:
 class Market:
     """All VM types: their lanes and offers, the VMs of each, and the number of masters.
 
-    ``sunk`` is the cost of prepaid contracts. A plan's cost does not include it.
+    ``sunk`` is the cost of prepaid contracts. A plan's cost does not include it. ``disks`` are the sizes of the
+    disks of each type, and ``stored`` is the data, with its copies, that those of firm VMs without masters hold [B].
     """
 
     names: tuple[str, ...]
@@ -75,6 +77,21 @@ class Market:
     masters: Floats
     sunk: float
     quotas: tuple[CoreQuota, ...] = ()
+    disks: Floats | None = None
+    stored: float = 0.0
+
+    @cached_property
+    def stored_by_lane(self) -> Floats:
+        """Data [GiB] that one VM of each lane holds: on spot none."""
+        disks = np.zeros(len(self.names)) if self.disks is None else self.disks
+        return np.where(self.spot, 0.0, disks[self.vm_of_lane] / GIB)
+
+    @cached_property
+    def stored_on_all(self) -> float:
+        """Data [GiB] for which the firm VMs have disks, those of masters included; 0 if none is required."""
+        if not self.stored:
+            return 0.0
+        return self.stored / GIB + float(self.stored_by_lane @ self.masters_of_lane)
 
     @cached_property
     def cores_of_quotas(self) -> Floats:
@@ -180,7 +197,7 @@ def market_of(facts: CapacityFacts) -> Market:
         sunk += sum(term.price * term.available for term in contracts(vm) if term.prepaid == "yes") * facts.period
         if vm.spot is not None:
             lanes.append(Lane(number, True, vm.spot.interruptions))
-            offers.append(Offer(len(lanes) - 1, SPOT, (vm.spot.price + vm.fee) * facts.period))
+            offers.append(Offer(len(lanes) - 1, SPOT, (vm.spot.price + added_price(vm)) * facts.period))
     return Market(
         tuple(vm.name for vm in facts.vms),
         tuple(lanes),
@@ -189,6 +206,8 @@ def market_of(facts: CapacityFacts) -> Market:
         np.array(masters_of(facts)),
         sunk,
         core_quotas(facts),
+        np.nan_to_num(column(facts.vms, "disk.size")),
+        0.0 if facts.hdfs is None else facts.hdfs.data * facts.hdfs.replication,
     )
 
 
@@ -209,7 +228,8 @@ def core_quotas(facts: CapacityFacts) -> tuple[CoreQuota, ...]:
 
 
 def _firm(vm: VmType, lane: int, period: float) -> Iterator[Offer]:
-    yield Offer(lane, ON_DEMAND, (vm.on_demand.price + vm.fee) * period)
+    added = added_price(vm)
+    yield Offer(lane, ON_DEMAND, (vm.on_demand.price + added) * period)
     for term in contracts(vm):
-        price = (0.0 if term.prepaid == "yes" else term.price) + vm.fee
+        price = (0.0 if term.prepaid == "yes" else term.price) + added
         yield Offer(lane, RESERVED, price * period, float(term.available), term.name)

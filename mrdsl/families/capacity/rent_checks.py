@@ -21,6 +21,7 @@ PATTERN = frozenset("*?[")
 def check_rented(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
     """Yield errors in the master and in the quotas."""
     yield from _master(facts, names)
+    yield from _disks(facts)
     for index, quota in enumerate(facts.quotas):
         for each in _quota(facts, names, index):
             yield at_path(each, f"quotas[{index}]")
@@ -53,6 +54,24 @@ def _master(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
         return
 
 
+def _disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Yield an error if HDFS has no disks."""
+    if facts.hdfs is not None and facts.hdfs.data and not any(vm.disk is not None for vm in facts.vms):
+        message, hint = "the spec has `hdfs`, and no vm has a `disk`", "add disk = 100 GiB to a vm"
+        yield at_path(error("missing-item", message, facts.hdfs.span, hint), "hdfs")
+
+
+def _unused_disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    if facts.hdfs is not None:
+        return
+    for index in matching(facts.vms, lambda vm: vm.has("disk.size") & (vm("disk.price", 0.0) <= 0.0)):
+        vm = facts.vms[index]
+        message = f"the disk of vm {vm.name} has no effect: it has no price, and the spec has no `hdfs`"
+        hint = "write disk { size = 100 GiB, price = 0.0001 USD/GiB/h }, or hdfs { data = 2 TiB }"
+        yield at_path(warning("unused", message, None if vm.disk is None else vm.disk.span, hint), f"vms[{index}].disk")
+        return
+
+
 def _quota(facts: CapacityFacts, names: list[str], index: int) -> Iterator[Diagnostic]:
     """Yield names of unknown types, and types without cores."""
     quota = facts.quotas[index]
@@ -70,7 +89,8 @@ def _quota(facts: CapacityFacts, names: list[str], index: int) -> Iterator[Diagn
 
 
 def unused_quotas(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield quotas that count no VMs."""
+    """Yield quotas that count no VMs, and a disk without a use."""
+    yield from _unused_disks(facts)
     for index, quota in enumerate(facts.quotas):
         named = [vm for vm in facts.vms if is_named(vm.name, quota.types)]
         if not named:

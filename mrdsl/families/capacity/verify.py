@@ -18,6 +18,7 @@ from mrdsl.families.capacity.verify_facts import (
     Rows,
     beyond_core_quotas,
     cost_of_masters,
+    lacking_disks,
     masters,
     offered,
     paid_in_any_case,
@@ -60,6 +61,10 @@ def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> I
         yield error("broken-plan", message, spec.span)
     if not relax and bool((shares.jobs != np.rint(shares.jobs)).any()):
         yield error("broken-plan", "jobs on a VM type are not a whole number", spec.span)
+    lacking = lacking_disks(facts, plan)
+    if lacking is not None:
+        message = f"disks hold {lacking[0]:g} B, and HDFS takes {lacking[1]:g} B with its copies"
+        yield error("broken-plan", message, facts.span_of("hdfs"))
     for quota, used in beyond_core_quotas(facts, plan):
         message = f"the plan rents {used:g} cores of quota {quota.name}, above {quota.cores:g}"
         yield error("broken-plan", message, quota.span_of("cores"))

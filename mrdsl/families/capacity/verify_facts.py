@@ -290,12 +290,13 @@ def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
     """Read every way of buying a VM: a contract that is paid in any case costs the fee alone."""
     found: dict[Way, Offered] = {}
     for vm in facts.vms:
-        found[vm.name, "on_demand", ""] = Offered(facts.period * (vm.on_demand.price + vm.fee))
+        more = vm.fee if vm.disk is None else vm.fee + vm.disk.price * vm.disk.size
+        found[vm.name, "on_demand", ""] = Offered(facts.period * (vm.on_demand.price + more))
         if vm.spot is not None:
-            found[vm.name, "spot", ""] = Offered(facts.period * (vm.spot.price + vm.fee))
+            found[vm.name, "spot", ""] = Offered(facts.period * (vm.spot.price + more))
         contracts = [("", vm.reserved)] if vm.reserved is not None else []
         for name, contract in (*contracts, *((term.name, term) for term in vm.terms)):
-            price = vm.fee if contract.prepaid == "yes" else contract.price + vm.fee
+            price = more if contract.prepaid == "yes" else contract.price + more
             found[vm.name, "reserved", name] = Offered(facts.period * price, float(contract.available))
     return found
 
@@ -316,6 +317,18 @@ def cost_of_masters(facts: CapacityFacts, plan: CapacityPlan) -> float:
             count = min(left, bought.get(way, 0.0))
             cost, left = cost + count * offers[way].price, left - count
     return cost
+
+
+def lacking_disks(facts: CapacityFacts, plan: CapacityPlan) -> tuple[float, float] | None:
+    """Return the data that the disks of firm VMs hold, masters left out, and that of HDFS [B]; None if it fits."""
+    if facts.hdfs is None:
+        return None
+    wanted, bought = facts.hdfs.data * facts.hdfs.replication, vms_of(plan)
+    held = 0.0
+    for vm, count in zip(facts.vms, masters(facts), strict=True):
+        firm = sum(number for way, number in bought.items() if way[0] == vm.name and way[1] != "spot")
+        held += 0.0 if vm.disk is None else vm.disk.size * (firm - count)
+    return None if held >= wanted * (1.0 - FEASIBILITY) else (held, wanted)
 
 
 def beyond_core_quotas(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[tuple[Quota, float]]:

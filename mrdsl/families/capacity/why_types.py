@@ -11,8 +11,9 @@ from mrdsl.core.result import Table
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.constraints import class_bounds_of, quotas_in
+from mrdsl.families.capacity.forms import added_price
 from mrdsl.families.capacity.instance import mix_of
-from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
+from mrdsl.families.capacity.market import GIB, ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import (
     NONE,
     Relaxed,
@@ -55,7 +56,13 @@ def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table 
     yield from _quotas(spec, task, best, mixture)
     market = mix_of(spec).market
     counts = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
-    used = market.cores_in_quotas(np.array([counts.get(way, 0.0) for way in market.ways]))
+    bought = np.array([counts.get(way, 0.0) for way in market.ways])
+    used = market.cores_in_quotas(bought)
+    if market.stored:
+        stored = market.stored / GIB
+        held = float(market.stored_by_lane[market.lane_of_offer] @ bought) - market.stored_on_all + stored
+        yield f"The disks of firm VMs hold {held:.6g} GiB, and HDFS takes {stored:.6g} GiB with its copies."
+        yield "HDFS is not part of the prices above: it may take VMs that no job needs."
     for quota, cores in zip(market.quotas, used.tolist(), strict=True):
         yield f"{cores:g} of {quota.limit:g} cores of quota {quota.name} are rented."
     if market.quotas:
@@ -92,7 +99,7 @@ def runners_up(spec: Spec, task: Task, prices: Floats, classes: int | None = Non
         second = int(order[1, index])
         price, lane = _price_to_win(task, prices, ways[second], index, least)
         scarce = max(0.0, float(prices[lane]) - _endless(market, lane))
-        fee = spec.facts.vms[second].fee
+        fee = added_price(spec.facts.vms[second])
         below = max(0.0, (price - scarce) / spec.facts.period - fee) * HOUR
         way = SPOT if market.lanes[lane].spot else ON_DEMAND
         found.append(RunnerUp(first, least, second, float(cost[second, index]), way, below))

@@ -6,7 +6,7 @@ Nothing here is from mrdsl.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 from math import ceil, inf
@@ -26,8 +26,13 @@ class Type:
     prepaid: bool
     available: int | None
     fee: str
+    disk: tuple[int, float] | None = None
 
     def fee_in_money(self) -> float:
+        """Compute the fee and the price of the disk, in GiB and USD per GiB and hour, in USD/h."""
+        return self.fee_alone() + (self.disk[0] * self.disk[1] if self.disk else 0.0)
+
+    def fee_alone(self) -> float:
         """Compute the fee in USD/h."""
         shares = {
             "": 0.0,
@@ -62,6 +67,7 @@ class Fleet:
     classes: tuple[Class, ...]
     master: tuple[str, int] | None
     quotas: tuple[tuple[int, tuple[str, ...], bool], ...]
+    hdfs: tuple[int, int] | None = None
 
 
 def draw(seed: int) -> Fleet:
@@ -105,7 +111,17 @@ def draw(seed: int) -> Fleet:
         quotas.append((random.choice([0, 1, 4, 8, 12, 20]), wanted, random.random() < 0.4))
     quotas = [each for each in quotas if all("*" in one or one in names for one in each[1])]
     master = (random.choice(names), random.randint(1, 2)) if random.random() < 0.4 else None
-    return Fleet(tuple(types), tuple(classes), master, tuple(quotas))
+    if random.random() < 0.4:
+        types = [
+            replace(each, disk=(random.choice([50, 100, 400]), random.choice([0.0, 0.0001, 0.001])))
+            if random.random() < 0.7
+            else each
+            for each in types
+        ]
+    hdfs = None
+    if any(each.disk for each in types) and random.random() < 0.6:
+        hdfs = random.choice([0, 30, 90, 120]), random.choice([1, 2, 3])
+    return Fleet(tuple(types), tuple(classes), master, tuple(quotas), hdfs)
 
 
 def text_of(fleet: Fleet) -> str:
@@ -119,10 +135,16 @@ def text_of(fleet: Fleet) -> str:
         if each.reserved is not None:
             paid = ", prepaid = yes" if each.prepaid else ""
             items.append(f"reserved {{ price = {each.reserved[0]} USD/h, available = {each.reserved[1]}{paid} }}")
+        if each.disk is not None and each.disk[1]:
+            items.append(f"disk {{ size = {each.disk[0]} GiB, price = {each.disk[1]} USD/GiB/h }}")
+        elif each.disk is not None:
+            items.append(f"disk = {each.disk[0]} GiB")
         items += [f"available = {each.available}"] if each.available is not None else []
         lines.append(f'vm "{each.name}" {{ ' + ", ".join(items) + " }")
     if fleet.master is not None:
         lines.append(f'master {{ vm = "{fleet.master[0]}", count = {fleet.master[1]} }}')
+    if fleet.hdfs is not None:
+        lines.append(f"hdfs {{ data = {fleet.hdfs[0]} GiB, replication = {fleet.hdfs[1]} }}")
     for number, (cores, types, spot) in enumerate(fleet.quotas):
         listed = ", ".join(f'"{name}"' for name in types)
         some = f", types = [{listed}]" if types else ""
@@ -174,8 +196,27 @@ def cheapest(fleet: Fleet) -> float:
             + (fleet.master[1] if fleet.master and not spot and fleet.master[0] == vm.name else 0)
             for place, (vm, spot) in enumerate(lanes)
         ]
-        best = min(best, penalty + cost_of(fleet, lanes, vms))
+        for more in beyond_jobs(fleet, lanes, vms):
+            best = min(best, penalty + cost_of(fleet, lanes, more))
     return best
+
+
+def beyond_jobs(fleet: Fleet, lanes: list[tuple[Type, bool]], vms: list[int]) -> list[list[int]]:
+    """List the VMs of lanes with those that HDFS needs in addition."""
+    if fleet.hdfs is None:
+        return [vms]
+    masters = dict([fleet.master]) if fleet.master else {}
+    wanted = fleet.hdfs[0] * fleet.hdfs[1]
+    sizes = [(vm.disk[0] if vm.disk and not spot else 0) for vm, spot in lanes]
+    held = sum(
+        size * (count - masters.get(vm.name, 0)) for size, count, (vm, _) in zip(sizes, vms, lanes, strict=True) if size
+    )
+    most = [ceil(max(0, wanted - held) / size) if size else 0 for size in sizes]
+    found = []
+    for more in product(*(range(each + 1) for each in most)):
+        if held + sum(size * count for size, count in zip(sizes, more, strict=True)) >= wanted:
+            found.append([count + extra for count, extra in zip(vms, more, strict=True)])
+    return found
 
 
 def cost_of(fleet: Fleet, lanes: list[tuple[Type, bool]], vms: list[int]) -> float:

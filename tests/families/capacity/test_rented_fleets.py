@@ -11,6 +11,7 @@ from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity import lanes
 from mrdsl.families.capacity.verify import verify
 from mrdsl.families.capacity.why import why
+from mrdsl.language.loading import load_text
 from tests.families.capacity.rented_fleets import cheapest, draw, text_of
 
 
@@ -153,6 +154,68 @@ def test_why_shows_the_cores_of_quotas() -> None:
     spec = mrdsl.loads(QUOTAS.replace("JOBS", "4") + "quota a { cores = 4, types = [m5], spot = yes }")
     said = [str(each) for each in why(spec, mrdsl.solve(spec))]
     assert any("4 of 4 cores of quota a are rented" in each for each in said)
+
+
+@pytest.mark.parametrize(
+    ("disk", "rest", "cost"),
+    [
+        ("disk = 100 GiB", "", 0.1),
+        ("disk = 100 GiB", "hdfs { data = 0 B }", 0.1),
+        (
+            "disk = 100 GiB",
+            "hdfs { data = 90 GiB, replication = 1 }",
+            0.35,
+        ),  # one c5 runs 2 jobs, one m5 on spot the others
+        ("disk { size = 100 GiB, price = 0.0001 USD/GiB/h }", "hdfs { data = 90 GiB, replication = 1 }", 0.36),
+        ("disk = 100 GiB", "hdfs { data = 40 GiB }", 0.6),
+        ("disk = 120 GiB", "hdfs { data = 40 GiB }", 0.35),
+        ("disk = 120 GiB", "hdfs { data = 40 GiB }\nmaster { vm = c5 }", 0.65),
+        ("disk = 50 GiB", "hdfs { data = 40 GiB }", 0.9),
+    ],
+)
+def test_hdfs_takes_firm_vms_with_disks(disk: str, rest: str, cost: float) -> None:
+    """Without it 2 VMs of m5 on spot run all jobs, for 0.05 USD each; a c5 costs 0.3 USD."""
+    spec = mrdsl.loads(QUOTAS.replace("JOBS", "4").replace("vm c5 {", f"vm c5 {{ {disk}, ") + rest)
+    for solver in ("highs", "scip"):
+        plan = mrdsl.solve(spec, solver=solver).plan_of(mrdsl.CapacityPlan)
+        assert not has_errors(tuple(verify(spec, plan, relax=False)))
+        assert plan.total == pytest.approx(cost)
+
+
+@pytest.mark.parametrize(
+    ("disk", "rest", "code", "said"),
+    [
+        ("disk = 0 GiB", "", "out-of-range", "above 0"),
+        ("disk = -5 GiB", "", "out-of-range", "above 0"),
+        ("disk = 100", "", "wrong-unit", "amount of data"),
+        ("disk { price = 0.0001 USD/GiB/h }", "", "missing-item", "`size = ...`"),
+        ("disk { size = 1 GiB, price = -0.0001 USD/GiB/h }", "", "out-of-range", "at least 0"),
+        ("disk { size = 1 GiB, price = 0.0001 USD/h }", "", "wrong-unit", "a price of stored data per time"),
+        ("disk { size = 1 GiB, price = 0.0001 EUR/GiB/h }", "", "mixed-currencies", "USD"),
+        ("disk = 100 GiB", "", "unused", "no price"),
+        ("disk { size = 1 GiB, price = 0 USD/GiB/h }", "", "unused", "no price"),
+        ("", "hdfs { data = 1 GiB }", "missing-item", "no vm has a `disk`"),
+        ("disk = 1 GiB", "hdfs { data = -1 GiB }", "out-of-range", "at least 0"),
+        ("disk = 1 GiB", "hdfs { data = 5 }", "wrong-unit", "amount of data"),
+        ("disk = 1 GiB", "hdfs { data = 5 GiB, replication = 0 }", "out-of-range", "at least 1"),
+        ("disk = 1 GiB", "hdfs { }", "missing-item", "`data = ...`"),
+    ],
+)
+def test_wrong_disks(disk: str, rest: str, code: str, said: str) -> None:
+    text = QUOTAS.replace("JOBS", "4").replace("vm c5 {", f"vm c5 {{ {disk}\n") + rest
+    told = next(each for each in load_text(text).diagnostics if each.code == code)
+    assert said in f"{told.message} {told.hint}"
+
+
+def test_direct_refuses_hdfs_and_verification_counts_disks() -> None:
+    text = QUOTAS.replace("JOBS", "4").replace("vm c5 {", "vm c5 { disk = 100 GiB,")
+    spec = mrdsl.loads(text + "hdfs { data = 40 GiB }")
+    with pytest.raises(mrdsl.MrdslError, match="does not support `hdfs`"):
+        mrdsl.solve(spec, solver="direct")
+    plan = mrdsl.solve(mrdsl.loads(text)).plan_of(mrdsl.CapacityPlan)
+    assert ["HDFS takes" in each.message for each in verify(spec, plan, relax=False)] == [True]
+    said = [str(each) for each in why(spec, mrdsl.solve(spec))]
+    assert any("HDFS takes 120 GiB with its copies" in each for each in said)
 
 
 if __name__ == "__main__":

@@ -249,6 +249,9 @@ def _quotas(mix: Mix) -> Iterator[tuple[str, Row]]:
     for vm in np.flatnonzero(np.isfinite(market.available)).tolist():
         offers = np.array([number for number, _ in market.offers_of(vm)], dtype=np.int64)
         yield f"available[{market.names[vm]}]", (offers, np.ones(len(offers)), -np.inf, float(market.available[vm]))
+    if market.stored_on_all:
+        held = market.stored_by_lane[market.lane_of_offer]
+        yield "hdfs", (np.flatnonzero(held), held[held > 0.0], market.stored_on_all, np.inf)
     for quota, cores in zip(market.quotas, market.cores_of_quotas[:, market.lane_of_offer], strict=True):
         counted = np.flatnonzero(cores)
         yield f"quota[{quota.name}]", (counted, cores[counted], -np.inf, quota.limit)

@@ -128,6 +128,10 @@ def _add_vms(model: pyo.ConcreteModel, market: Market, relax: bool) -> None:
             float(market.available[limited[name]]),
         ),
     )
+    if market.stored_on_all:
+        held = market.stored_by_lane[market.lane_of_offer].tolist()
+        terms = [(each, variable) for each, variable in zip(held, variables, strict=True) if each]
+        model.hdfs = pyo.Constraint(expr=(market.stored_on_all, row_of(terms), None))
     counted = dict(zip([each.name for each in market.quotas], market.cores_of_quotas, strict=True))
     limits = {each.name: each.limit for each in market.quotas}
     model.quota = pyo.Constraint(

@@ -202,6 +202,8 @@ class ModelSpans(Mapping[Any, Span | None]):
             "reserved": vm.span if vm.reserved is None else vm.reserved.span_of("available"),
             "cost": vm.span,
         }
+        if facts.hdfs is not None:
+            self.whole["hdfs"] = facts.hdfs.span
         if len(facts.vms) == 1:
             self.whole["enough_vms"] = vm.span
         self._vms = {vm.name: vm for vm in facts.vms}
