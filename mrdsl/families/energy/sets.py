@@ -53,6 +53,11 @@ class _Phase:
     owner: Ints
     room: Ints
 
+    def order(self, vms: Ints) -> Ints:
+        """Return the kinds in a set that can run the tasks, least energy first."""
+        order = np.argsort(self.energy, kind="stable")
+        return np.asarray(order[np.isfinite(self.energy[order]) & (vms[order] > 0)])
+
     def rows(self, vms: Ints, limit: float) -> Ints:
         """Return the lengths that make sense for a set: whole waves of a type in it, within the limit, room for all.
 
@@ -193,24 +198,26 @@ class SetSearch:
         else:
             most = np.where(left >= -ROUNDING * limit, float(self.job.map_tasks), 0.0)
         points, lengths = np.nonzero(most * int(vms.sum()) >= self._maps.tasks)
-        caps = np.minimum(self._maps.room[rows[lengths]], most[points, lengths, None])
-        counts, energy = _fill(self._maps, vms, caps)
+        order = self._maps.order(vms)
+        caps = np.minimum(self._maps.room[np.ix_(rows, order)][lengths], most[points, lengths, None])
+        counts, energy = _fill(self._maps, vms, order, caps)
         total = energy + energies[points]
         at = int(np.argmin(total)) if len(total) else -1
         if at < 0 or not np.isfinite(total[at]):
             return None
-        return Placement(vms, 0.0, float(total[at]), counts[at].astype(np.int64), reduces[points[at]])
+        return Placement(vms, 0.0, float(total[at]), _of_all(counts[at], order, vms), reduces[points[at]])
 
     def _reduce_frontier(self, vms: Ints, limit: float) -> tuple[Floats, Floats, Ints]:
         """Time (phase and fetching), energy and tasks per type of the reduce side, none worse in both than another."""
         if self.job.reduce_tasks == 0:
             return np.zeros(1), np.zeros(1), np.zeros((1, len(vms)), dtype=np.int64)
         rows = self._reduces.rows(vms, limit)
-        room = np.where(vms > 0, self._reduces.room[rows], 0)
+        order = self._reduces.order(vms)
+        room = self._reduces.room[np.ix_(rows, order)]
         widest = room.max(axis=1, initial=0)
         caps = np.concatenate([np.minimum(room, np.ceil(widest * level)[:, None]) for level in LEVELS])
-        counts, energy = _fill(self._reduces, vms, caps)
-        most = np.ceil(counts / np.maximum(vms, 1)).max(axis=1, initial=0)
+        counts, energy = _fill(self._reduces, vms, order, caps)
+        most = np.ceil(counts / vms[order]).max(axis=1, initial=0)
         times = np.tile(self._reduces.ends[rows], len(LEVELS)) + self.job.fetch * most
         keep = np.flatnonzero(np.isfinite(energy) & (times <= limit * (1 + ROUNDING)))
         keep = keep[np.lexsort((energy[keep], times[keep]))]
@@ -218,7 +225,7 @@ class SetSearch:
         first = np.ones(len(keep), dtype=np.bool_)
         first[1:] = lowest[1:] < lowest[:-1]
         keep = _thinned(keep[first], FRONTIER)
-        return times[keep], energy[keep], counts[keep].astype(np.int64)
+        return times[keep], energy[keep], _of_all(counts[keep], order, vms)
 
     def _lacking(self, vms: Ints, limit: float) -> float:
         """By which share the shortest uptime on the set exceeds the limit, at least a little."""
@@ -260,11 +267,11 @@ class SetSearch:
         if uptimes.size == 0:
             return None
         i, j = np.unravel_index(int(np.argmin(uptimes)), uptimes.shape)
-        maps, _ = _fill(self._maps, vms, np.minimum(self._maps.room[rows[i]], most[i]))
-        reduces = np.zeros(len(vms))
+        maps = _filled(self._maps, vms, rows[i], most[i])
+        reduces = np.zeros_like(maps)
         if self.job.reduce_tasks:
-            reduces, _ = _fill(self._reduces, vms, np.minimum(self._reduces.room[reduce_rows[j]], reduce_most[j]))
-        return Placement(vms, 0.0, 0.0, maps.astype(np.int64), reduces.astype(np.int64))
+            reduces = _filled(self._reduces, vms, reduce_rows[j], reduce_most[j])
+        return Placement(vms, 0.0, 0.0, maps, reduces)
 
     def phase_bounds(self, sets: Ints) -> tuple[Floats, Floats]:
         """For every set (a row of numbers of VMs) the least lengths of the map and of the reduce phase."""
@@ -301,15 +308,26 @@ def _shortest(phase: _Phase, vms: Ints) -> tuple[Ints, Ints]:
     return rows, low
 
 
-def _fill(phase: _Phase, vms: Ints, caps: Floats | Ints) -> tuple[Floats, Floats]:
-    """Return the tasks per type and their energy if each VM holds ``caps[..., k]``; infinite if not all tasks fit."""
-    order = np.argsort(phase.energy, kind="stable")
-    order = order[np.isfinite(phase.energy[order]) & (vms[order] > 0)]
-    filled = np.minimum(np.cumsum(caps[..., order] * vms[order], axis=-1), phase.tasks)
-    counts = np.zeros(caps.shape)
-    counts[..., order] = np.diff(filled, axis=-1, prepend=0.0)
+def _fill(phase: _Phase, vms: Ints, order: Ints, caps: Floats | Ints) -> tuple[Floats, Floats]:
+    """Return the tasks per kind of ``order`` and their energy if each VM holds ``caps[..., k]`` of its ``k``-th kind;
+    infinite if not all tasks fit.
+    """
+    filled = np.minimum(np.cumsum(caps * vms[order], axis=-1), phase.tasks)
+    counts = np.diff(filled, axis=-1, prepend=0.0)
     enough = filled[..., -1] >= phase.tasks if len(order) else np.zeros(caps.shape[:-1], dtype=np.bool_)
-    return counts, np.where(enough, counts[..., order] @ phase.energy[order], inf)
+    return counts, np.where(enough, counts @ phase.energy[order], inf)
+
+
+def _filled(phase: _Phase, vms: Ints, row: int, most: int) -> Ints:
+    order = phase.order(vms)
+    return _of_all(_fill(phase, vms, order, np.minimum(phase.room[row, order], most))[0], order, vms)
+
+
+def _of_all(counts: Floats, order: Ints, vms: Ints) -> Ints:
+    """Return the tasks of all kinds from those of ``order``."""
+    found = np.zeros((*counts.shape[:-1], len(vms)), dtype=np.int64)
+    found[..., order] = counts
+    return found
 
 
 def _thinned(points: Ints, most: int) -> Ints:

@@ -166,6 +166,10 @@ def _add_job(
     return on, paid, uptime
 
 
+MANY = 45
+"""Kinds of VMs, a type in a role, up to which the search has its whole effort."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """Limits of the search: the end by ``time.monotonic()``, and the sets of machines evaluated."""
@@ -279,11 +283,13 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
 
     The search first looks for a plan (repair), then for less energy. If no start has a plan, it uses twice as many
     starts. With ``wide = 2``, it also changes three VMs together at the best end point. It stops at ``limits.time``,
-    and after ``most`` sets of machines.
+    and after ``most`` sets of machines; of more than :data:`MANY` kinds of VMs after fewer, because the moves, and the
+    time for each, grow with the kinds.
     """
     search: Search = draft.state
     until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
-    search = replace(search, effort=Effort(until, most))
+    fewer = max(1.0, 3 * len(search.available) / MANY) ** 2
+    search = replace(search, effort=Effort(until, round(most / fewer)))
     narrow: list[Moves] = [singles, swaps]
     broad = [
         *narrow,
@@ -321,6 +327,8 @@ def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | Non
     best, best_score = None, score(state)
     free = search.available - sum((by_type(placement.vms) for placement in state), np.zeros_like(search.available))
     for move in moves:
+        if search.spent():
+            break
         change = by_type(sum((delta for _, delta in move), np.zeros_like(state[0].vms)))
         if np.any(change > free) or any(np.any(state[j].vms + delta < 0) for j, delta in move):
             continue
@@ -330,8 +338,6 @@ def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | Non
         scores = score(tuple(new))
         if scores < best_score and _clearly(scores, best_score):
             best, best_score = tuple(new), scores
-        if search.spent():
-            break
     return best
 
 
