@@ -19,6 +19,7 @@ from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.demand import COLUMN, Wanted, read_demand
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.families.capacity.forms import contracts
+from mrdsl.families.capacity.pairs import slot_sizes
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import Reserved
@@ -147,11 +148,19 @@ def spec_of_period(spec: Spec, number: int, committed: Mapping[Contract, float] 
         replace(node, jobs=Range(least, most))
         for node, least, most in zip(base.facts.classes, low, expected, strict=True)
     )
-    return replace(base, facts=replace(base.facts, classes=classes))
+    facts = replace(base.facts, classes=classes)
+    kept(facts, "slot_sizes", lambda: slot_sizes(base.facts))  # which do not depend on jobs
+    return replace(base, facts=facts)
 
 
 def rented(spec: Spec, committed: Mapping[Contract, float] | None = None) -> Spec:
     """Return the spec without its demand, in which committed VMs cost nothing but their fee."""
+    return kept(
+        spec, f"rented {None if committed is None else sorted(committed.items())}", lambda: _rented(spec, committed)
+    )
+
+
+def _rented(spec: Spec, committed: Mapping[Contract, float] | None) -> Spec:
     facts: CapacityFacts = spec.facts
 
     def free(vm: VmType, term: Reserved | None) -> Reserved | None:

@@ -17,8 +17,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.core.rounding import FEASIBILITY
-from mrdsl.families.capacity.forms import as_solved
+from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.periods.demand import Contract, commitments_of, horizon_of, periods_of
 from mrdsl.families.capacity.periods.packing import finished
@@ -161,21 +160,55 @@ def _held(block: Block, every: Mapping[Contract, Reserved], terms: Mapping[Contr
 
 
 def _solved(
-    spec: Spec, alike: Alike, numbers: range, committed: dict[Contract, float], limits: Limits
+    spec: Spec, alike: Alike, numbers: range, committed: Mapping[Contract, float], limits: Limits
 ) -> list[tuple[Block, Array]] | None:
-    """Return the blocks of periods with given commitments, and their whole solutions; None if one has none."""
-    periods = periods_of(as_solved(spec, False))
+    """Return the blocks of periods with given commitments, and their whole solutions; None if one has none.
+
+    The objective of each contains the cost of the commitments, so that gaps are relative to the whole cost.
+    """
+    periods, terms = periods_of(spec), commitments_of(spec.facts)
     limits = replace(limits, gap=limits.gap or GAP)
-    blocks = [_with(alike.block(periods.low[n], periods.expected[n]), committed) for n in numbers]
+    paid = spec.facts.period * sum(terms[key].price * count for key, count in committed.items())
+    blocks = [_with(alike.block(periods.low[n], periods.expected[n]), committed, paid) for n in numbers]
     relaxed = optima([_in_fractions(block.program) for block in blocks], limits)
-    few = [_among(alike, block.program, found) for block, found in zip(blocks, relaxed, strict=True)]
-    solved = []
-    for block, found in zip(blocks, optima(few, limits), strict=True):
-        best = found if isinstance(found, Optimum) else _whole(block.program, limits)
-        if best is None:
-            return None
-        solved.append((block, best.values))
-    return solved
+    points = [
+        _rounded(alike, block.program, found, limits.gap or GAP) if isinstance(found, Optimum) else None
+        for block, found in zip(blocks, relaxed, strict=True)
+    ]
+    left = [number for number, point in enumerate(points) if point is None]
+    few = [_among(alike, blocks[number].program, relaxed[number]) for number in left]
+    for number, found in zip(left, optima(few, limits), strict=True):
+        best = found if isinstance(found, Optimum) else _whole(blocks[number].program, limits)
+        points[number] = None if best is None else best.values
+    solved = [(block, point) for block, point in zip(blocks, points, strict=True) if point is not None]
+    return solved if len(solved) == len(blocks) else None
+
+
+def _rounded(alike: Alike, program: LinearProgram, found: Optimum, gap: float) -> Array | None:
+    """Return whole jobs near a relaxed solution on the VMs that they take; None if they cost more than the gap.
+
+    Of the jobs of each class in several lanes, those with the largest fractions are rounded up.
+    """
+    pairs, market = alike.written.pairs, alike.written.pairs.mix.market
+    if pairs.first_spare < len(program.costs):
+        return None
+    part = found.values[pairs.first :]
+    jobs = np.floor(part + FEASIBILITY)
+    missing = np.rint(np.bincount(pairs.of_class, part - jobs, minlength=len(pairs.mix))).astype(np.int64)
+    for index in np.flatnonzero(missing > 0).tolist():
+        mine = np.flatnonzero(pairs.of_class == index)
+        jobs[mine[np.argsort(jobs[mine] - part[mine], kind="stable")[: missing[index]]]] += 1.0
+    lacking = ceiling(
+        np.bincount(pairs.of_lane, pairs.gamma * jobs, minlength=len(market.lanes)) + market.masters_of_lane
+    )
+    bought = np.zeros(pairs.first)
+    for offer in np.argsort(program.costs[: pairs.first], kind="stable").tolist():
+        lane = market.lane_of_offer[offer]
+        bought[offer] = min(lacking[lane], program.upper[offer])
+        lacking[lane] -= bought[offer]
+    point = np.concatenate([bought, jobs])
+    close = program.objective(point) <= found.value + gap * abs(found.value)
+    return point if close and program.violation(point)[0] <= FEASIBILITY else None
 
 
 def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
@@ -185,12 +218,14 @@ def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
         return None
 
 
-def _with(block: Block, committed: dict[Contract, float]) -> Block:
+def _with(block: Block, committed: Mapping[Contract, float], paid: float) -> Block:
+    """Return the block with these commitments, which cost ``paid`` in the period."""
     upper = block.program.upper.copy()
     for key, column in block.columns.items():
         if key in committed:
             upper[column] = committed[key]
-    return replace(block, program=replace(block.program, upper=upper))
+    changed = replace(block.program, upper=upper, offset=block.program.offset + paid)
+    return replace(block, program=changed)
 
 
 def _among(alike: Alike, program: LinearProgram, found: Optimum | UnsolvedError | None) -> LinearProgram:
