@@ -76,18 +76,6 @@ ALL = (
         draws=False,
     ),
     Study(
-        "reservations",
-        "how many VMs to reserve for a day's demand, and what the day costs with fewer and with more",
-        lazy("studies.capacity_reservations", "reservations"),
-        {
-            "spec": ("", "the spec; default: models/capacity/reference.mrspec"),
-            "demand": ("", "table of jobs, a column for each class and a row for each period; default: made up"),
-            "periods": (24, "periods of a day, each as long as the spec's period"),
-            "solver": ("auto", "who plans them"),
-        },
-        draws=False,
-    ),
-    Study(
         "capacity-honesty",
         "how often plans of `guarantee = p95` break it on held-out runs",
         lazy("studies.capacity_promised", "honesty"),

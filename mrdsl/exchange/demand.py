@@ -71,7 +71,7 @@ def read_demand(
     reader = CellReader(raw, report)
     numbers = reader.numbers([column for _, column, _ in columns], [True] * len(columns))
     for (which, column, factor), values in zip(columns, numbers, strict=True):
-        _negative(raw, column, wanted[which].name, values, report)
+        _negative(raw, column, wanted[which], values, report)
         if raw.rows == periods:
             empty[:, which] = units.scaled(values, factor)
     return empty, tuple(report.found)
@@ -165,7 +165,10 @@ def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic
     )
 
 
-def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64], report: Mistakes) -> None:
+def _negative(raw: RawTable, column: int, wanted: Wanted, values: NDArray[np.float64], report: Mistakes) -> None:
+    subject, hint = f"the demand of `{wanted.name}`", "write 0 for no demand"
+    if wanted.word == COLUMN:
+        subject, hint = f"`{wanted.name}`", f"write a positive number, or remove the column `{wanted.name}`"
     rows = np.flatnonzero(values < 0)
     for row in rows[:MAX_REPORTED_ROWS].tolist():
         more = len(rows) - MAX_REPORTED_ROWS
@@ -173,8 +176,8 @@ def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64]
         report.add(
             error(
                 "out-of-range",
-                f"the demand of `{name}` is {values[row]:g} here, below 0{tail}",
+                f"{subject} is {values[row]:g} here, below 0{tail}",
                 raw.cell_span(row, column),
-                "write 0 for no demand",
+                hint,
             )
         )

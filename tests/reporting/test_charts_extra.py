@@ -70,7 +70,6 @@ QUICK = {
     "hybrid-regimes": "sample=1 horizon=20",
     "joint-instances": "",
     "joint-integrality": "small=1",
-    "reservations": "periods=2",
 }
 """Studies that draw nothing, in small."""
 SLOW = {

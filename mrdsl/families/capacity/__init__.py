@@ -25,7 +25,7 @@ def _paid_for(spec: Spec) -> float:
     """Return the time that VMs are paid for [s]."""
     if spec.facts.demand is None:
         return float(spec.facts.period)
-    from mrdsl.families.capacity.periods.demand import horizon_of
+    from mrdsl.families.capacity.periods.table import horizon_of
 
     return horizon_of(spec)
 
@@ -58,7 +58,7 @@ def _hooks() -> dict[str, Any]:
         plans="periods.plan",
     )
     refused = dict.fromkeys(("simulate_plan", "repeat_runs", "today", "deployments"), "refused")
-    several = hooks_in(f"{__name__}.periods", quantity="verify", **refused)
+    several = hooks_in(f"{__name__}.periods", verify="plan_warnings", quantity="verify", **refused)
     del several["plans"]  # those of both
     return {name: _ByDemand(each, several[name]) if name in several else each for name, each in one.items()}
 

@@ -160,7 +160,7 @@ def promises_of(spec: Spec) -> tuple[Promise, ...]:
     limits the average.
     """
     facts: CapacityFacts = spec.facts
-    percents = _percentiles(facts)
+    percents = percentiles_of(facts)
     levels = _levels(spec)
     if not percents and not levels:
         return ()
@@ -216,10 +216,10 @@ def _disturbed(rules: Simulation | None) -> bool:
 
 def is_about_runs(spec: Spec) -> bool:
     """Return True if a spec requires a service level of runs."""
-    return any(map(mentions_on_time, spec.constraints)) or bool(_percentiles(spec.facts))
+    return any(map(mentions_on_time, spec.constraints)) or bool(percentiles_of(spec.facts))
 
 
-def _percentiles(facts: CapacityFacts) -> tuple[int, ...]:
+def percentiles_of(facts: CapacityFacts) -> tuple[int, ...]:
     """Return the classes whose guarantee is a percentile: of all its words these alone begin with a p."""
     return kept(facts, "percentiles", lambda: tuple(matching(facts.classes, lambda c: _with_a_p(c.word("guarantee")))))
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from math import isinf
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
 import mrdsl
+from mrdsl.families.capacity.periods.plan import PeriodsPlan
+from mrdsl.families.capacity.periods.verify import verify
 from tests.families.capacity.commitment_oracle import Drawn, drawn
 
 
@@ -74,3 +80,62 @@ def test_many_periods_are_planned_from_groups(tmp_path: Path) -> None:
     assert found.objective.value == pytest.approx(found.objective.bound, rel=2e-2)
     assert found.plan.at_least
     assert 0.0 < found.plan.without - found.plan.total < found.plan.total
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (lambda plan: {"committed": (replace(plan.committed[0], vms=plan.committed[0].vms + 0.5),)}, "whole number"),
+        (lambda plan: {"committed": (replace(plan.committed[0], vms=999.0),)}, "are committed of"),
+        (lambda plan: {"committed": (replace(plan.committed[0], vms=0.0),)}, "VMs of a are reserved of 0"),
+        (lambda plan: {"committed": (replace(plan.committed[0], price=0.0),)}, "is not that of the spec"),
+        (lambda plan: {"committed": ()}, "other contracts"),
+        (lambda plan: {"weight": 2.0 * plan.weight}, "other periods"),
+        (lambda plan: {"period": 60.0}, "another length"),
+        (lambda plan: {"plan_of": plan.plan_of[::-1]}, "outside|other jobs"),
+        (lambda plan: {"plan_of": 0 * plan.plan_of}, "no period has plan|other jobs"),
+        (lambda plan: {"plan_of": plan.plan_of + 7}, "no plan of some period"),
+    ],
+)
+def test_planted_defects_are_found(changed: Any, told: str, tmp_path: Path) -> None:
+    (tmp_path / "day.csv").write_text("factor\n0.5\n1\n1\n0.2\n", encoding="utf-8")
+    text = (
+        "problem capacity\nvm a { on_demand { price = 0.4 USD/h }, reserved { price = 0.2 USD/h, available = 50 } }\n"
+        'demand { periods = 4, from = "day.csv" }\n'
+        "class c { coefficients { A = 5400 s, B = 1250 s, C = 9 s }, slots { map = 3, reduce = 2 }\n"
+        "jobs = 10, deadline = 10 min, penalty = 9 USD }\nminimize cost\n"
+    )
+    (tmp_path / "spec.mrspec").write_text(text, encoding="utf-8")
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    plan = mrdsl.solve(spec, "highs").plan
+    assert isinstance(plan, PeriodsPlan)
+    assert list(verify(spec, plan, False)) == []
+    found = [each.message for each in verify(spec, replace(plan, **changed(plan)), False)]
+    assert any(re.search(told, message) for message in found), found
+
+
+def test_one_type_agrees_with_counting_hours(tmp_path: Path) -> None:
+    """One type, all jobs required: reserve the VMs that are used in more of the time than the ratio of the prices."""
+    for seed in range(8):
+        random = Random(seed)
+        weights = [random.choice([1.0, 3.0, 24.0]) for _ in range(7)]
+        jobs = [random.randint(0, 9) for _ in weights]
+        ratio = random.choice([0.2, 0.5, 0.63, 0.9])
+        rows = "".join(f"{n},{w!r}\n" for n, w in zip(jobs, weights, strict=True))
+        (tmp_path / "day.csv").write_text(f"c,weight\n{rows}", encoding="utf-8")
+        text = (
+            "problem capacity\nvm a { on_demand { price = 1 USD/h }\n"
+            f"reserved {{ price = {ratio} USD/h, available = 500 }} }}\n"
+            'demand { periods = 7, from = "day.csv" }\n'
+            "class c { coefficients { A = 5400 s, B = 0 s, C = 0 s }, slots { map = 1, reduce = 1 }\n"
+            "jobs = 1, deadline = 30 min, penalty = 9 USD }\nminimize cost\n"
+        )
+        (tmp_path / "spec.mrspec").write_text(text, encoding="utf-8")
+        result = mrdsl.solve(mrdsl.load(tmp_path / "spec.mrspec"))
+        needed, hours = [3 * n for n in jobs], sum(weights)  # 5,400 s of work in 1,800 s: three VMs
+        used = [sum(w for n, w in zip(needed, weights, strict=True) if n > k) for k in range(max(needed))]
+        count = sum(time > ratio * hours for time in used)
+        rented = sum(w * max(0, n - count) for n, w in zip(needed, weights, strict=True))
+        assert result.objective.value == pytest.approx(ratio * count * hours + rented)
+        assert isinstance(result.plan, PeriodsPlan)
+        assert result.plan.without == pytest.approx(sum(w * n for n, w in zip(needed, weights, strict=True)))

@@ -9,17 +9,10 @@ import numpy as np
 
 from mrdsl.contracts.plan_expressions import is_own
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, warning
-from mrdsl.families.capacity.constraints import is_about_runs
+from mrdsl.families.capacity.constraints import percentiles_of
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.periods.demand import (
-    FACTOR,
-    WEIGHT,
-    demand_of,
-    periods_of,
-    read_table,
-    rented,
-    spec_of_period,
-)
+from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period
+from mrdsl.families.capacity.periods.table import FACTOR, WEIGHT, demand_of, read_table
 from mrdsl.families.capacity.type_checks import find_impossible_types
 from mrdsl.spec.demand import check_demand
 from mrdsl.spec.spec import Spec
@@ -84,9 +77,9 @@ def _of_one_period(spec: Spec) -> Iterator[Diagnostic]:
             spec.constraints[0].span,
             "write `available` in a VM type for a limit on VMs, or `jobs` for one on jobs",
         )
-    elif is_about_runs(spec):
-        node = next(each for each in facts.classes if (each.guarantee or "").startswith("p"))
-        yield refused("a guarantee of runs", node.span_of("guarantee"), "write `guarantee = upper`, or remove `demand`")
+    for index in percentiles_of(facts):
+        place = facts.classes[index].span_of("guarantee")
+        yield refused("a guarantee of runs", place, "write `guarantee = upper`, or remove `demand`")
     if is_own(spec.goal):
         yield refused("a user-defined objective", spec.goal and spec.goal.span, "write `minimize cost`")
 
@@ -98,7 +91,7 @@ def _weights(facts: CapacityFacts, weight: np.ndarray) -> Iterator[Diagnostic]:
         yield error(
             "out-of-range",
             f"the weight of period {row + 1} is 0, so it never occurs",
-            facts.demand.span_of("from"),
+            facts.demand.span_of("from_"),
             "remove the row, or write how often it occurs",
         )
 

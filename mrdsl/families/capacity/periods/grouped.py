@@ -19,10 +19,11 @@ from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.periods.demand import Contract, commitments_of, horizon_of, periods_of
+from mrdsl.families.capacity.periods.demand import Contract, commitments_of, periods_of
 from mrdsl.families.capacity.periods.packing import finished
 from mrdsl.families.capacity.periods.plan_building import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
+from mrdsl.families.capacity.periods.table import horizon_of
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.spec import Spec

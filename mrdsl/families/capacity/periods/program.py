@@ -25,12 +25,12 @@ from mrdsl.families.capacity.models.arrays import Written, decoded, program_of
 from mrdsl.families.capacity.periods.demand import (
     Contract,
     commitments_of,
-    horizon_of,
     periods_of,
     spec_of_period,
 )
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.periods.table import horizon_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.spec import Spec

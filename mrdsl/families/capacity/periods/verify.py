@@ -11,23 +11,13 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity import verify as one_period
 from mrdsl.families.capacity.facts import CapacityFacts, Reserved, VmType
-from mrdsl.families.capacity.periods.demand import demand_of
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
-from mrdsl.families.capacity.plan_warnings import warnings_of
+from mrdsl.families.capacity.periods.table import demand_of
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
 
 
 def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Find the violations of a spec by a plan, then warnings about its busiest period."""
-    found = tuple(broken(spec, plan, relax))
-    yield from found
-    if not found:
-        busiest, period = max(zip(plan.plans, _periods(spec, plan), strict=True), key=lambda each: each[0].rented)
-        yield from warnings_of(period, busiest, relax, True)
-
-
-def broken(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
     """Find the violations: the commitments, the numbers of jobs in each period, its plan, and the cost."""
     yield from _commitments(spec, plan, relax)
     misfit = _misfit(spec, plan)
@@ -43,7 +33,7 @@ def broken(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
             return
         if (jobs[rows] != jobs[rows[0]]).any():
             yield error("broken-plan", f"plan {number + 1} is of periods of other jobs", spec.facts.demand.span)
-    for period, each in zip(_periods(spec, plan), plan.plans, strict=True):
+    for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True):
         yield from one_period.verify(period, each, relax)
     cost = measure(spec, plan)
     if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
@@ -92,7 +82,9 @@ def measure(spec: Spec, plan: PeriodsPlan) -> float:
     _, _, weight = demand_of(spec)
     prices = {(vm.name, term.name): term.price for vm in facts.vms for term in (vm.reserved, *vm.terms) if term}
     committed = sum(prices[each.vm, each.term] * each.vms for each in plan.committed) * facts.period
-    costs = [one_period.measure(period, each) for period, each in zip(_periods(spec, plan), plan.plans, strict=True)]
+    costs = [
+        one_period.measure(period, each) for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True)
+    ]
     return float(sum(w * (committed + costs[n]) for w, n in zip(weight.tolist(), plan.plan_of.tolist(), strict=True)))
 
 
@@ -117,7 +109,7 @@ def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
     return replace(spec, facts=replace(facts, vms=vms, demand=None))
 
 
-def _periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:
+def specs_of_periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:
     """Yield the spec of the first period of each plan."""
     base, (low, expected, _) = _base(spec, plan), demand_of(spec)
     _, rows = np.unique(plan.plan_of, return_index=True)
@@ -131,7 +123,7 @@ def _periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:
 
 def quantity(spec: Spec, plan: PeriodsPlan, name: str, argument: str) -> float:
     """Compute a quantity of the plan: sums of costs and jobs; of VMs, shares and times those of the worst period."""
-    both = zip(_periods(spec, plan), plan.plans, strict=True)
+    both = zip(specs_of_periods(spec, plan), plan.plans, strict=True)
     parts = [float(one_period.quantity(period, each, name, argument)) for period, each in both]
     if name == "cost":
         price = sum(each.cost for each in plan.committed if argument in ("", each.vm)) * plan.horizon
