@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.core.decisions import place_among, wrong
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.forms import as_solved, is_plain
@@ -35,18 +36,21 @@ def plan_with(spec: Spec, admitted: Mapping[str, float | Mapping[str, float]], *
         The plan. mrdsl checks it against the spec when a method returns it.
 
     Raises:
-        MrdslError: `unknown-name` if there is no such class or type, or if the class cannot run on the type.
+        MrdslError: `unknown-name` if there is no such class or type, or if the class cannot run on the type;
+            `wrong-value` for a negative number of jobs.
     """
     solved = as_solved(spec, relax)
     mix = solved_mix(solved)
     jobs = np.zeros_like(mix.gamma)
     for name, given in admitted.items():
-        column = _place(name, list(mix.names), "class")
+        column = place_among(name, [str(each) for each in mix.names], "class")
         lanes = given if isinstance(given, Mapping) else {_first_lane(mix, column): given}
         for lane, count in lanes.items():
-            row = _place(lane, lane_names(mix), f"VM type for class `{name}`")
+            row = place_among(lane, lane_names(mix), f"VM type for class `{name}`")
             if count and not mix.possible[row, column]:
-                raise _unknown(f"class `{name}` cannot run on `{lane}`", "")
+                raise MrdslError([error("unknown-name", f"class `{name}` cannot run on `{lane}`")])
+            if not 0.0 <= count < np.inf:
+                raise MrdslError([wrong(f"jobs of class `{name}` must be finite and at least 0, got {count:g}")])
             jobs[row, column] = count
     if not relax:
         jobs = np.rint(jobs)
@@ -73,13 +77,3 @@ def _plan(spec: Spec, mix: Mix, jobs: Floats, bought: Floats, relax: bool) -> Ca
 def _first_lane(mix: Mix, column: int) -> str:
     possible = np.flatnonzero(mix.possible[:, column])
     return lane_names(mix)[int(possible[0]) if len(possible) else 0]
-
-
-def _place(name: str, names: list[str], what: str) -> int:
-    if name not in names:
-        raise _unknown(f"there is no {what} `{name}`", did_you_mean(name, names))
-    return names.index(name)
-
-
-def _unknown(message: str, hint: str) -> MrdslError:
-    return MrdslError([error("unknown-name", message, None, hint)])

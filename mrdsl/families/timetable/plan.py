@@ -36,7 +36,7 @@ class Rental:
     vm: str
     begin: float
     end: float
-    billed: float
+    billed: float = 0.0
     count: int = 1
     master: bool = False
     reserved: bool = False

@@ -1,0 +1,38 @@
+"""Plans from policies, for methods that are not part of mrdsl."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mrdsl.core.decisions import wrong
+from mrdsl.core.diagnostics import MrdslError, described
+from mrdsl.families.schedule.methods.policy import DECIDES, Make, decisions, policy_of, simulation
+from mrdsl.families.schedule.plan import SchedulePlan, plan_of
+from mrdsl.spec.spec import Spec
+
+
+def plan_with(spec: Spec, make: Make = policy_of, *, seed: int | None = None) -> SchedulePlan:
+    """Return the plan of one run of a policy, which decides when jobs, evictions and times occur.
+
+    Args:
+        spec: The spec.
+        make: Function of ``spec.facts`` that returns a new policy, by default the policy of the spec. A policy has the
+            methods `ready`, `lost`, `decide` and `clock` of :class:`mrdsl.simulation.scheduling.Policy`.
+        seed: The seed of arrivals and prices, by default that of the spec.
+
+    Returns:
+        The plan. mrdsl checks it against the spec when a method returns it.
+
+    Raises:
+        MrdslError: `wrong-value` if `make` does not return a policy.
+    """
+    made = make(spec.facts) if callable(make) else make
+    missing = [name for name in DECIDES if not callable(getattr(made, name, None))]
+    if missing or not callable(make):
+        hint = f"write a function that returns an object with the methods {', '.join(DECIDES)}"
+        raise MrdslError(
+            [wrong(f"the policy must have the method `{(missing or DECIDES)[0]}`, got {described(made)}", hint)]
+        )
+    seed = (spec.seed or 0) if seed is None else seed
+    run = simulation(spec.facts, seed, make=make)
+    return plan_of(run.run(), sum(run.machine.slots), partial(decisions, spec.facts, seed, make=make))
