@@ -17,6 +17,7 @@ FOLDER = ROOT / "grammar" / "diagnostics"
 CODE = re.compile(r"^[a-z]+(-[a-z]+)*$")
 MAKERS = {
     "error",
+    "one_error",
     "warning",
     "note",
     "impossible",

@@ -17,7 +17,7 @@ from mrdsl.families import SHIPPED
 from mrdsl.planning.solver_inventory import entries
 from tests.sources import REPR, ROOT, VALUE, modules
 
-TELLING = {"error", "warning", "note", "impossible", "mistake", "fail", "warn", "_broken", "_told"}
+TELLING = {"error", "one_error", "warning", "note", "impossible", "mistake", "fail", "warn", "_broken", "_told"}
 TELLING |= {"Diagnostic", "Mistake", "FormatError", "WorkflowError", "UnreadableError", "message=", "hint="}
 
 

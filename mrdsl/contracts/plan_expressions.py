@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, QuantityKind, kind_words
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import MrdslError, described, error
+from mrdsl.core.diagnostics import described, one_error
 from mrdsl.core.lazy import kept
 from mrdsl.core.units import Dimension
 from mrdsl.spec.declared import Mistake, python_number_mistake
@@ -224,7 +224,7 @@ def _built(build: Callable[..., Any], spec: Spec, relax: bool) -> Any:
     try:
         put_in_place(model, aim)
     except ValueError as cause:
-        raise MrdslError([error("unable-solver", str(cause), aim.span)]) from None
+        raise one_error("unable-solver", str(cause), aim.span) from None
     return model
 
 
@@ -235,7 +235,7 @@ def _refusing(formulation: Formulation, family: Family, able: list[Formulation])
         message = f"formulation {formulation.name} does not support user-defined objectives"
         names = ", ".join(each.name for each in able)
         hint = f"use the formulation {names}" if able else "use an objective of the family"
-        raise MrdslError([error("unable-solver", message, getattr(spec.goal, "span", None), hint)])
+        raise one_error("unable-solver", message, getattr(spec.goal, "span", None), hint)
 
     return replace(
         formulation,

@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from mrdsl.contracts.plan_expressions import Aim, aim_of, offered_by, put_in_place
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, error, one_error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate, quantities_in, value_of
 from mrdsl.spec.spec import Spec, pieces
@@ -61,7 +61,7 @@ def add_comparisons(spec: Spec, model: Any) -> None:
     try:
         add_to_model(spec, model)
     except ValueError as cause:
-        raise MrdslError([error("unable-solver", str(cause), spec.constraints[0].span)]) from None
+        raise one_error("unable-solver", str(cause), spec.constraints[0].span) from None
 
 
 def _relation(body: Any, comparison: str) -> Any:

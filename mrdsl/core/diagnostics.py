@@ -208,6 +208,13 @@ class MrdslError(Exception):
         return type(self), (self.diagnostics, self.exit_code)
 
 
+def one_error(
+    code: str, message: str, span: Span | None = None, hint: str = "", *related: Related, exit_code: int = 2
+) -> MrdslError:
+    """Return an exception with one error."""
+    return MrdslError([error(code, message, span, hint, *related)], exit_code)
+
+
 def _lines_of(found: Diagnostic) -> str:
     place = f"{found.place}: " if found.place else ""
     hint = f"\n  hint: {found.hint}" if found.hint else ""

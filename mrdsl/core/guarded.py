@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 
 
 def temporary_place() -> str:
@@ -35,7 +35,7 @@ def temporary_place() -> str:
     except FileNotFoundError:
         hint = "set TMPDIR to a folder that can be written"
         message = "no folder for temporary files is writable: check TMPDIR"
-        raise MrdslError([error("system-refuses", message, None, hint)], 3) from None
+        raise one_error("system-refuses", message, None, hint, exit_code=3) from None
 
 
 def nameless_file() -> Any:

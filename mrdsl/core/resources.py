@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.core.diagnostics import did_you_mean, one_error
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -69,7 +69,7 @@ def page(code: str) -> str:
     known = _pages()
     if code not in known:
         hint = did_you_mean(code, known, "codes: ")
-        raise MrdslError([error("unknown-code", f"there is no diagnostic `{code}`", None, hint)])
+        raise one_error("unknown-code", f"there is no diagnostic `{code}`", None, hint)
     text: str = known[code].read_text(encoding="utf-8")
     return text
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, overload
 
 from mrdsl.core import saving
-from mrdsl.core.diagnostics import MrdslError, error, printable, shortened
+from mrdsl.core.diagnostics import one_error, printable, shortened
 from mrdsl.core.wrapping import broken, display_width, wrapped
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def with_title(title: str, values: Sequence[Any], what: str) -> Any:
     if found is None:
         message = f"there is no {what} `{title}`" if title else f"there is no {what}"
         hint = f"{what}s: {', '.join(each.title for each in values)}" if values else ""
-        raise MrdslError([error("unknown-name", message, None, hint)])
+        raise one_error("unknown-name", message, None, hint)
     return found
 
 
@@ -169,8 +169,8 @@ def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.Da
         import pandas
     except ImportError:
         hint = "pip install pandas, or mrdsl with its extra `tables`"
-        raise MrdslError(
-            [error("missing-extra", "frames need pandas, which is not installed", None, hint)], 3
+        raise one_error(
+            "missing-extra", "frames need pandas, which is not installed", None, hint, exit_code=3
         ) from None
     return pandas.DataFrame([list(row) for row in rows], columns=list(columns))
 

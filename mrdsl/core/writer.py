@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, one_error
 from mrdsl.core.guarded import nameless_file
 from mrdsl.core.output_names import STANDARD_OUTPUT, Target, is_standard_output, may, target_of, unwritable
 from mrdsl.core.watching import setting
@@ -162,7 +162,7 @@ def _held(handle: int, shown: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         hint = "wait for it, or write to another name"
-        raise MrdslError([error("busy-output", f"another run is writing to `{shown}`", None, hint)]) from None
+        raise one_error("busy-output", f"another run is writing to `{shown}`", None, hint) from None
     try:
         yield
     finally:
@@ -402,39 +402,27 @@ def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = 
         return
     reason = _no_folder(folder)
     if reason:
-        raise MrdslError(
-            [
-                error(
-                    "unwritable-file",
-                    f"`{folder}` is not writable: {reason}",
-                    None,
-                    "name a folder that exists or can be created",
-                )
-            ]
+        raise one_error(
+            "unwritable-file",
+            f"`{folder}` is not writable: {reason}",
+            None,
+            "name a folder that exists or can be created",
         )
     within = [path for path in inputs if os.path.isfile(path) and path.resolve().is_relative_to(folder.resolve())]
     if within:
-        raise MrdslError(
-            [
-                error(
-                    "output-is-input",
-                    f"`{folder}` holds `{within[0]}`, which this command reads",
-                    None,
-                    "write to another folder",
-                )
-            ]
+        raise one_error(
+            "output-is-input",
+            f"`{folder}` holds `{within[0]}`, which this command reads",
+            None,
+            "write to another folder",
         )
 
     if not force and folder.exists() and any(entry.name != LOCK for entry in folder.iterdir()):
-        raise MrdslError(
-            [
-                error(
-                    "file-exists",
-                    f"the folder `{folder}` already exists and is not empty",
-                    None,
-                    "choose another name, or pass --force",
-                )
-            ]
+        raise one_error(
+            "file-exists",
+            f"the folder `{folder}` already exists and is not empty",
+            None,
+            "choose another name, or pass --force",
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from mrdsl.core.csv_text import exact_text
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.exchange.text import FormatError
 
 
@@ -41,7 +41,7 @@ def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     except ImportError:
         hint = "pip install nanoarrow, or mrdsl with its extra `tables`"
         message = "tables of other libraries need nanoarrow, which is not installed"
-        raise MrdslError([error("missing-extra", message, None, hint)], 3) from None
+        raise one_error("missing-extra", message, None, hint, exit_code=3) from None
     try:
         stream = nanoarrow.ArrayStream(table)
         heads = tuple(str(field.name) for field in stream.schema.fields)

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.linear_program import LinearProgram, Names
 from mrdsl.exchange.model_names import Written, legal_names, number, numbers
 
@@ -234,7 +234,7 @@ def _refuse_infinite(program: LinearProgram) -> None:
     """Raise an error for coefficients that are not finite: no format has a sign for them."""
     if not (np.isfinite(program.costs).all() and np.isfinite(program.coefficients).all()):
         message = "the model has a coefficient beyond the numbers that there are"
-        raise MrdslError([error("number-too-large", message, None, "write smaller numbers in the spec")])
+        raise one_error("number-too-large", message, None, "write smaller numbers in the spec")
 
 
 def as_gams(stream: IO[str], model: Any, title: str) -> Written:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.contracts.family import kind_words
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.resources import resource
 from mrdsl.core.writer import Together, make_folder
 from mrdsl.families import KITS, family_names
@@ -61,7 +61,7 @@ def kit(kind: str, name: str) -> Mapping[str, str]:
     module = name.replace("-", "_")
     reason = _refused(kind, name, module)
     if reason:
-        raise MrdslError([error("wrong-option", f"{kind_words(kind)} cannot have the name `{name}`: {reason}")])
+        raise one_error("wrong-option", f"{kind_words(kind)} cannot have the name `{name}`: {reason}")
     words |= {"NAME": name, "MODULE": module}
 
     def filled(text: str) -> str:
@@ -76,7 +76,7 @@ def _words_of(kind: str, family: str) -> dict[str, str]:
     known = ("capacity",) if kind == "formulation" else tuple(_BASES)
     if family not in known:
         hint = f"families: {', '.join(known)}"
-        raise MrdslError([error("wrong-option", f"there is no template of a {kind} for `{family}`", None, hint)])
+        raise one_error("wrong-option", f"there is no template of a {kind} for `{family}`", None, hint)
     base = _BASES[family]
     return {"FAMILY": family, "BASE": base, "PIPELINE": _pipeline(family, base)}
 

@@ -10,7 +10,7 @@ from typing import Any
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.contracts.plan_expressions import expression_mistake, is_own, let_mistake, own_goal_mistake, serving
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, has_errors
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, has_errors, one_error
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.formulas.profiles import implausible_prices
@@ -33,7 +33,7 @@ def find_family(spec: Spec) -> Family:
         hint = (
             "read a file with mrdsl.load(PATH), a text with mrdsl.loads(TEXT), a saved plan with mrdsl.load_plan(PATH)"
         )
-        raise MrdslError([error("wrong-value", f"a spec, or a result, is asked for, and this is {shown}", None, hint)])
+        raise one_error("wrong-value", f"a spec, or a result, is asked for, and this is {shown}", None, hint)
     family = family_named(spec.problem) if isinstance(spec.problem, str) else None
     if family is None:
         hint = "there are: " + ", ".join(family_names())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.csv_text import cell_starts, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, has_errors
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, has_errors, one_error
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.exchange.arrow import Arrow, as_csv, rows_of
 from mrdsl.exchange.text import FormatError
@@ -112,7 +112,7 @@ def _declared(problem: str, word: str) -> Block:
     family = find_family(problem)
     if family is None:
         hint = did_you_mean(problem, family_names(), "kinds: ")
-        raise MrdslError([error("unknown-problem", f"unknown problem kind `{problem}`", None, hint)])
+        raise one_error("unknown-problem", f"unknown problem kind `{problem}`", None, hint)
     waiting: deque[type[Node]] = deque([family.facts])
     known: dict[str, Block] = {}
     while waiting:
@@ -124,7 +124,7 @@ def _declared(problem: str, word: str) -> Block:
         waiting.extend(block.node for _, block in words.singles.values())
     if word not in known:
         hint = did_you_mean(word, known, "tables: ")
-        raise MrdslError([error("unknown-block", f"no table of {problem} is called `{word}`", None, hint)])
+        raise one_error("unknown-block", f"no table of {problem} is called `{word}`", None, hint)
     return known[word]
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mrdsl.core import units
 from mrdsl.core.clock import EXAMPLES, parse_clock
-from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, error, shortened
+from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, one_error, shortened
 from mrdsl.core.reading import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, finite, require_printable
@@ -407,7 +407,7 @@ def quantity(text: str, *, currency: str = "") -> float:
     except MistakeError as mistake:
         raise _alone(mistake) from None
     if not isinstance(value.number, float):
-        raise MrdslError([error("random-value", f"`{shortened(text)}` is not a single number", None, _EXAMPLES)])
+        raise one_error("random-value", f"`{shortened(text)}` is not a single number", None, _EXAMPLES)
     return value.number
 
 
@@ -433,7 +433,7 @@ def _tree(text: str) -> Any:
     node = parse_expression(text) if isinstance(text, str) else None
     if node is None:
         shown = f"`{shortened(text)}`" if isinstance(text, str) else f"{type(text).__name__}, not a text,"
-        raise MrdslError([error("wrong-value", f"{shown} is not a quantity", None, _EXAMPLES)])
+        raise one_error("wrong-value", f"{shown} is not a quantity", None, _EXAMPLES)
     return node
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, kind_words
 from mrdsl.contracts.plan_expressions import is_own
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import Span, one_error
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.watching import INFO, log
 from mrdsl.solving import registry
@@ -59,12 +59,12 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
         _serves(declared, spec, family, relax, span)
         if formulation is not None and not automatic:
             message = f"heuristic `{declared.name}` does not support `--formulation`"
-            raise MrdslError([error("unable-solver", message, span, f"remove `--formulation {formulation}`")])
+            raise one_error("unable-solver", message, span, f"remove `--formulation {formulation}`")
         chosen = None
     elif chosen is None:
         kind = kind_words(family.name)
         message = f"{declared.name} cannot solve {kind} problem: the family has no formulation for solvers"
-        raise MrdslError([error("unserved-family", message, span, _those_that_serve(spec, family, relax))])
+        raise one_error("unserved-family", message, span, _those_that_serve(spec, family, relax))
     elif formulation is None:
         kinds = declared.solves
         chosen = next((f for f in family.formulations if f.needs(spec, relax).kind in kinds), chosen)
@@ -109,15 +109,11 @@ def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
         return replace(choice, formulation=formulation)
     if solver != "auto" and choice.solver is not None:
         message = f"{choice.solver.name} is a heuristic and ignores the changed model"
-        raise MrdslError(
-            [
-                error(
-                    "unable-solver",
-                    message,
-                    choice.span,
-                    "pass a solver, or discard the changes with compiled.revise(compiled.spec)",
-                )
-            ]
+        raise one_error(
+            "unable-solver",
+            message,
+            choice.span,
+            "pass a solver, or discard the changes with compiled.revise(compiled.spec)",
         )
     return replace(choice, formulation=formulation, solver=registry.find(EMBEDDED))
 
@@ -137,14 +133,10 @@ def formulation_named(family: Family, name: str | None) -> Formulation:
     """Return the family's formulation of that name (case does not matter), by default its first."""
     if name is None:
         if not family.formulations:
-            raise MrdslError(
-                [
-                    error(
-                        "unknown-formulation",
-                        f"{family.name} has no formulation for solvers",
-                        hint="it is solved by: " + ", ".join(registry.methods_of(family.name)),
-                    )
-                ]
+            raise one_error(
+                "unknown-formulation",
+                f"{family.name} has no formulation for solvers",
+                hint="it is solved by: " + ", ".join(registry.methods_of(family.name)),
             )
         return family.formulations[0]
     for formulation in family.formulations:
@@ -153,7 +145,7 @@ def formulation_named(family: Family, name: str | None) -> Formulation:
     known = [f.name for f in family.formulations]
     near = difflib.get_close_matches(name, known, n=1)
     hint = (f"did you mean {near[0]}? " if near else "") + "known formulations: " + (", ".join(known) or "none")
-    raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation `{name}`", hint=hint)])
+    raise one_error("unknown-formulation", f"{family.name} has no formulation `{name}`", hint=hint)
 
 
 def _wanted(spec: Spec, solver: str) -> tuple[str, Span | None]:
@@ -186,7 +178,7 @@ def _serves(declared: SolverFile, spec: Spec, family: Family, relax: bool, span:
     lacks = _lacks(declared, spec, family, relax)
     if lacks:
         code = "unserved-family" if family.name not in declared.pipelines else "unable-solver"
-        raise MrdslError([error(code, lacks, span, _those_that_serve(spec, family, relax))])
+        raise one_error(code, lacks, span, _those_that_serve(spec, family, relax))
 
 
 def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:

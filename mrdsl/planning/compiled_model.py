@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.arguments import checked
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.result import Limits, Result
 from mrdsl.planning.solve_spec import compile_model, solve
 from mrdsl.spec.spec import Spec
@@ -119,9 +119,7 @@ class CompiledModel:
             spec = self._spec
             if not spec.text:
                 message = "this spec was built in Python and has no params: change its input data and call revise"
-                raise MrdslError(
-                    [error("unknown-param", message, hint="compiled.revise(dataclasses.replace(spec, …))")]
-                )
+                raise one_error("unknown-param", message, hint="compiled.revise(dataclasses.replace(spec, …))")
             path = Path(spec.file)
             known = path if path.exists() else None
             folder = path.parent if known else Path()

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RENTAL, RUN, Family, Operated, Setting, kind_words
 from mrdsl.core.charts import BarChart
-from mrdsl.core.diagnostics import MrdslError, error, number_of
+from mrdsl.core.diagnostics import MrdslError, error, number_of, one_error
 from mrdsl.core.result import Result, Table
 from mrdsl.core.status import value_text
 from mrdsl.core.tables import Readable, cell_text
@@ -157,7 +157,7 @@ def diff(last: Result, now: Result, names: tuple[str, str] = ("last", "now")) ->
     """
     if last.problem != now.problem:
         message = f"`{names[0]}` is {kind_words(last.problem)} plan, and `{names[1]}` {kind_words(now.problem)} one"
-        raise MrdslError([error("different-problems", message, None, "compare plans of the same problem kind")])
+        raise one_error("different-problems", message, None, "compare plans of the same problem kind")
     before, after = (_operated(each) for each in (last, now))
     if not after.settings:
         raise MrdslError([_not_operated(now, after.note)])

@@ -12,7 +12,7 @@ from math import inf
 from pathlib import PurePath
 
 from mrdsl.contracts.family import Export, Family, kind_words
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, error, nearest
+from mrdsl.core.diagnostics import Diagnostic, did_you_mean, nearest, one_error
 from mrdsl.core.result import Plan, Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
@@ -47,7 +47,7 @@ def writer_of(spec: Spec, form: str) -> Write:
     hint = f"use `mrdsl solve --json` for {what}"
     if known:
         hint = did_you_mean(form, known) if near and form not in names(TARGETS) else listed
-    raise MrdslError([error("unknown-form", f"{what} cannot be written as `{form}`", None, hint)])
+    raise one_error("unknown-form", f"{what} cannot be written as `{form}`", None, hint)
 
 
 def _told(form: str, write: Write, spec: Spec, plan: Plan, wishes: Wishes) -> Exported:
@@ -55,10 +55,10 @@ def _told(form: str, write: Write, spec: Spec, plan: Plan, wishes: Wishes) -> Ex
         return write(spec, plan, wishes)
     except TargetError as problem:
         message = f"format `{form}` does not support the plan: {problem}"
-        raise MrdslError([error("target-refuses", message, None, problem.hint)]) from None
+        raise one_error("target-refuses", message, None, problem.hint) from None
     except ValueError as problem:
         message = f"the plan cannot be written as {form}: {problem}"
-        raise MrdslError([error("nothing-to-export", message, spec.span, "`mrdsl solve` shows the plan")]) from None
+        raise one_error("nothing-to-export", message, spec.span, "`mrdsl solve` shows the plan") from None
 
 
 def _of_family(own: Export, spec: Spec, plan: Plan, _: Wishes) -> Exported:
@@ -92,7 +92,7 @@ def changes(exported: Exported, settings: Mapping[str, str]) -> Table:
     if not exported.settings:
         message = "`--against` compares Spark settings, and the export has none"
         hint = "export to `spark`, or to `emr` a plan with executors"
-        raise MrdslError([error("wrong-option", message, None, hint)])
+        raise one_error("wrong-option", message, None, hint)
     rows = [
         (each.of, each.name, settings.get(each.name), each.value, each.why)
         for each in exported.settings
@@ -114,24 +114,22 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
         size = getattr(wishes, name)
         if size is not None and not 0 < size < inf:
             message = f"`{name}` must be above 0, got {size:g}"
-            raise MrdslError([error("wrong-option", message, None, "write a number above 0")])
+            raise one_error("wrong-option", message, None, "write a number above 0")
     for wish in ("spot-strategy", "candidates"):
         if getattr(wishes, wish.replace("-", "_")) and not wishes.fleets and "fleets" in target.wishes:
             hint = f"add `--fleets`, or remove `--{wish}`"
-            raise MrdslError([error("wrong-option", f"`--{wish}` requires `--fleets`", None, hint)])
+            raise one_error("wrong-option", f"`--{wish}` requires `--fleets`", None, hint)
     if wishes.spot_strategy and wishes.spot_strategy not in STRATEGIES:
         message = f"`spot_strategy` cannot be `{wishes.spot_strategy}`"
-        raise MrdslError([error("wrong-option", message, None, f"one of {', '.join(STRATEGIES)}")])
+        raise one_error("wrong-option", message, None, f"one of {', '.join(STRATEGIES)}")
     if not 0 <= wishes.candidates < MOST_TYPES:
         message = f"`candidates` must be between 0 and {MOST_TYPES - 1}, got {wishes.candidates}"
-        raise MrdslError(
-            [error("wrong-option", message, None, "EMR takes 30 types in a fleet, those of the plan included")]
-        )
+        raise one_error("wrong-option", message, None, "EMR takes 30 types in a fleet, those of the plan included")
     for wish in ("master", "fleets", "log-uri", "spot-strategy", "candidates"):
         if getattr(wishes, wish.replace("-", "_")) and wish not in target.wishes:
             can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)
             message = f"target `{target.name}` does not support the option `--{wish}`"
-            raise MrdslError([error("wrong-option", message, None, f"remove `--{wish}`, or export to {can}")])
+            raise one_error("wrong-option", message, None, f"remove `--{wish}`, or export to {can}")
 
 
 def _part(name: str, part: str) -> str:
@@ -158,9 +156,7 @@ def as_wished(deployment: Deployment, wishes: Wishes) -> Deployment:
     for name in wishes.names:
         if name not in known:
             hint = did_you_mean(name, known, "VM types: ")
-            raise MrdslError(
-                [error("wrong-option", f"`--vm` names `{name}`, but the spec has no such VM type", None, hint)]
-            )
+            raise one_error("wrong-option", f"`--vm` names `{name}`, but the spec has no such VM type", None, hint)
 
     def of(name: str) -> str:
         return wishes.names.get(name, name)
@@ -192,6 +188,6 @@ def named_types(given: Iterable[str]) -> dict[str, str]:
         name, _, kind = (part.strip() for part in one.partition("="))
         if not name or not kind:
             message = f"`--vm {one}` must have the form NAME=TYPE"
-            raise MrdslError([error("wrong-option", message, None, "for example, `--vm small=m5.xlarge`")])
+            raise one_error("wrong-option", message, None, "for example, `--vm small=m5.xlarge`")
         found[name] = kind
     return found

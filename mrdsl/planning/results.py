@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, SolveModel
 from mrdsl.core.answer import Answer
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, described, error, has_errors, impossible, warning
+from mrdsl.core.diagnostics import (
+    Diagnostic,
+    Span,
+    described,
+    has_errors,
+    impossible,
+    one_error,
+    warning,
+)
 from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families.diagnosis import find_family
@@ -40,7 +48,7 @@ def goal_of(spec: Spec, family: Family) -> GoalKind:
     assert wanted is not None
     known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
     message = f"{family.name} does not support the objective `{wanted.sense} {wanted.quantity}`"
-    raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
+    raise one_error("unknown-goal", message, wanted.span, f"write one of: {known}")
 
 
 _STOPS = {
@@ -168,7 +176,7 @@ def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, re
     if answer.solution is not SolutionStatus.NONE:
         if formulation.decode is None:
             message = f"{formulation.name} does not support reading a plan from its model"
-            raise MrdslError([error("unknown-formulation", message, span, "choose another formulation")])
+            raise one_error("unknown-formulation", message, span, "choose another formulation")
         plan = formulation.decode(spec, model, relax)
     return result_of(answer, plan, span)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, Span, error
+from mrdsl.core.diagnostics import Diagnostic, Related, Severity, Span, one_error
 from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.results import period_of, today_of
@@ -56,9 +56,7 @@ def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
     spec = result.spec
     if not isinstance(spec, Spec):
         message = "the result has no spec, so it could not be read back"
-        raise MrdslError(
-            [error("nothing-to-write", message, None, "save a result of `mrdsl.solve` or `mrdsl.simulate`")]
-        )
+        raise one_error("nothing-to-write", message, None, "save a result of `mrdsl.solve` or `mrdsl.simulate`")
     resolved, state, files = spec_document(spec, result.plan, folder)
     document = {
         **result_document(result),

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from mrdsl.contracts.family import Family, kind_words
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.result import Limits, Outcome, Result, finite
 from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
@@ -40,7 +40,7 @@ def simulate(
         return _run(spec, family, solved, replace(settings, seed=seed or 0)) if solved.plan is not None else solved
     if settings.what_if.said():
         message = f"options for what-if runs do not apply to {kind_words(spec.problem)} problem"
-        raise MrdslError([error("wrong-option", message, spec.span, f"remove {', '.join(settings.what_if.said())}")])
+        raise one_error("wrong-option", message, spec.span, f"remove {', '.join(settings.what_if.said())}")
     observed = finite(family.simulate(spec, settings.runs, seed, settings.jobs))
     return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
 
@@ -52,14 +52,14 @@ def require_runs_of_plans(spec: Spec, option: str) -> None:
         message = (
             f"`{option}` does not apply to {kind_words(spec.problem)} problem: solving it already simulates its policy"
         )
-        raise MrdslError([error("wrong-option", message, spec.span, f"remove `{option}`, or run `mrdsl simulate`")])
+        raise one_error("wrong-option", message, spec.span, f"remove `{option}`, or run `mrdsl simulate`")
     if not family.simulate_plan:
         raise _none(spec)
 
 
 def _none(spec: Spec) -> MrdslError:
     message = f"{kind_words(spec.problem)} problem cannot be simulated"
-    return MrdslError([error("no-simulation", message, spec.span)])
+    return one_error("no-simulation", message, spec.span)
 
 
 def _require(settings: Settings, seed: int | None) -> None:
@@ -67,7 +67,7 @@ def _require(settings: Settings, seed: int | None) -> None:
     slow = what_if.stragglers
     if slow is not None and not (isinstance(slow, tuple) and len(slow) == 2):
         message = "`stragglers` must be a pair: a share of the tasks, and the factor of their time"
-        raise MrdslError([error("wrong-option", message, None, "for example, stragglers=(0.02, 4)")])
+        raise one_error("wrong-option", message, None, "for example, stragglers=(0.02, 4)")
     share, factor = slow or (None, None)
     require_options(
         SIMULATION,
@@ -155,15 +155,8 @@ def repeated_runs(result: Result[Any], processes: int = 1) -> Result[Any]:
     if simulated is None:
         require_runs_of_plans(result.spec, "--rerun")
         hint = "run `mrdsl simulate plan.json -o run.json`, then `mrdsl verify run.json --rerun`"
-        raise MrdslError(
-            [
-                error(
-                    "wrong-option",
-                    "`--rerun` requires a plan with simulation results, and this one has none",
-                    None,
-                    hint,
-                )
-            ]
+        raise one_error(
+            "wrong-option", "`--rerun` requires a plan with simulation results, and this one has none", None, hint
         )
     jobs = simulated.jobs_per_user if simulated.warm_up > 0.0 or simulated.jobs_per_user > 1 else None
     settings = Settings(simulated.runs, simulated.seed, jobs, processes, _what_if(simulated.what_if))
@@ -181,4 +174,4 @@ def _what_if(said: Mapping[str, Any]) -> WhatIf:
         return WhatIf(said.get("slowstart"), pair, said.get("lose"), said.get("burst"))
     except (LookupError, TypeError, ValueError):
         hint = "simulate the plan again"
-        raise MrdslError([error("malformed-plan", "`simulation.what_if` is not valid", None, hint)]) from None
+        raise one_error("malformed-plan", "`simulation.what_if` is not valid", None, hint) from None

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, has_errors, one_error
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.watching import DEBUG, INFO, log, of_the_goal, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
@@ -116,14 +116,10 @@ def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
     from mrdsl.contracts.subject_to import add_comparisons
 
     if formulation.build is None:
-        raise MrdslError(
-            [
-                error(
-                    "unknown-formulation",
-                    f"formulation {formulation.name} consists of several models",
-                    hint="choose another formulation",
-                )
-            ]
+        raise one_error(
+            "unknown-formulation",
+            f"formulation {formulation.name} consists of several models",
+            hint="choose another formulation",
         )
     with np.errstate(
         divide="ignore", invalid="ignore"

@@ -13,7 +13,7 @@ import numpy as np
 
 from mrdsl.contracts.family import Family, Formulation
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import MrdslError, Span, error, warning
+from mrdsl.core.diagnostics import MrdslError, Span, one_error, warning
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.output_names import is_through
 from mrdsl.core.reading import UnreadableError, read_bytes
@@ -61,7 +61,7 @@ def write_model(
         model.block_spans = spans_of_blocks(spec.facts)
     if writer is None:
         hint = "use a file name that ends in " + ", ".join(endings(MODELS))
-        raise MrdslError([error("unknown-format", f"unknown model format: `{path}`", hint=hint)])
+        raise one_error("unknown-format", f"unknown model format: `{path}`", hint=hint)
     with Together(force=force) as files:
         return _write(model, _Out(files, path, not is_through(path)), writer)
 
@@ -101,7 +101,7 @@ def _write(model: Any, out: _Out, writer: ModelWriter) -> tuple[Path, ...]:
         if subject is None:
             able = " or ".join(path.stem + one.endings[0] for one in MODELS if not one.linear)
             message = f"the model is not linear, and the format of `{path.name}` supports linear models only"
-            raise MrdslError([error("unknown-format", message, hint=f"write {able}")])
+            raise one_error("unknown-format", message, hint=f"write {able}")
         program = subject[0]
     with out.files.text(path, writer.encoding) as stream:
         written = writer.load()(stream, subject, model.name or "mrdsl")
@@ -318,7 +318,7 @@ def _read(path: Path) -> str:
 
 def _unreadable(path: str | Path, reason: str, hint: str, line: int = 1) -> MrdslError:
     place = Span(str(path), line, 1, line, 1)
-    return MrdslError([error("unreadable-solution", f"{path} cannot be read as a solution: {reason}", place, hint)])
+    return one_error("unreadable-solution", f"{path} cannot be read as a solution: {reason}", place, hint)
 
 
 def _values(reply: Reply, columns: list[str], program: LinearProgram) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, one_error, warning
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, plain, unfinite
 from mrdsl.families.diagnosis import diagnose, find_family
@@ -333,7 +333,7 @@ def read_file(file: str | Path) -> Saved:
         text = read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
     except (UnreadableError, UnicodeDecodeError) as problem:
         reason = str(problem) if isinstance(problem, UnreadableError) else "it is not UTF-8 text"
-        raise MrdslError([error("unreadable-file", f"`{file}` cannot be read: {reason}")]) from None
+        raise one_error("unreadable-file", f"`{file}` cannot be read: {reason}") from None
     return read_saved(text, str(file))
 
 

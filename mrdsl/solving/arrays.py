@@ -22,7 +22,7 @@ from pyomo.core.expr.visitor import replace_expressions
 from pyomo.repn.linear import LinearRepnVisitor
 from pyomo.repn.util import OrderedVarRecorder
 
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import Span, one_error
 from mrdsl.core.linear_program import LinearProgram, Names
 from mrdsl.core.reading import UnreadableError, read_bytes
 
@@ -141,7 +141,7 @@ def _bounds(variable: Any) -> tuple[float | None, float | None]:
     except ValueError:
         message = f"the model's variable `{variable.name}` would have to be infinite: no plan satisfies the spec"
         hint = "run `mrdsl check` for the constraints that no plan meets"
-        raise MrdslError([error("number-too-large", message, None, hint)]) from None
+        raise one_error("number-too-large", message, None, hint) from None
     return bounds
 
 
@@ -271,24 +271,16 @@ def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) ->
         stored = json.loads(read_bytes(path))
         known = stored["fingerprint"]
     except (UnreadableError, ValueError, KeyError, TypeError, RecursionError):
-        raise MrdslError(
-            [
-                error(
-                    "unreadable-names",
-                    f"{path} is not the names.json of a linear model",
-                    place,
-                    "give the one that mrdsl compile wrote next to the model, or compile and solve again",
-                )
-            ]
+        raise one_error(
+            "unreadable-names",
+            f"{path} is not the names.json of a linear model",
+            place,
+            "give the one that mrdsl compile wrote next to the model, or compile and solve again",
         ) from None
     if known != fingerprint(program, columns):
-        raise MrdslError(
-            [
-                error(
-                    "stale-model",
-                    f"{path} belongs to another model than this spec has now",
-                    place,
-                    "compile and solve again, or leave out --names to read the plan without its proof",
-                )
-            ]
+        raise one_error(
+            "stale-model",
+            f"{path} belongs to another model than this spec has now",
+            place,
+            "compile and solve again, or leave out --names to read the plan without its proof",
         )

@@ -18,7 +18,7 @@ from pyomo.repn import generate_standard_repn
 from mrdsl.contracts.family import Needs
 from mrdsl.core import watching
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import Span, one_error
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import INTEGRALITY, Array, LinearProgram, Names, natural_scale
 from mrdsl.core.result import Limits, SolutionStatus, Termination
@@ -281,7 +281,7 @@ def answer_in(model: Any, solver: str) -> Answer:
     if all(variable.value is None for variable in variables_of(model)):
         message = "no variable of the model has a value: solve the model first"
         hint = "solve it first, such as by `pyomo.environ.SolverFactory('appsi_highs').solve(compiled.model)`"
-        raise MrdslError([error("no-plan", message, None, hint)])
+        raise one_error("no-plan", message, None, hint)
     outside = fixed_outside(model)
     if outside:
         return refused_point(solver, None, 1.0, f"that bounds {outside}")

@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.watching import GLANCE, counted, is_stoppable, is_stopped, is_watched, tell, work
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
@@ -31,7 +31,7 @@ def in_processes(
     with work(what, len(requests)), closing(answers(call, requests, processes)) as answered:
         for number, answer, failure in answered:
             if failure is not None:
-                raise MrdslError([error("internal", f"a process of the simulation failed: {failure}")], 3)
+                raise one_error("internal", f"a process of the simulation failed: {failure}", exit_code=3)
             found[number] = answer
             tell(done=1)
     return found

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import MrdslError, Span, error, one_error
 from mrdsl.core.plugins import entry_points_of, load, named_folders
 from mrdsl.core.reading import make_importable, read_trusted
 from mrdsl.core.resources import resource
@@ -56,14 +56,8 @@ def look_in(folder: Path | str) -> None:
     """
     path = Path(folder).absolute()
     if not path.is_dir():
-        raise MrdslError(
-            [
-                error(
-                    "wrong-option",
-                    f"{folder} is not a folder of solver files",
-                    hint="give a folder that holds NAME.toml",
-                )
-            ]
+        raise one_error(
+            "wrong-option", f"{folder} is not a folder of solver files", hint="give a folder that holds NAME.toml"
         )
     known = os.environ.get("MRDSL_SOLVERS", "")
     os.environ["MRDSL_SOLVERS"] = os.pathsep.join(filter(None, (str(path), known)))
@@ -93,7 +87,7 @@ def find(name: str, span: Span | None = None) -> SolverFile:
     a file takes the name of a shipped solver.
     """
     if not METHOD_NAME.fullmatch(name):
-        raise MrdslError([error("unknown-solver", f"`{name}` is not a valid solver name", span, METHOD_NAME_RULE)])
+        raise one_error("unknown-solver", f"`{name}` is not a valid solver name", span, METHOD_NAME_RULE)
     files = [(folder, path) for folder in solver_folders() if (path := folder.path / f"{name}.toml").is_file()]
     points = [point for point in _entry_points() if point.name == name]
     if files and files[0][0].origin == SHIPPED:
@@ -118,15 +112,15 @@ def read(path: Path, origin: str) -> SolverFile:
         text = path.read_text(encoding="utf-8") if origin in (SHIPPED, ENTRY_POINT) else read_trusted(path)
         toml = read_toml(text, str(path))
     except TomlError as mistake:
-        raise MrdslError([error("bad-solver-file", f"invalid TOML: {mistake}", mistake.span)]) from None
+        raise one_error("bad-solver-file", f"invalid TOML: {mistake}", mistake.span) from None
     except (OSError, UnicodeDecodeError) as cause:
         message = f"{path} cannot be read: {cause}"
-        raise MrdslError([error("bad-solver-file", message, Span(str(path), 1, 1, 1, 1))]) from None
+        raise one_error("bad-solver-file", message, Span(str(path), 1, 1, 1, 1)) from None
     solver = declare(toml.data, str(path), origin, toml)
     if solver.name != path.stem:
         message = f"{path} declares the name `{solver.name}`"
         place = toml.value(("name",))
-        raise MrdslError([error("bad-solver-file", message, place, f"call the file {solver.name}.toml")])
+        raise one_error("bad-solver-file", message, place, f"call the file {solver.name}.toml")
     return solver
 
 
@@ -207,7 +201,7 @@ def _from_entry_point(point: Any) -> SolverFile:
         place = plugin.place(cause) if plugin is not None else None
         what = f"{type(cause).__name__}: {cause}"
         message = f"the solver `{point.name}` of the package `{point.value}` cannot be loaded: {what}"
-        raise MrdslError([error("bad-solver-file", message, place)]) from cause
+        raise one_error("bad-solver-file", message, place) from cause
     if isinstance(loaded, Mapping):
         return declare(loaded, point.value, ENTRY_POINT)
     return read(loaded, ENTRY_POINT)

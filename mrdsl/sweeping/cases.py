@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, one_error
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.text import FormatError, Mistakes
 from mrdsl.spec.schema import Source
@@ -58,7 +58,7 @@ def cases_of(rows: Iterable[Mapping[str, float | str]]) -> tuple[Axis, ...]:
     names = list(listed[0]) if listed else []
     if not names or any(set(row) != set(names) or not all(_HEAD.fullmatch(name) for name in row) for row in listed):
         hint = 'for example, `cases=[{"peak": 1.0, "limit": "15 min"}, {"peak": 1.4, "limit": "20 min"}]`'
-        raise MrdslError([error("wrong-option", "cases must have values of the same params", None, hint)])
+        raise one_error("wrong-option", "cases must have values of the same params", None, hint)
     return tuple(Axis(name, tuple(value_text(row[name]) for row in listed)) for name in names)
 
 
@@ -71,4 +71,4 @@ def _check_names(names: Sequence[str], where: str) -> None:
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             hint = "give it values once"
-            raise MrdslError([error("wrong-option", f"param `{name}` is twice in {where}", None, hint)])
+            raise one_error("wrong-option", f"param `{name}` is twice in {where}", None, hint)

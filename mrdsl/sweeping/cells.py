@@ -10,7 +10,7 @@ from itertools import product
 from math import isfinite
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, one_error
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.reporting.document import figures
 from mrdsl.spec.declared import LARGEST_WHOLE
@@ -143,7 +143,7 @@ def seeds_of(seeds: str | Iterable[int]) -> tuple[int, ...]:
 
 
 def _wrong(what: str, hint: str) -> MrdslError:
-    return MrdslError([error("wrong-option", f"invalid value `{what}`", None, hint)])
+    return one_error("wrong-option", f"invalid value `{what}`", None, hint)
 
 
 FINDINGS = (

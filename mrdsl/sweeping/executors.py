@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from typing import Any, Protocol
 
-from mrdsl.core.diagnostics import MrdslError, error, shortened
+from mrdsl.core.diagnostics import MrdslError, one_error, shortened
 from mrdsl.solving.parallel import answers
 
 PROCESSES, DASK = "processes", "dask://"
@@ -49,10 +49,10 @@ def refuse_unknown(executor: str, workers: int | None = None) -> None:
     """Raise MrdslError ``wrong-option`` if there is no such executor, or it is Dask and has ``workers``."""
     if executor != PROCESSES and not executor.startswith(DASK):
         hint = f"write `{PROCESSES}` or `{DASK}HOST:PORT`"
-        raise MrdslError([error("wrong-option", f"unknown executor `{executor}`", None, hint)])
+        raise one_error("wrong-option", f"unknown executor `{executor}`", None, hint)
     if workers is not None and executor != PROCESSES:
         message = "`--processes` does not work with a Dask executor"
-        raise MrdslError([error("wrong-option", message, None, "remove one of them")])
+        raise one_error("wrong-option", message, None, "remove one of them")
 
 
 def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) -> Iterator[dict[str, Any]]:
@@ -122,7 +122,7 @@ def _row_of(client: Any, future: Any, run: Run, address: str) -> dict[str, Any]:
 
 def _lost(address: str) -> MrdslError:
     hint = "start it again, then run the same command to continue"
-    return MrdslError([error("lost-scheduler", f"the Dask scheduler at {address} no longer answers", None, hint)])
+    return one_error("lost-scheduler", f"the Dask scheduler at {address} no longer answers", None, hint)
 
 
 def _require_workers(client: Any, address: str) -> None:
@@ -131,7 +131,7 @@ def _require_workers(client: Any, address: str) -> None:
     except (OSError, TimeoutError):
         message = f"the Dask scheduler at {address} has no workers"
         hint = f"start some: dask worker {address}"
-        raise MrdslError([error("wrong-option", message, None, hint)]) from None
+        raise one_error("wrong-option", message, None, hint) from None
 
 
 def _connect(address: str) -> tuple[Any, Any]:
@@ -139,8 +139,8 @@ def _connect(address: str) -> tuple[Any, Any]:
         import distributed
     except ImportError:
         hint = "install it with: pip install distributed"
-        raise MrdslError(
-            [error("missing-solver", "the package `distributed` is not installed", None, hint)], 3
+        raise one_error(
+            "missing-solver", "the package `distributed` is not installed", None, hint, exit_code=3
         ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # what it tells of lost connections is told here
     try:
@@ -148,4 +148,4 @@ def _connect(address: str) -> tuple[Any, Any]:
     except (OSError, TimeoutError, ValueError) as cause:
         message = f"no Dask scheduler answers at {address}: {cause}"
         hint = "start one with `dask scheduler`, and `dask worker HOST:PORT` on each machine"
-        raise MrdslError([error("wrong-option", message, None, hint)]) from None
+        raise one_error("wrong-option", message, None, hint) from None

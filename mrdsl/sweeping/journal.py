@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.writer import locked_file, refusals_of
 
 
@@ -101,7 +101,7 @@ def _other(journal: Path, head: Mapping[str, Any]) -> MrdslError:
     message = f"`{journal}` belongs to another sweep: the spec, the options or the values differ"
     if "sweep" not in head:
         message = f"`{journal}` is not a study journal of this version of mrdsl"
-    return MrdslError([error("other-sweep", message, hint=f"remove `{journal}`, or choose another output")])
+    return one_error("other-sweep", message, hint=f"remove `{journal}`, or choose another output")
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

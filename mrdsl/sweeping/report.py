@@ -12,7 +12,7 @@ from typing import Any
 
 from mrdsl.core.charts import BarChart, Chart, LineChart, Series
 from mrdsl.core.csv_text import csv_rows
-from mrdsl.core.diagnostics import MrdslError, error, number_of
+from mrdsl.core.diagnostics import number_of, one_error
 from mrdsl.core.result import Table
 from mrdsl.core.rounding import PROVEN
 from mrdsl.core.tables import cell_text
@@ -138,7 +138,7 @@ def rows_in(path: Path) -> Rows:
     except (ValueError, OSError) as problem:  # of CSV, JSON and Parquet
         reason = str(problem) if isinstance(problem, FormatError) else "it is not a table"
         hint = "pass the table that `mrdsl sweep -o` wrote"
-        raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {reason}", None, hint)]) from None
+        raise one_error("unreadable-file", f"`{path}` cannot be read: {reason}", None, hint) from None
 
 
 def _checked(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _parquet(path: Path) -> Rows:
         from pyarrow import parquet
     except ImportError:
         hint = "pip install pyarrow, or pass a table in .csv or .jsonl"
-        raise MrdslError([error("missing-extra", "Parquet needs the package pyarrow", None, hint)], 3) from None
+        raise one_error("missing-extra", "Parquet needs the package pyarrow", None, hint, exit_code=3) from None
     rows: Rows = parquet.read_table(path).to_pylist()
     return rows
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.charts import Chart
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, one_error
 from mrdsl.core.result import Table
 from mrdsl.core.tables import Readable
 from mrdsl.core.writer import Together, refusals
@@ -35,13 +35,11 @@ def check_ending(path: Path) -> Writer[TableWriter]:
     writer = by_ending(TABLES, path.suffix)
     if writer is None:
         hint = "end it in " + ", ".join(endings(TABLES))
-        raise MrdslError(
-            [error("wrong-option", f"cannot write a table to `{path.name}`: unknown file extension", None, hint)]
-        )
+        raise one_error("wrong-option", f"cannot write a table to `{path.name}`: unknown file extension", None, hint)
     if writer.needs and find_spec(writer.needs) is None:
         free = " or ".join(ending for one in TABLES if not one.needs for ending in one.endings)
         message = f"{writer.name.capitalize()} needs the package {writer.needs}"
-        raise MrdslError([error("missing-solver", message, None, f"pip install {writer.needs}, or write {free}")], 3)
+        raise one_error("missing-solver", message, None, f"pip install {writer.needs}, or write {free}", exit_code=3)
     return writer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pyomo.environ import ConcreteModel, Constraint, Expression, Objective, Set, Var, value
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, one_error
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import estimates_of, guaranteed
 from mrdsl.families.bounds.facts import BoundsFacts
@@ -22,15 +22,11 @@ LEAST = 1.0
 def build(spec: Spec, relax: bool) -> ConcreteModel:
     """Return slots of one job per class, between the work that must be done by the deadline and the tasks there are."""
     if not minimizes_slots(spec):
-        raise MrdslError(
-            [
-                error(
-                    "unknown-formulation",
-                    "an estimate makes no choice, so it has no model",
-                    spec.goal.span if spec.goal else spec.span,
-                    "take --solver formulas, or ask minimize slots",
-                )
-            ]
+        raise one_error(
+            "unknown-formulation",
+            "an estimate makes no choice, so it has no model",
+            spec.goal.span if spec.goal else spec.span,
+            "take --solver formulas, or ask minimize slots",
         )
     facts: BoundsFacts = spec.facts
     _refuse_whole_waves(facts)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, number_of
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, number_of, one_error
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import growth_of, shares_of, slots_that_run
@@ -36,7 +36,7 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     """
     if settings.what_if.lose is not None:
         message = "machines cannot fail here: a bounds spec has slots, not machines"
-        raise MrdslError([error("wrong-option", message, spec.span, "remove `--fail-machines`")])
+        raise one_error("wrong-option", message, spec.span, "remove `--fail-machines`")
     scenario = scenario_of(spec, plan, settings)
     facts: BoundsFacts = spec.facts
     refused = [*check_burst(facts.classes, settings.what_if, spec.span), *_refused(facts, scenario)]

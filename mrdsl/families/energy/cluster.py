@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.rounding import floor
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.formulas.workloads import reduce_share
@@ -175,7 +175,7 @@ def only_alike(jobs: tuple[JobData, ...], facts: EnergyFacts, what: str) -> None
         if job.single is not None:
             message = f"{what} does not support `task_times` of job {job.name}, whose tasks differ"
             hint = "solve with `--formulation per_task`, or with emrsa-1, emrsa-2 or emrsaps"
-            raise MrdslError([error("unable-solver", message, node.span_of("task_times"), hint)])
+            raise one_error("unable-solver", message, node.span_of("task_times"), hint)
 
 
 @dataclass(frozen=True)

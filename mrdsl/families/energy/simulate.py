@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, one_error
 from mrdsl.families.energy.cluster import Floats, Ints, jobs_of, machines_of
 from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.families.energy.plan import Bill, EnergyPlan, VmUse
@@ -38,7 +38,7 @@ def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[Ene
     facts: EnergyFacts = spec.facts
     if plan.relaxed:
         message = "a relaxed plan has fractions of tasks, which cannot be simulated"
-        raise MrdslError([error("no-simulation", message, spec.span, "remove `--relax`")])
+        raise one_error("no-simulation", message, spec.span, "remove `--relax`")
     runs = drawing(
         spec,
         settings,

@@ -10,7 +10,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.contracts.plan_expressions import Aim, aim_of
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import (
@@ -180,31 +180,22 @@ MOST_TERMS = 10_000_000
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     """Return the model of a spec, its objective in seconds. Raises MrdslError ``too-large`` and ``unable-solver``."""
     if relax:
-        raise MrdslError(
-            [
-                error(
-                    "unable-solver",
-                    "the makespan problem has no relaxation that is a plan",
-                    spec.span,
-                    "leave out --relax: every plan comes with a lower_bound",
-                )
-            ]
+        raise one_error(
+            "unable-solver",
+            "the makespan problem has no relaxation that is a plan",
+            spec.span,
+            "leave out --relax: every plan comes with a lower_bound",
         )
     batch = batch_of(spec)
     grid = grid_of(batch)
     floor, ceiling = grid.steps(lower_bounds(batch).best), grid.steps(_horizon(spec, batch))
     if grid.variables(ceiling) > MOST_VARIABLES or len(grid.jobs) * ceiling**2 > MOST_TERMS:
         step = f"{batch.seconds(grid.unit):g} s"
-        raise MrdslError(
-            [
-                error(
-                    "too-large",
-                    f"in steps of {step}, which divide all task times, the batch takes {ceiling} steps:"
-                    " too many for one model",
-                    spec.span,
-                    "pass `--solver portfolio` or `--solver cp-sat`, or round the task times",
-                )
-            ]
+        raise one_error(
+            "too-large",
+            f"in steps of {step}, which divide all task times, the batch takes {ceiling} steps: too many for one model",
+            spec.span,
+            "pass `--solver portfolio` or `--solver cp-sat`, or round the task times",
         )
     model = time_indexed(grid, floor, ceiling)
     _offer_quantities(spec, batch, model, grid, ceiling)
@@ -247,7 +238,7 @@ def _refuse_waiting(spec: Spec) -> None:
     if aim is None or all(sign * factor >= 0.0 for factor in terms_of(aim.left).factors.values()):
         return
     message = "an objective that improves if jobs finish later makes plans wait forever"
-    raise MrdslError([error("unable-solver", message, aim.span, "minimize sums of times, each with a positive factor")])
+    raise one_error("unable-solver", message, aim.span, "minimize sums of times, each with a positive factor")
 
 
 def _meets_by_speed(comparison: Constraint) -> bool:

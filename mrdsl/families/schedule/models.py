@@ -21,7 +21,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.rounding import FEASIBILITY, floor
 from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.facts import ScheduleFacts
@@ -132,15 +132,11 @@ def instance_of(spec: Spec) -> Instance:
         if len(offline_jobs) > MOST_JOBS:
             raise _too_large(spec)
     if not offline_jobs:
-        raise MrdslError(
-            [
-                error(
-                    "empty-trace",
-                    "no job arrives in the horizon",
-                    spec.span,
-                    "write a longer `horizon`, or a higher rate of arrivals",
-                )
-            ]
+        raise one_error(
+            "empty-trace",
+            "no job arrives in the horizon",
+            spec.span,
+            "write a longer `horizon`, or a higher rate of arrivals",
         )
     latest = max(job.punctual_until for job in offline_jobs)
     until = latest + sum(job.work for job in offline_jobs) + machine.boot
@@ -291,27 +287,19 @@ def _step(times: list[float], spec: Spec) -> float:
     """Return the greatest step that divides all times, in whole milliseconds."""
     ticks = [round(time / TICK) for time in times]
     if any(abs(tick * TICK - time) > OFF_TICK for tick, time in zip(ticks, times, strict=True)):
-        raise MrdslError(
-            [
-                error(
-                    "off-grid",
-                    "the offline optimum needs times in whole milliseconds, and some are not",
-                    spec.span,
-                    "round the task times, or simulate a policy instead: --solver policy",
-                )
-            ]
+        raise one_error(
+            "off-grid",
+            "the offline optimum needs times in whole milliseconds, and some are not",
+            spec.span,
+            "round the task times, or simulate a policy instead: --solver policy",
         )
     return gcd(*ticks) * TICK
 
 
 def _too_large(spec: Spec) -> MrdslError:
-    return MrdslError(
-        [
-            error(
-                "too-large",
-                "the offline optimum is for small instances: a few jobs over some hundred steps of time",
-                spec.span,
-                "simulate a policy: pass `--solver policy`",
-            )
-        ]
+    return one_error(
+        "too-large",
+        "the offline optimum is for small instances: a few jobs over some hundred steps of time",
+        spec.span,
+        "simulate a policy: pass `--solver policy`",
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.charts import LineChart, Series
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, one_error
 from mrdsl.core.result import MONEY, Limits, Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.core.units import HOUR
 from mrdsl.core.watching import counted
@@ -96,7 +96,7 @@ def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], ScheduleP
     own = declared.name == OWN_POLICY
     if jobs is not None and not own:
         message = f"`solve with {method.name}` runs all jobs of the spec"
-        raise MrdslError([error("wrong-option", message, method.span, "leave out `jobs`, or `solve with`")])
+        raise one_error("wrong-option", message, method.span, "leave out `jobs`, or `solve with`")
 
     def once(seed: int) -> SchedulePlan:
         draft = Draft(spec, seed=seed, limits=limits, started=time.monotonic())
@@ -226,7 +226,7 @@ def _log_of_method(spec: Spec, seed: int) -> Sequence[Entry] | None:
     plan = once(seed)
     if plan.log is None:
         message = f"`{method.name}` keeps no log of its decisions"
-        raise MrdslError([error("no-simulation", message, method.span, "remove `solve with`")])
+        raise one_error("no-simulation", message, method.span, "remove `solve with`")
     return plan.log()
 
 

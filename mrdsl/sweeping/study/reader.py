@@ -9,7 +9,7 @@ from pathlib import Path as File
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, error, in_order, nearest, shortened
+from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, in_order, nearest, one_error, shortened
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits
@@ -34,7 +34,7 @@ def read_study(file: File) -> Study:
     except UnreadableError as refused:
         text, problem = None, str(refused)
     if text is None:
-        raise MrdslError([error("unreadable-file", f"`{name}` cannot be read: {problem}", Span(name, 1, 1, 1, 1))])
+        raise one_error("unreadable-file", f"`{name}` cannot be read: {problem}", Span(name, 1, 1, 1, 1))
     return study_of(text, name)
 
 
@@ -46,7 +46,7 @@ def study_of(text: str, name: str) -> Study:
         toml = read_toml(text, name)
     except TomlError as mistake:
         hint = "put strings in quotes and runs under `[[runs]]`; docs/reference/study-file.md has an example"
-        raise MrdslError([error("bad-study-file", f"invalid TOML: {mistake}", mistake.span, hint)]) from None
+        raise one_error("bad-study-file", f"invalid TOML: {mistake}", mistake.span, hint) from None
     return _Reader(toml).study()
 
 
@@ -296,7 +296,7 @@ def study_file(given: str) -> File:
         if given in known:
             return known[given]
         hint = did_you_mean(given, known, "shipped studies: ")
-        raise MrdslError([error("missing-file", f"there is no study file `{given}`", None, hint)])
+        raise one_error("missing-file", f"there is no study file `{given}`", None, hint)
     return File(given)
 
 

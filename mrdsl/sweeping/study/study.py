@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 from mrdsl.core import budgets
 from mrdsl.core.charts import Chart
 from mrdsl.core.csv_text import csv_rows
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, one_error, warning
 from mrdsl.core.output_names import same_output
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Table
@@ -301,4 +301,4 @@ def _text(path: Path) -> str:
 
 def _unreadable(path: Path, problem: str) -> MrdslError:
     hint = "a study folder has a manifest.json; pass the study file to run it"
-    return MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}", None, hint)])
+    return one_error("unreadable-file", f"`{path}` cannot be read: {problem}", None, hint)

@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
+from mrdsl.core.diagnostics import Diagnostic, note, one_error, warning
 from mrdsl.core.rounding import ROUNDING, floor
 from mrdsl.families.energy.assignment import (
     Attempt,
@@ -43,7 +43,7 @@ def only_energy(spec: Spec) -> None:
     goal = spec.goal
     if goal is not None and goal.quantity != "energy":
         message = f"the methods of the energy family minimize energy, not {goal.quantity}"
-        raise MrdslError([error("unable-solver", message, goal.span, "pass `--solver highs`, or another MILP solver")])
+        raise one_error("unable-solver", message, goal.span, "pass `--solver highs`, or another MILP solver")
 
 
 NO_SLOTS = 1e-9
