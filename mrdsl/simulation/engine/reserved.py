@@ -130,7 +130,11 @@ class _Claims:
 
     def next_start(self, stage: int) -> float:
         """Return the earliest planned start of a stage that no task has used."""
-        return min((waves[0][0] for waves in self.left[stage].values()), default=inf)
+        left = self.left[stage]
+        if len(left) == 1:  # the usual case, and fast
+            (waves,) = left.values()
+            return waves[0][0]
+        return min((waves[0][0] for waves in left.values()), default=inf)
 
     def use(self, stage: int, group: int) -> None:
         """Use the earliest planned start in a group, or elsewhere if there is none."""
@@ -300,7 +304,8 @@ class TimetableEngine(FaultyEngine):
 
     def _key(self, presence: Presence) -> float:
         """Return the planned start of the job's next task, or now if only copies wait."""
-        key = min(self._start_of(run) for run in presence.ready)
+        ready = presence.ready
+        key = self._start_of(ready[0]) if len(ready) == 1 else min(map(self._start_of, ready))
         return self.now if key == inf else key
 
     def _start_of(self, run: StageRun) -> float:

@@ -88,7 +88,7 @@ def test_fixed_times_need_no_more_than_the_average() -> None:
 
 
 def test_spot_machines_are_not_used_for_a_percentile() -> None:
-    """Second attempts are not simulated, so nothing could confirm a plan on spot VMs."""
+    """Their runs are due earlier by the time of a second attempt, which would be longer than its average."""
     text = SPEC.format(guarantee="p90", rent="constant", distribution="exponential")
     of = mrdsl.loads(text.replace("boot = 30 s", "boot = 30 s, spot { price = 0.01 USD/h, interruptions = 1 /d }"))
     plan = mrdsl.solve(of).of(TimetablePlan).plan

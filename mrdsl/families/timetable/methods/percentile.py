@@ -35,6 +35,8 @@ LATE = 100
 """Late runs that a confirmation would see if exactly as many as allowed were late."""
 FEWEST, TASKS = 20, 20_000_000
 """Executions at least, and simulated tasks of one confirmation, at most unless they are fewer than these executions."""
+FIRST = 3
+"""Executions that may settle whether the search accepts a plan."""
 SEARCH, CONFIRM = 7_000_001, 8_000_002
 """Distances of the seeds of the search and of the confirmations from the seed of the solve."""
 Plan = Callable[[Market], Rented | None]
@@ -125,8 +127,14 @@ class _Search:
         return best
 
     def _is_kept(self, candidate: _Candidate) -> bool:
-        settings = Settings(max(FEWEST // 2, self.runs // 2), self.draft.seed + SEARCH)
-        return _all_kept(judged(self.spec, candidate.plan, settings, CONFIDENCE))
+        """Return True if executions accept a plan; a few are enough if they are clear, since others confirm it."""
+        verdicts: dict[str, Verdict] = {}
+        for runs in (FIRST, max(FEWEST // 2, self.runs // 2)):
+            settings = Settings(runs, self.draft.seed + SEARCH)
+            verdicts = judged(self.spec, candidate.plan, settings, CONFIDENCE)
+            if _all_kept(verdicts) or any(verdict.outcome is Outcome.BROKEN for verdict in verdicts.values()):
+                break
+        return _all_kept(verdicts)
 
     def _candidate(self, early: float, index: int) -> _Candidate | None:
         key = early, index
