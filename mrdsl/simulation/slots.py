@@ -1,4 +1,4 @@
-"""Fast makespans of many orders at once, at task and slot level, equal to :mod:`mrdsl.simulation.waves`.
+"""Fast makespans of many orders at once, at task and slot level, equal to those of schedules one by one.
 
 A machine is a row of times at which its slots become free, one row per order. If ``n`` tasks of length ``p`` go to
 slots that are free from ``b``, they take the ``n`` smallest of the starts ``b_i + k p``. With ``b_i = z_i p + f_i``,

@@ -16,13 +16,14 @@ from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import (
     Batch,
     Floats,
+    Phase,
+    Wave,
     batch_of,
     in_order_of_start,
     plan_of,
     simulate,
     whole_cluster,
 )
-from mrdsl.simulation.waves import Phase, Wave
 from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in, terms_of
 from mrdsl.spec.spec import Constraint, Spec
 

@@ -1,20 +1,83 @@
-"""Jobs of a batch as arrays, and the schedule of an order of them."""
+"""Jobs of a batch as arrays, and the schedule of an order of them, simulated wave by wave.
+
+Within a pool, a map slot that becomes free takes the next task of the first job in the order that has one left. A
+reduce slot takes a task of the job whose map phase ended first (ties: the order). Tasks do not move between pools and
+are not interrupted. Equal tasks that start together are one :class:`Wave`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from heapq import heapify, heappop, heappush
 from math import gcd
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.makespan.facts import Job, MakespanFacts
 from mrdsl.families.makespan.plan import JobTimes, MakespanPlan, Pool, TaskWave
-from mrdsl.simulation.waves import Tasks, Wave, run
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+
+Phase = Literal["map", "reduce"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """``count`` alike tasks of one job that start together; ``job`` is an index, times are in ticks."""
+
+    job: int
+    phase: Phase
+    start: float
+    length: float
+    count: int
+    pool: int = 0
+
+    @property
+    def end(self) -> float:
+        return self.start + self.length
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """``count`` alike tasks of one job, in the sequence in which slots take them."""
+
+    job: int
+    count: int
+    length: float
+    release: float = 0.0
+
+
+def run_tasks(sequence: Iterable[Tasks], slots: int, phase: Phase, pool: int = 0) -> list[Wave]:
+    """Give each task in turn to the slot that falls free first, not before its release."""
+    free: list[tuple[float, int]] = [(0.0, slots)]
+    waves = []
+    for tasks in sequence:
+        left = tasks.count
+        if free[0][0] < tasks.release:
+            free = _idle_until(free, tasks.release)
+        while left:
+            start, idle = heappop(free)
+            while free and free[0][0] == start:
+                idle += heappop(free)[1]
+            taken = min(idle, left)
+            left -= taken
+            waves.append(Wave(tasks.job, phase, start, tasks.length, taken, pool))
+            heappush(free, (start + tasks.length, taken))
+            if idle > taken:
+                heappush(free, (start, idle - taken))
+    return waves
+
+
+def _idle_until(free: Sequence[tuple[float, int]], release: float) -> list[tuple[float, int]]:
+    later = [group for group in free if group[0] > release]
+    later.append((release, sum(count for time, count in free if time <= release)))
+    heapify(later)
+    return later
+
 
 TICK = 1e-6
 LARGEST = 2.0**50
@@ -180,13 +243,13 @@ def simulate(batch: Batch, pools: Iterable[PoolOrder]) -> Schedule:
 
 def simulate_pool(batch: Batch, pool: PoolOrder, index: int = 0) -> list[Wave]:
     """Return the waves of one pool: maps in order; reduce phases as the map phases end, ties in order."""
-    maps = run(
+    maps = run_tasks(
         (Tasks(j, int(batch.map_tasks[j]), float(batch.map_time[j])) for j in pool.order),
         pool.map_slots,
         "map",
         index,
     )
-    return maps + run(reduce_sequence(batch, pool.order, ends(maps)), pool.reduce_slots, "reduce", index)
+    return maps + run_tasks(reduce_sequence(batch, pool.order, ends(maps)), pool.reduce_slots, "reduce", index)
 
 
 def reduce_sequence(batch: Batch, order: Sequence[int], map_end: dict[int, float]) -> list[Tasks]:
@@ -215,10 +278,10 @@ def whole_cluster(batch: Batch, order: Sequence[int]) -> tuple[PoolOrder, ...]:
 def earlier(batch: Batch, waves: Sequence[Wave]) -> Schedule:
     """Return the same tasks in the same sequence on one pool, none later than before, without needless idle time."""
     ordered = sorted(waves, key=lambda w: (w.start, w.job))
-    maps = run((Tasks(w.job, w.count, w.length) for w in ordered if w.phase == "map"), batch.map_slots, "map")
+    maps = run_tasks((Tasks(w.job, w.count, w.length) for w in ordered if w.phase == "map"), batch.map_slots, "map")
     mapped = ends(maps)
     reduces = [Tasks(w.job, w.count, w.length, mapped[w.job]) for w in ordered if w.phase == "reduce"]
-    return in_order_of_start(batch, maps + run(reduces, batch.reduce_slots, "reduce"))
+    return in_order_of_start(batch, maps + run_tasks(reduces, batch.reduce_slots, "reduce"))
 
 
 def in_order_of_start(batch: Batch, waves: Sequence[Wave]) -> Schedule:

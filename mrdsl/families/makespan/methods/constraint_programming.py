@@ -20,8 +20,7 @@ from mrdsl.core.diagnostics import note
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import begun
 from mrdsl.families.makespan.methods.orders import Progress, cut_short, late, offer_schedule, work_of
-from mrdsl.families.makespan.schedule import Floats, Schedule, in_order_of_start
-from mrdsl.simulation.waves import Phase, Wave
+from mrdsl.families.makespan.schedule import Floats, Phase, Schedule, Wave, in_order_of_start
 from mrdsl.solving.claims import failure
 from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker

@@ -21,8 +21,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
 from mrdsl.families.makespan.methods.orders import Progress, late, offer_schedule, work_of
-from mrdsl.families.makespan.schedule import Batch, Schedule, earlier
-from mrdsl.simulation.waves import Phase, Wave
+from mrdsl.families.makespan.schedule import Batch, Phase, Schedule, Wave, earlier
 
 Entries = list[tuple[int, int]]
 Group = tuple[float, int, int]
