@@ -314,6 +314,24 @@ class Mix:
         """The lanes in which each class can run."""
         return np.isfinite(self.gamma)
 
+    @cached_property
+    def fewest(self) -> Floats:
+        """Least VMs that one job takes of each resource, whatever its slots, shape (resources, lanes, classes).
+
+        If cores and memory have to fit, no one pair of slots takes the least of both. Slots x and y take a x + b y of a
+        VM and keep A / x + B / y below d, the limit less C: that is at least (sqrt(a A) + sqrt(b B))^2 / d.
+        """
+        if self.sizes is None:
+            return self.gamma[None]
+        vms, work, limits = self.market.vm_of_lane, self.pairs.work, self.pairs.limits
+        maps, reduces = self.sizes.parts[:, :, vms]
+        root = np.sqrt(maps * work.map_work[vms]) + np.sqrt(reduces * work.reduce_work[vms])
+        left = np.where(self.possible, self.pairs.completion_limit - work.constant[vms], np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_time = np.where(left > 0.0, root**2 / left, 0.0)
+        least = maps * limits.map_least[vms] + reduces * limits.reduce_least[vms]
+        return np.where(self.possible, np.maximum(by_time, least), np.inf)
+
     def taken(self, maps: Floats, reduces: Floats) -> Floats:
         """Return the VMs that slots, (lanes, classes), ask for of each resource, (resources, lanes, classes)."""
         vms, pairs = self.market.vm_of_lane, self.pairs

@@ -107,7 +107,7 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     """Yield quotas that are too small for the masters, or for the fewest jobs.
 
     With any weights of the quotas, these jobs take at least the sum of each one's fewest weighted cores. One quota at a
-    time is weighed, then all so that each limit counts as much.
+    time is weighed, then all so that each limit counts as much; each resource of the VMs is weighed alone.
     """
     import numpy as np
 
@@ -121,8 +121,8 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
         weighted = weights @ cores
         of_masters, there = float(weighted @ market.masters_of_lane), float(weights @ limits)
         with np.errstate(invalid="ignore"):
-            taken = np.where(mix.possible, mix.gamma * weighted[:, None], np.inf).min(axis=0, initial=np.inf)
-        needed = of_masters + float(mix.low @ np.where(mix.low > 0.0, taken, 0.0))
+            taken = np.where(mix.possible, mix.fewest * weighted[:, None], np.inf).min(axis=1, initial=np.inf)
+        needed = of_masters + float((np.where(mix.low > 0.0, taken, 0.0) @ mix.low).max())
         if needed <= there * (1.0 + ROUNDING) + ROUNDING:
             continue
         what = "the masters" if of_masters > there else "the least jobs of all classes"

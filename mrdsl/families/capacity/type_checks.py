@@ -438,7 +438,7 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     """Yield quotas that are too small for the fewest jobs.
 
     With any weights of the types, these jobs take at least the sum of each one's fewest weighted VMs. The weights here
-    make every quota 1, and types without a quota free.
+    make every quota 1, and types without a quota free. Each resource of the VMs is weighed alone.
     """
     import numpy as np
 
@@ -454,10 +454,10 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     if not limited.any():
         return
     weight = np.where(limited, 1.0 / np.maximum(market.available, ROUNDING), 0.0)
-    weighted = np.where(mix.possible, mix.gamma, 0.0) * weight[market.vm_of_lane][:, None]
-    taken = np.where(mix.possible, weighted, np.inf).min(axis=0)
+    weighted = np.where(mix.possible, mix.fewest, 0.0) * weight[market.vm_of_lane][:, None]
+    taken = np.where(mix.possible, weighted, np.inf).min(axis=1)
     there = float((weight[limited] * (market.available - market.masters)[limited]).sum())
-    needed = float(mix.low @ np.where(mix.low > 0.0, taken, 0.0))
+    needed = float((np.where(mix.low > 0.0, taken, 0.0) @ mix.low).max())
     if needed > there * (1.0 + ROUNDING) + ROUNDING:
         vms = [facts.vms[int(vm)] for vm in limited.nonzero()[0]]
         total = float((market.available - market.masters)[limited].sum())

@@ -13,6 +13,7 @@ import pytest
 import mrdsl
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
+from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.slot_choices import _in_any_place
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec
@@ -212,3 +213,60 @@ def test_vms_that_hold_slots_in_too_many_ways_have_a_plan(solver: str, turn: int
     assert found.bound <= found.value == 3.0 * found.plan.on_demand
     assert not [each for each in verify(found.spec, found.plan, False) if each.severity == "error"]
     assert found.plan.rejected.tolist() == [0.0] * 4
+
+
+DRIVERS = """problem capacity
+vm m5 { cores = 4, memory = 16 GiB, on_demand { price = 0.2 USD/h } LIMIT }
+QUOTA
+class c { stage a { tasks = 8, avg = 10 s, max = 12 s }
+          container { executor { cores = 3, memory = 8 GiB, tasks = 3 } }, driver { cores = 1, memory = 2 GiB }
+          jobs = 3, deadline = 30 min, penalty = 50 USD }
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("solver", ["auto", "highs", "direct"])
+@pytest.mark.parametrize(
+    ("limit", "quota", "fits"),
+    [
+        (", available = 3", "", True),  # an executor and its driver fill a VM
+        (", available = 2", "", False),
+        ("", "quota a { cores = 12 }", True),
+        ("", "quota a { cores = 11 }", False),
+    ],
+)
+def test_limits_that_containers_just_fit(solver: str, limit: str, quota: str, fits: bool) -> None:
+    if quota and solver == "direct":
+        return
+    spec = mrdsl.loads(DRIVERS.replace("LIMIT", limit).replace("QUOTA", quota))
+    result = mrdsl.solve(spec, solver=solver)
+    assert (None if result.value is None else round(result.value, 9)) == (0.6 if fits else None)
+    if not fits and solver != "direct":
+        assert result.termination == "infeasible"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_slots_take_less_of_a_resource_than_the_fewest(seed: int) -> None:
+    random = np.random.RandomState(seed)
+    tasks, times, cores, memory = random.randint(1, 30, 2), random.randint(5, 60, 2), random.randint(1, 4, 2), [2, 7]
+    text = f"""problem capacity
+vm m5 {{ cores = 8, memory = 32 GiB, on_demand {{ price = 0.2 USD/h }}
+        spot {{ price = 0.1 USD/h, interruptions = 0/h }} }}
+class c {{ map {{ tasks = {tasks[0]}, avg = {times[0]} s, max = {times[0]} s }}
+          shuffle {{ first_max = 0 s, avg = 0 s, max = 0 s }}
+          reduce {{ tasks = {tasks[1]}, avg = {times[1]} s, max = {times[1]} s }}
+          container {{ map {{ cores = {cores[0]}, memory = {memory[0]} GiB }}
+                      reduce {{ cores = {cores[1]}, memory = {memory[1]} GiB }} }}
+          jobs = 3, deadline = {int(times.sum()) * random.randint(2, 9)} s, penalty = 50 USD }}
+minimize cost
+"""
+    mix = mix_of(mrdsl.loads(text))
+    work, limit = mix.pairs.work, float(mix.pairs.completion_limit[0])
+    a, b, c = (float(each[0, 0]) for each in (work.map_work, work.reduce_work, work.constant))
+    sizes = np.array([cores / 8.0, np.array(memory) / 32.0])
+    fits = [
+        sizes @ (x, y)
+        for x, y in product(range(1, int(tasks[0]) + 1), range(1, int(tasks[1]) + 1))
+        if a / x + b / y + c <= limit
+    ]
+    assert (mix.fewest[:, :, 0] <= np.min(fits, axis=0)[:, None] + 1e-9).all()
