@@ -40,6 +40,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_recordings(facts.classes),
         *check_promises(spec),
     ]
+    if facts.savings_plans:
+        from mrdsl.families.capacity.periods.checks import check_savings
+
+        found += check_savings(facts)
     if facts.demand is not None and not has_errors(found):
         from mrdsl.families.capacity.periods.checks import check_periods
 

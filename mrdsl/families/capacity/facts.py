@@ -172,6 +172,27 @@ class Quota(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Discount(Node):
+    """The discount of a savings plan on one VM type."""
+
+    discount: Quantity = quantity("share", "off its price on demand", at_least=0.0, below=1.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SavingsPlan(Node):
+    """Money per hour that is paid in any case, and that pays for VMs on demand at a discount."""
+
+    EXAMPLE: ClassVar[str] = "{ discount = 28% }"
+
+    discount: Quantity = quantity("share", "off the prices on demand of its VM types", at_least=0.0, below=1.0)
+    available: OptionalQuantity = quantity(
+        "price", "most money per time to commit; default: any amount", default=None, at_least=0.0
+    )
+    types: tuple[str, ...] = references("the VM types that it pays for; default: all", of="vm")
+    on: Sequence[Discount] = blocks(Discount, "on", "its discount on one VM type", plural="on_types", of="vm")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Jobs with one profile, one deadline and one penalty."""
 
@@ -243,6 +264,9 @@ class CapacityFacts(Node):
     quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     demand: Demand | None = block(Demand, "the demand over several periods, for which VMs are committed")
+    savings_plans: Sequence[SavingsPlan] = blocks(
+        SavingsPlan, "savings_plan", "money per hour to commit, for which VMs on demand cost less"
+    )
     simulation: Simulation | None = simulation_block()
     observed: ObservedCluster | None = observed_block()
     period: Quantity = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)

@@ -47,12 +47,18 @@ class Drawn:
     factors: list[float]
     weights: list[float]
     whole: str
+    discounts: dict[str, float] | None = None
+    """Of one savings plan, by type."""
+    known: dict[tuple[float, ...], list[tuple[float, dict[str, int]]]] = field(default_factory=dict)
 
     def text(self, table: str) -> str:
         """Return the spec, whose demand is in the file ``table``."""
         return "\n".join([f"problem capacity\nwhole = {self.whole}", *self._blocks(), *self._demand(table)])
 
     def _demand(self, table: str) -> Iterator[str]:
+        if self.discounts is not None:
+            on = ", ".join(f"on {name} {{ discount = {off!r} }}" for name, off in self.discounts.items())
+            yield f"savings_plan s {{ discount = 0%, types = [{', '.join(self.discounts)}], {on} }}"
         yield f'demand {{ periods = {len(self.factors)}, from = "{table}" }}'
         yield "minimize cost\n"
 
@@ -108,26 +114,59 @@ class Drawn:
             held = {vm.name: sum(term[2] for term in vm.contracts if term[3]) for vm in self.types}
             for (vm, _), count in zip(chosen, counts, strict=True):
                 held[vm.name] += count
-            best = min(best, paid + self._periods(held))
+            best = min(best, *(paid + hours * money + self._periods(held, money) for money in self._money()))
         return best
 
-    def _periods(self, held: dict[str, int]) -> float:
+    def _money(self) -> list[float]:
+        """Return the amounts per hour at which the savings plan pays for whole numbers of VMs of each type."""
+        if self.discounts is None:
+            return [0.0]
+        most = []
+        for vm in self.types:
+            jobs = sum(self.vms_of_job(each, vm) * ceil(max(self.factors) * each.jobs[1]) for each in self.classes)
+            rate = (1.0 - self.discounts.get(vm.name, 0.0)) * vm.on_demand
+            most.append([rate * n for n in range(ceil(jobs) + vm.masters + 1)] if vm.name in self.discounts else [0.0])
+        return sorted({sum(parts) for parts in product(*most)})
+
+    def _periods(self, held: dict[str, int], money: float) -> float:
         known: dict[float, float] = {}
         total = 0.0
         for factor, weight in zip(self.factors, self.weights, strict=True):
             if factor not in known:
-                known[factor] = self._period(factor, held)
+                known[factor] = min(
+                    (cost - self._paid(vms, money) for cost, vms in self._period(factor, held)), default=inf
+                )
             total += weight * known[factor]
         return total
 
-    def _period(self, factor: float, held: dict[str, int]) -> float:
+    def _paid(self, vms: dict[str, int], money: float) -> float:
+        """Return the price on demand of what the savings plan pays for, the largest discount first."""
+        total = 0.0
+        for off, price, count in sorted(
+            ((self.discounts or {})[vm.name], vm.on_demand, vms[vm.name])
+            for vm in self.types
+            if vm.name in (self.discounts or {})
+        )[::-1]:
+            part = min(money, (1.0 - off) * price * count)
+            money -= part
+            total += part / (1.0 - off)
+        return total
+
+    def _period(self, factor: float, held: dict[str, int]) -> list[tuple[float, dict[str, int]]]:
+        """Return the costs of all placements, with their VMs on demand by type."""
+        key = (factor, *held.values())
+        if key not in self.known:
+            self.known[key] = list(self._placements(factor, held))
+        return self.known[key]
+
+    def _placements(self, factor: float, held: dict[str, int]) -> Iterator[tuple[float, dict[str, int]]]:
         lanes = [(vm, spot) for vm in self.types for spot in ((False, True) if vm.spot is not None else (False,))]
         choices = []
         for each in self.classes:
             low, high = (ceil(round(factor * end, 9)) for end in each.jobs)
             choices.append([n for n in _counts(len(lanes), high) if low <= sum(n)])
-        best = inf
         for placed in product(*choices):
+            rest: dict[str, int] = {}
             cost = sum(
                 each.penalty * (ceil(round(factor * each.jobs[1], 9)) - sum(n))
                 for each, n in zip(self.classes, placed, strict=True)
@@ -141,10 +180,10 @@ class Drawn:
                     assert vm.spot is not None
                     cost += need * (vm.spot + vm.fee)
                 else:
-                    cost += max(0, need - held[vm.name]) * vm.on_demand + need * vm.fee
+                    rest[vm.name] = max(0, need - held[vm.name])
+                    cost += rest[vm.name] * vm.on_demand + need * vm.fee
             if all(vm.available is None or rented[vm.name] <= vm.available for vm in self.types):
-                best = min(best, cost)
-        return best
+                yield cost, rest
 
 
 def _counts(lanes: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -171,7 +210,11 @@ def drawn(seed: int) -> Drawn:
     if seed % 8 == 1:
         factors = [0.0] * (periods - 1) + [1.0]
     weights = [random.choice([1.0, 1.0, 2.0, 21.5]) for _ in range(periods)]
-    return Drawn(types, classes, factors, weights, whole)
+    discounts = None
+    if seed % 3 == 0:
+        covered = types if random.random() < 0.6 else types[:1]
+        discounts = {vm.name: random.choice([0.0, 0.2, 0.28, 0.5, 0.95]) for vm in covered}
+    return Drawn(types, classes, factors, weights, whole, discounts)
 
 
 def _type(random: Random, name: str, seed: int) -> Type:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity.periods.plan import PeriodsPlan
+from mrdsl.families.capacity.periods.plan import PeriodsPlan, Savings
 from mrdsl.families.capacity.periods.verify import verify
 from tests.families.capacity.commitment_oracle import Drawn, drawn
 
@@ -90,6 +90,8 @@ def test_many_periods_are_planned_from_groups(tmp_path: Path) -> None:
         (lambda plan: {"committed": (replace(plan.committed[0], vms=0.0),)}, "VMs of a are reserved of 0"),
         (lambda plan: {"committed": (replace(plan.committed[0], price=0.0),)}, "is not that of the spec"),
         (lambda plan: {"committed": ()}, "other contracts"),
+        (lambda plan: {"savings": (Savings("s", 1.0),)}, "other savings plans"),
+        (lambda plan: {"discounts": plan.discounts + 1.0}, "savings plans pay for 0"),
         (lambda plan: {"weight": 2.0 * plan.weight}, "other periods"),
         (lambda plan: {"period": 60.0}, "another length"),
         (lambda plan: {"plan_of": plan.plan_of[::-1]}, "outside|other jobs"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.contracts.plan_expressions import is_own
-from mrdsl.core.diagnostics import Diagnostic, error, has_errors, warning
+from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, has_errors, warning
 from mrdsl.families.capacity.constraints import percentiles_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period
@@ -47,6 +47,48 @@ def check_periods(spec: Spec) -> Iterator[Diagnostic]:
             demand.span,
             f"check the columns of the table, such as `{FACTOR}`",
         )
+
+
+def check_savings(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Yield mistakes of savings plans: without a demand, of unknown types, of a type of another one, without effect."""
+    types, seen = [vm.name for vm in facts.vms], dict[str, str]()
+    for node in facts.savings_plans:
+        if facts.demand is None:
+            yield error(
+                "missing-block",
+                f"savings plan {node.name} requires the demand for which it is paid",
+                node.span,
+                'add `demand { periods = 24, from = "day.csv" }`',
+            )
+        named = [(name, node.span_of("types")) for name in node.types] + [(each.name, each.span) for each in node.on]
+        for name, place in named:
+            if name not in types:
+                yield error("unknown-name", f"unknown VM type `{name}`", place, did_you_mean(name, types, "VM types: "))
+        for on in node.on:
+            if node.types and on.name in types and on.name not in node.types:
+                yield warning(
+                    "unused",
+                    f"`on {on.name}` has no effect: savings plan {node.name} is for other types",
+                    on.span,
+                    f"add `{on.name}` to `types`, or remove it",
+                )
+        for name in node.types or types:
+            if name in seen:
+                yield error(
+                    "duplicate",
+                    f"VM type {name} has two savings plans, {seen[name]} and {node.name}",
+                    node.span_of("types"),
+                    "list the `types` of each savings plan, every type in one of them",
+                )
+                break
+        seen.update(dict.fromkeys(node.types or types, node.name))
+        if node.discount == 0.0 and not any(each.discount for each in node.on):
+            yield warning(
+                "reserved-not-cheaper",
+                f"savings plan {node.name} has no discount: it does not pay",
+                node.span_of("discount"),
+                "write its discount, such as `discount = 28%`",
+            )
 
 
 def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:

@@ -60,12 +60,55 @@ def _periods_of(spec: Spec) -> Periods:
 
 
 Contract = tuple[str, str]
-"""The names of a VM type and of one of its contracts, which is empty for the one without a name."""
+"""The names of a VM type and of one of its contracts, which is empty for the one without a name; "" and a savings plan.
+"""
 
 
-def commitments_of(facts: CapacityFacts) -> dict[Contract, Reserved]:
-    """Return the contracts for which a number of VMs is chosen: all but those that are prepaid."""
-    return {(vm.name, term.name): term for vm in facts.vms for term in contracts(vm) if term.prepaid == "no"}
+@dataclass(frozen=True)
+class Committable:
+    """A contract or savings plan of which the plan chooses how much to commit to.
+
+    Attributes:
+        price: The price of one VM [money/s]; of a savings plan, that of one unit of money per period.
+        available: The most VMs, or money per period.
+        whole: The number is whole.
+    """
+
+    price: float
+    available: float
+    whole: bool = True
+
+
+def commitments_of(facts: CapacityFacts) -> dict[Contract, Committable]:
+    """Return what can be committed to: all contracts but those that are prepaid, and savings plans."""
+    terms = [(vm.name, term) for vm in facts.vms for term in contracts(vm) if term.prepaid == "no"]
+    found = {(vm, term.name): Committable(term.price, float(term.available)) for vm, term in terms}
+    for each in facts.savings_plans:
+        most = np.inf if each.available is None else each.available * facts.period
+        found["", each.name] = Committable(1.0 / facts.period, most, whole=False)
+    return found
+
+
+@dataclass(frozen=True)
+class Covered:
+    """A VM type that a savings plan pays for: the price of one VM for a period, on demand and discounted."""
+
+    plan: str
+    vm: str
+    price: float
+    discounted: float
+
+
+def covered_types(facts: CapacityFacts) -> tuple[Covered, ...]:
+    """Return the VM types of all savings plans, those with the largest discount first."""
+    found = []
+    for each in facts.savings_plans:
+        own = {on.name: on.discount for on in each.on}
+        for vm in facts.vms:
+            if not each.types or vm.name in each.types:
+                off, price = own.get(vm.name, each.discount), vm.on_demand.price * facts.period
+                found.append((-off, Covered(each.name, vm.name, price, (1.0 - off) * price)))
+    return tuple(covered for _, covered in sorted(found, key=lambda each: each[0]))
 
 
 def spec_of_period(spec: Spec, number: int, committed: Mapping[Contract, float] | None = None) -> Spec:
@@ -110,4 +153,4 @@ def _rented(spec: Spec, committed: Mapping[Contract, float] | None) -> Spec:
         replace(vm, reserved=free(vm, vm.reserved), terms=tuple(filter(None, (free(vm, term) for term in vm.terms))))
         for vm in facts.vms
     )
-    return replace(spec, facts=replace(facts, vms=vms, demand=None))
+    return replace(spec, facts=replace(facts, vms=vms, demand=None, savings_plans=()))

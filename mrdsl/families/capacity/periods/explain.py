@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.contracts.family import ADMIT, RENT, Operated, Setting
+from mrdsl.contracts.family import ADMIT, RENT, SET, Operated, Setting
 from mrdsl.core.charts import Chart, LineChart, Series, parts_chart
 from mrdsl.core.result import Result
 from mrdsl.core.tables import cell_text
@@ -24,7 +24,9 @@ def report(spec: Spec, result: Result) -> Shown:
 
 
 def _decision(spec: Spec, plan: PeriodsPlan) -> str:
-    counts = ", ".join(f"{cell_text(each.vms)} {each.name}" for each in plan.committed if each.vms) or "nothing"
+    parts = [f"{cell_text(each.vms)} {each.name}" for each in plan.committed if each.vms]
+    parts += [f"{show(each.cost, 'price', spec.currency)} of {each.name}" for each in plan.savings if each.cost]
+    counts = ", ".join(parts) or "nothing"
     saving = plan.saving
     saved = f", {show(saving, 'money', spec.currency)} less than without commitments" if saving else ""
     time = show(plan.horizon, "time")
@@ -72,6 +74,8 @@ def operated(_: Spec, plan: PeriodsPlan) -> Operated:
 def _settings(plan: PeriodsPlan) -> Iterator[Setting]:
     for each in plan.committed:
         yield Setting(RENT, f"{each.name} committed", each.vms)
+    for money in plan.savings:
+        yield Setting(SET, f"savings plan {money.name}", money.cost, "money/s")
     for number in range(len(plan.plan_of)):
         one, when = plan.of_period(number), f"period {number + 1}"
         for part in one.mixture.bought:

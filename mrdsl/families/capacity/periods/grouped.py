@@ -19,13 +19,12 @@ from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.periods.demand import Contract, commitments_of, periods_of
+from mrdsl.families.capacity.periods.demand import Committable, Contract, commitments_of, periods_of
 from mrdsl.families.capacity.periods.packing import finished
 from mrdsl.families.capacity.periods.plan_building import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
 from mrdsl.families.capacity.periods.table import horizon_of
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
-from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.spec import Spec
 
 GROUPS = 120
@@ -126,7 +125,7 @@ def _spread(jobs: Floats) -> tuple[float, int]:
 
 
 def _bounded(
-    spec: Spec, alike: Alike, terms: Mapping[Contract, Reserved], limits: Limits
+    spec: Spec, alike: Alike, terms: Mapping[Contract, Committable], limits: Limits
 ) -> tuple[float, dict[Contract, float]] | None:
     """Return a bound on the cost of all periods, and the VMs to commit to; None if there is no plan.
 
@@ -139,8 +138,11 @@ def _bounded(
     found = optimum(program, limits)
     if found is None:
         return None
-    counts = np.floor(found.values[: len(terms)] + 0.5)
-    return found.value, dict(zip(terms, counts.tolist(), strict=True))
+    counts = zip(terms.values(), found.values[: len(terms)].tolist(), strict=True)
+    return found.value, {
+        key: float(np.floor(count + 0.5)) if term.whole else max(count, 0.0)
+        for key, (term, count) in zip(terms, counts, strict=True)
+    }
 
 
 def _relaxed(block: Block) -> Block:
@@ -151,12 +153,13 @@ def _in_fractions(program: LinearProgram) -> LinearProgram:
     return replace(program, integer=np.zeros_like(program.integer))
 
 
-def _held(block: Block, every: Mapping[Contract, Reserved], terms: Mapping[Contract, Reserved]) -> Block:
+def _held(block: Block, every: Mapping[Contract, Committable], terms: Mapping[Contract, Committable]) -> Block:
     """Return the block without committed VMs of other contracts."""
     if len(every) == len(terms):
         return block
     upper = block.program.upper.copy()
-    upper[[block.columns[key] for key in every if key not in terms and key in block.columns]] = 0.0
+    unused = [column for key in every if key not in terms for column, _ in block.links.get(key, ())]
+    upper[unused] = 0.0
     return replace(block, program=replace(block.program, upper=upper))
 
 
@@ -221,12 +224,13 @@ def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
 
 def _with(block: Block, committed: Mapping[Contract, float], paid: float) -> Block:
     """Return the block with these commitments, which cost ``paid`` in the period."""
-    upper = block.program.upper.copy()
-    for key, column in block.columns.items():
-        if key in committed:
-            upper[column] = committed[key]
-    changed = replace(block.program, upper=upper, offset=block.program.offset + paid)
-    return replace(block, program=changed)
+    rows = [(entries, committed[key]) for key, entries in block.links.items() if key in committed]
+    held = block.extended(np.zeros(0), [row for row in rows if len(row[0]) > 1 or row[0][0][1] != 1.0], {})
+    upper = held.program.upper.copy()
+    for entries, most in rows:
+        if len(entries) == 1 and entries[0][1] == 1.0:
+            upper[entries[0][0]] = most
+    return replace(held, program=replace(held.program, upper=upper, offset=held.program.offset + paid))
 
 
 def _among(alike: Alike, program: LinearProgram, found: Optimum | UnsolvedError | None) -> LinearProgram:

@@ -14,6 +14,7 @@ from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.packed_plans import knows_all_slots, with_packing
 from mrdsl.families.capacity.periods.demand import commitments_of, periods_of, rented, spec_of_period
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
+from mrdsl.families.capacity.periods.plan_building import plan_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 
@@ -60,12 +61,14 @@ def packed_periods(spec: Spec, plan: PeriodsPlan, limits: Limits) -> PeriodsPlan
         if not isinstance(packed.plan, CapacityPlan):
             return None
         found.append(packed.plan)
-    return replace(plan, plans=tuple(found))
+    counts = {**committed, **{("", each.name): each.cost * plan.period for each in plan.savings}}
+    again = plan_of_periods(spec, counts, tuple(found))
+    return replace(again, without=plan.without, at_least=plan.at_least)
 
 
 def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan) -> float:
     """Return the cost of all periods without commitments, each planned by ``direct``; NaN if one has no plan."""
-    if not any(each.vms for each in plan.committed):
+    if not any(each.vms for each in plan.committed) and not any(each.cost for each in plan.savings):
         return plan.total
     none = dict.fromkeys(commitments_of(spec.facts), 0.0)
     costs = []

@@ -45,13 +45,28 @@ class Commitment:
         return self.vms * self.price
 
 
+@dataclass(frozen=True)
+class Savings:
+    """Money of one savings plan, paid in all periods.
+
+    Attributes:
+        name: The name of the savings plan.
+        cost: The money per time [money/s].
+    """
+
+    name: str
+    cost: float
+
+
 @dataclass(frozen=True, eq=False)
 class PeriodsPlan(Plan):
     """Commitments for all periods, and a plan for each.
 
     Attributes:
         committed: The VMs of each contract.
-        plans: The different plans of periods; committed VMs are free in them.
+        savings: The money of each savings plan.
+        plans: The different plans of periods; committed VMs are free in them, and VMs on demand have their full price.
+        discounts: The price on demand of the VMs that savings plans pay for, in each plan [money], shape (plans,).
         plan_of: The number of the plan of each period.
         weight: How often each period occurs.
         period: The length of one period [s].
@@ -64,7 +79,9 @@ class PeriodsPlan(Plan):
     on_trust: ClassVar[tuple[str, ...]] = ("the cost without commitments",)
 
     committed: tuple[Commitment, ...]
+    savings: tuple[Savings, ...]
     plans: tuple[CapacityPlan, ...]
+    discounts: NDArray[np.float64]
     plan_of: NDArray[np.int64]
     weight: NDArray[np.float64]
     period: float
@@ -85,12 +102,12 @@ class PeriodsPlan(Plan):
     @property
     def committed_cost(self) -> float:
         """The cost of the commitments."""
-        return sum(each.cost for each in self.committed) * self.horizon
+        return (sum(each.cost for each in self.committed) + sum(each.cost for each in self.savings)) * self.horizon
 
     @property
     def rented_cost(self) -> float:
-        """The cost of VMs on demand and on spot, and of the fees, in all periods."""
-        return self._summed([plan.vm_cost for plan in self.plans])
+        """The cost of VMs on demand and on spot, and of the fees, in all periods, less what savings plans pay for."""
+        return self._summed([plan.vm_cost for plan in self.plans] - self.discounts)
 
     @property
     def penalties(self) -> float:
@@ -107,7 +124,7 @@ class PeriodsPlan(Plan):
         """The cost without commitments less the cost of this plan, or None if the former is not known."""
         return None if np.isnan(self.without) else self.without - self.total
 
-    def _summed(self, values: Sequence[float]) -> float:
+    def _summed(self, values: Sequence[float] | NDArray[np.float64]) -> float:
         return float(np.asarray(values, dtype=np.float64)[self.plan_of] @ self.weight)
 
     def of_period(self, number: int) -> CapacityPlan:
@@ -127,6 +144,7 @@ class PeriodsPlan(Plan):
                 {"vm": each.vm, "term": each.term, "vms": self._number(each.vms), "used": self.used(each)}
                 for each in self.committed
             ],
+            "savings_plans": [{"name": each.name, "per_hour": each.cost * HOUR} for each in self.savings],
             "cost": {
                 "committed": self.committed_cost,
                 "rented": self.rented_cost,
@@ -147,9 +165,12 @@ class PeriodsPlan(Plan):
     def tables(self) -> tuple[Table, ...]:
         """Return the commitments, up to 24 periods, and the cost."""
         hours = self.horizon / HOUR
-        commitments = [
+        commitments: list[tuple[Any, ...]] = [
             (each.name, self._number(each.vms), each.cost * self.period, each.cost * self.horizon, self._use(each))
             for each in self.committed
+        ]
+        commitments += [
+            (each.name, None, each.cost * self.period, each.cost * self.horizon, None) for each in self.savings
         ]
         saving = self.saving
         heads = "contract", "VMs", f"cost of a period {MONEY}", f"cost {MONEY}", "used [%]"
@@ -192,7 +213,8 @@ class PeriodsPlan(Plan):
             plan = self.plans[int(which)]
             counts = (bought(plan, way) for way in (RESERVED, ON_DEMAND, SPOT))
             jobs = float(plan.admitted.sum()), float(plan.rejected.sum())
-            costs = fixed, plan.vm_cost, plan.penalties, fixed + plan.total
+            paid = float(self.discounts[int(which)])
+            costs = fixed, plan.vm_cost - paid, plan.penalties, fixed + plan.total - paid
             rows.append((number + 1, float(weight), *map(self._number, (*jobs, *counts)), *costs))
         heads = (
             *("period", "weight", "jobs", "rejected", "committed used", "on demand", "spot"),

@@ -18,13 +18,15 @@ from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.forms import as_solved
-from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import solved_mix
-from mrdsl.families.capacity.market import RESERVED, Floats
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
 from mrdsl.families.capacity.models.arrays import Written, decoded, program_of
 from mrdsl.families.capacity.periods.demand import (
+    Committable,
     Contract,
+    Covered,
     commitments_of,
+    covered_types,
     periods_of,
     spec_of_period,
 )
@@ -32,20 +34,70 @@ from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.families.capacity.periods.plan_building import plan_of_periods
 from mrdsl.families.capacity.periods.table import horizon_of
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
 
+Links = tuple[tuple[int, float], ...]
+"""Columns and coefficients, whose sum is at most what is committed."""
+
+
 @dataclass(frozen=True)
 class Block:
-    """P2 of one period: its program, the columns of committed VMs, and the plan at a point."""
+    """P2 of one period.
+
+    Attributes:
+        program: The program.
+        offers: The columns of VMs, by type, way of buying and contract.
+        links: The columns that use each commitment.
+        decode: Returns the plan at a point.
+    """
 
     program: LinearProgram
-    columns: Mapping[Contract, int]
+    offers: Mapping[tuple[str, str, str], int]
+    links: Mapping[Contract, Links]
     decode: Callable[[Array], CapacityPlan]
+
+    def extended(self, costs: Floats, rows: Sequence[tuple[Links, float]], links: Mapping[Contract, Links]) -> Block:
+        """Return the block with more columns, of at least 0, and rows: sums of columns that are at most a number."""
+        program, count = self.program, len(costs)
+        entries = [entry for row, _ in rows for entry in row]
+        ends = program.starts[-1] + np.cumsum([len(row) for row, _ in rows], dtype=np.int64)
+        wider = replace(
+            program,
+            costs=np.concatenate([program.costs, costs]),
+            lower=np.concatenate([program.lower, np.zeros(count)]),
+            upper=np.concatenate([program.upper, np.full(count, np.inf)]),
+            integer=np.concatenate([program.integer, np.zeros(count, dtype=bool)]),
+            starts=np.concatenate([program.starts, ends]).astype(np.int64),
+            columns=np.concatenate([program.columns, [column for column, _ in entries]]).astype(np.int64),
+            coefficients=np.concatenate([program.coefficients, [factor for _, factor in entries]]),
+            row_lower=np.concatenate([program.row_lower, np.full(len(rows), -np.inf)]),
+            row_upper=np.concatenate([program.row_upper, [most for _, most in rows]]),
+        )
+        own, decode = len(program.costs), self.decode
+        return Block(wider, self.offers, {**self.links, **links}, lambda point: decode(point[:own]))
+
+    def with_savings(self, covered: Sequence[Covered]) -> Block:
+        """Return the block with columns for the VMs on demand that savings plans pay for."""
+        mine = [each for each in covered if (each.vm, ON_DEMAND, "") in self.offers]
+        if not mine:
+            return self
+        first, links = len(self.program.costs), dict[Contract, Links]()
+        for number, each in enumerate(mine):
+            links["", each.plan] = (*links.get(("", each.plan), ()), (first + number, each.discounted))
+        rows = [
+            (((first + number, 1.0), (self.offers[each.vm, ON_DEMAND, ""], -1.0)), 0.0)
+            for number, each in enumerate(mine)
+        ]
+        return self.extended(np.array([-each.price for each in mine]), rows, links)
+
+
+def _block(program: LinearProgram, offers: Mapping[tuple[str, str, str], int], decode: Any) -> Block:
+    links = {(vm, term): ((column, 1.0),) for (vm, way, term), column in offers.items() if way == RESERVED}
+    return Block(program, offers, links, decode)
 
 
 @dataclass(frozen=True)
@@ -53,7 +105,7 @@ class Alike:
     """P2 of one period, of which the blocks of all periods are copies with other numbers of jobs."""
 
     written: Written
-    columns: Mapping[Contract, int]
+    covered: tuple[Covered, ...]
     admitted: NDArray[np.int64]
     relax: bool
 
@@ -69,7 +121,9 @@ class Alike:
         changed = replace(
             program, offset=float(mix.penalty @ expected), upper=upper, row_lower=row_lower, row_upper=row_upper
         )
-        return Block(changed, self.columns, partial(decoded, replace(pairs, mix=mix), self.relax))
+        offers = {way: number for number, way in enumerate(mix.market.ways)}
+        decode = partial(decoded, replace(pairs, mix=mix), self.relax)
+        return _block(changed, offers, decode).with_savings(self.covered)
 
 
 def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
@@ -79,20 +133,16 @@ def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
         return None
     written = program_of(mix, relax)
     rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
-    return Alike(written, _committed_columns(mix), np.array(rows, dtype=np.int64), relax)
-
-
-def _committed_columns(mix: Mix) -> dict[Contract, int]:
-    return {(vm, term): n for n, (vm, way, term) in enumerate(mix.market.ways) if way == RESERVED}
+    return Alike(written, covered_types(spec.facts), np.array(rows, dtype=np.int64), relax)
 
 
 def block_of(spec: Spec, relax: bool) -> Block:
-    """Return P2 of the spec of one period."""
+    """Return P2 of the spec of one period, without savings plans."""
     mix = solved_mix(spec)
-    columns = _committed_columns(mix)
+    numbers = {way: number for number, way in enumerate(mix.market.ways)}
     if mix.wholeness != MACHINES and mix.sizes is None:
         found = program_of(mix, relax)
-        return Block(found.program, columns, partial(decoded, found.pairs, relax))
+        return _block(found.program, numbers, partial(decoded, found.pairs, relax))
     from mrdsl.families.capacity.models.linear import build_lanes, decode_lanes
     from mrdsl.solving.arrays import linear_program, load_values
 
@@ -108,15 +158,16 @@ def block_of(spec: Spec, relax: bool) -> Block:
         return decode_lanes(spec, model, relax)
 
     # a variable without a cost and a row is not in the program
-    at = {key: places[id(offers[n])] for key, n in columns.items() if id(offers[n]) in places}
-    return Block(program, at, decode)
+    at = {way: places[id(offers[n])] for way, n in numbers.items() if id(offers[n]) in places}
+    return _block(program, at, decode)
 
 
 def blocks_of(spec: Spec, relax: bool) -> list[Block]:
     """Return the blocks of all different periods."""
     periods, alike = periods_of(spec), alike_blocks(spec, relax)
     if alike is None:
-        return [block_of(spec_of_period(spec, number), relax) for number in range(len(periods.low))]
+        covered, numbers = covered_types(spec.facts), range(len(periods.low))
+        return [block_of(spec_of_period(spec, number), relax).with_savings(covered) for number in numbers]
     return [alike.block(*jobs) for jobs in zip(periods.low, periods.expected, strict=True)]
 
 
@@ -139,7 +190,7 @@ def arrays_of_periods(spec: Spec, relax: bool) -> ArrayForm:
 
 
 def joined(
-    blocks: Sequence[Block], weights: Floats, terms: Mapping[Contract, Reserved], horizon: float, relax: bool
+    blocks: Sequence[Block], weights: Floats, terms: Mapping[Contract, Committable], horizon: float, relax: bool
 ) -> tuple[LinearProgram, NDArray[np.int64]]:
     """Return the program of all blocks, joined by the commitments, and the first column of each block.
 
@@ -153,30 +204,32 @@ def joined(
     count, programs = len(terms), [block.program for block in blocks]
     first = np.cumsum([count, *(len(program.costs) for program in programs)])
     links = [
-        (int(first[number]) + block.columns[key], k)
+        [*((int(first[number]) + column, factor) for column, factor in block.links[key]), (k, -1.0)]
         for number, block in enumerate(blocks)
         for k, key in enumerate(terms)
-        if key in block.columns
+        if key in block.links
     ]
+    entries = [entry for row in links for entry in row]
     prices = np.array([term.price * horizon for term in terms.values()])
-    most = np.array([float(term.available) for term in terms.values()])
+    most = np.array([term.available for term in terms.values()])
     scaled = list(zip(weights.tolist(), programs, strict=True))
-    sizes = [*(np.diff(program.starts) for program in programs), np.full(len(links), 2)]
+    sizes = [*(np.diff(program.starts) for program in programs), np.array([len(row) for row in links], dtype=np.int64)]
+    whole = np.array([term.whole and not relax for term in terms.values()], dtype=bool)
     program = LinearProgram(
         costs=_of([prices, *(weight * each.costs for weight, each in scaled)]),
         offset=sum(weight * each.offset for weight, each in scaled),
         maximize=False,
         lower=_of([np.zeros(count), *(each.lower for each in programs)]),
         upper=_of([most, *(each.upper for each in programs)]),
-        integer=np.concatenate([np.full(count, not relax), *(each.integer for each in programs)]),
+        integer=np.concatenate([whole, *(each.integer for each in programs)]),
         starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64),
         columns=np.concatenate(
             [
                 *(each.columns + first[number] for number, each in enumerate(programs)),
-                np.array(links, dtype=np.int64).reshape(-1),
+                np.array([column for column, _ in entries], dtype=np.int64),
             ]
         ).astype(np.int64),
-        coefficients=_of([*(each.coefficients for each in programs), np.tile([1.0, -1.0], len(links))]),
+        coefficients=_of([*(each.coefficients for each in programs), np.array([factor for _, factor in entries])]),
         row_lower=_of([*(each.row_lower for each in programs), np.full(len(links), -np.inf)]),
         row_upper=_of([*(each.row_upper for each in programs), np.zeros(len(links))]),
         fixed=sum(weight * each.fixed for weight, each in scaled),
@@ -194,7 +247,8 @@ def _decoded(
     committed, *parts = np.split(point, first[:-1])
     counts = np.maximum(committed, 0.0)
     if not relax:
-        counts = np.rint(counts)
+        whole = np.array([term.whole for term in commitments_of(spec.facts).values()], dtype=bool)
+        counts = np.where(whole, np.rint(counts), counts)
     plans = tuple(block.decode(part) for block, part in zip(blocks, parts, strict=True))
     return plan_of_periods(spec, dict(zip(terms, counts.tolist(), strict=True)), plans)
 

@@ -19,7 +19,10 @@ from mrdsl.spec.spec import Spec
 
 def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
     """Find the violations: the commitments, the numbers of jobs in each period, its plan, and the cost."""
-    yield from _commitments(spec, plan, relax)
+    committed = tuple(_commitments(spec, plan, relax))
+    if committed:
+        yield from committed
+        return
     misfit = _misfit(spec, plan)
     if misfit:
         yield error("broken-plan", misfit, spec.facts.demand.span)
@@ -35,6 +38,10 @@ def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
             yield error("broken-plan", f"plan {number + 1} is of periods of other jobs", spec.facts.demand.span)
     for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True):
         yield from one_period.verify(period, each, relax)
+    for number, (claimed, paid) in enumerate(zip(plan.discounts.tolist(), _discounts(spec, plan), strict=True)):
+        if not abs(claimed - paid) <= FEASIBILITY * max(1.0, paid):
+            message = f"savings plans pay for {paid:g} in plan {number + 1}, not {claimed:g}"
+            yield error("broken-plan", message, spec.span)
     cost = measure(spec, plan)
     if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its periods cost {cost:g}", spec.span)
@@ -50,6 +57,14 @@ def _commitments(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnos
     if [(each.vm, each.term) for each in plan.committed] != list(offered):
         yield error("broken-plan", "the plan is of other contracts", spec.facts.vms[0].span)
         return
+    if [each.name for each in plan.savings] != [each.name for each in spec.facts.savings_plans]:
+        yield error("broken-plan", "the plan is of other savings plans", spec.span)
+        return
+    for money, node in zip(plan.savings, spec.facts.savings_plans, strict=True):
+        most = np.inf if node.available is None else node.available
+        if not -FEASIBILITY <= money.cost <= most * (1.0 + FEASIBILITY):
+            message = f"{money.cost:g} is committed to savings plan {money.name} of {most:g}"
+            yield error("broken-plan", message, node.span_of("available"))
     for each in plan.committed:
         term = offered[each.vm, each.term]
         place = term.span_of("available")
@@ -67,6 +82,8 @@ def _misfit(spec: Spec, plan: PeriodsPlan) -> str:
     weight = demand_of(spec)[2]
     if len(plan.plan_of) != len(weight) or not np.array_equal(plan.weight, weight):
         return "the plan is of other periods"
+    if len(plan.discounts) != len(plan.plans):
+        return "the plan does not have a discount for each period"
     if plan.period != spec.facts.period:
         return "the plan is of periods of another length"
     if len(plan.plan_of) and not 0 <= int(plan.plan_of.min()) <= int(plan.plan_of.max()) < len(plan.plans):
@@ -85,7 +102,33 @@ def measure(spec: Spec, plan: PeriodsPlan) -> float:
     costs = [
         one_period.measure(period, each) for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True)
     ]
+    committed += sum(each.cost for each in plan.savings) * facts.period
+    costs = [cost - paid for cost, paid in zip(costs, _discounts(spec, plan), strict=True)]
     return float(sum(w * (committed + costs[n]) for w, n in zip(weight.tolist(), plan.plan_of.tolist(), strict=True)))
+
+
+def _discounts(spec: Spec, plan: PeriodsPlan) -> list[float]:
+    """Compute the price on demand of the VMs that savings plans pay for, for each plan.
+
+    A savings plan pays for whole VMs and parts of VMs, those with its largest discount first. No VM type has two.
+    """
+    facts: CapacityFacts = spec.facts
+    found = []
+    for each in plan.plans:
+        rented = {part.vm: part.vms for part in each.mixture.bought if part.way == "on_demand"}
+        total = 0.0
+        for node, money in zip(facts.savings_plans, plan.savings, strict=True):
+            rates = {on.name: on.discount for on in node.on}
+            mine = [vm for vm in facts.vms if not node.types or vm.name in node.types]
+            left = money.cost
+            for vm in sorted(mine, key=lambda vm: -rates.get(vm.name, node.discount)):
+                price = rented.get(vm.name, 0.0) * vm.on_demand.price
+                rate = 1.0 - rates.get(vm.name, node.discount)
+                paid = min(price * rate, left)
+                left -= paid
+                total += paid / rate
+        found.append(total * facts.period)
+    return found
 
 
 def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
@@ -106,7 +149,7 @@ def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
         )
         for vm in facts.vms
     )
-    return replace(spec, facts=replace(facts, vms=vms, demand=None))
+    return replace(spec, facts=replace(facts, vms=vms, demand=None, savings_plans=()))
 
 
 def specs_of_periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:
@@ -127,6 +170,8 @@ def quantity(spec: Spec, plan: PeriodsPlan, name: str, argument: str) -> float:
     parts = [float(one_period.quantity(period, each, name, argument)) for period, each in both]
     if name == "cost":
         price = sum(each.cost for each in plan.committed if argument in ("", each.vm)) * plan.horizon
+        if not argument:
+            return measure(spec, plan)
         return price + _sum(plan, parts)
     if name == "admitted":
         return _sum(plan, parts)

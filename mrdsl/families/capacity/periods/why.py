@@ -7,11 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.periods.demand import Contract, commitments_of, spec_of_period
 from mrdsl.families.capacity.periods.plan import Commitment, PeriodsPlan, bought
+from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 
 PARTS = (0.0, 0.5, 1.0, 1.5)
@@ -56,7 +59,9 @@ def _part(plan: PeriodsPlan, flags: list[bool]) -> float:
 
 
 def _others(spec: Spec, plan: PeriodsPlan) -> tuple[Table | str, ...]:
-    if not any(each.vms for each in plan.committed):
+    if not plan.committed and not plan.savings:
+        return ()
+    if not any(each.vms for each in plan.committed) and not any(each.cost for each in plan.savings):
         return ("No contract pays: everything is rented by the period.",)
     if len(plan.plans) > MOST_PLANS or not plan.whole:
         return ()
@@ -64,23 +69,33 @@ def _others(spec: Spec, plan: PeriodsPlan) -> tuple[Table | str, ...]:
     rows = []
     for part in PARTS:
         counts = {
-            (each.vm, each.term): min(float(np.rint(part * each.vms)), float(terms[each.vm, each.term].available))
+            (each.vm, each.term): min(float(np.rint(part * each.vms)), terms[each.vm, each.term].available)
             for each in plan.committed
         }
+        money = {("", each.name): part * each.cost * plan.period for each in plan.savings}
         rows.append(
-            (f"{part:.0%}", *map(int, counts.values()), plan.total if part == 1.0 else _cost(spec, plan, counts))
+            (
+                f"{part:.0%}",
+                *map(int, counts.values()),
+                *(amount / plan.period * HOUR for amount in money.values()),
+                plan.total if part == 1.0 else _cost(spec, plan, {**counts, **money}),
+            )
         )
-    heads = ("commitments", *(each.name for each in plan.committed), f"cost [{spec.currency}]")
+    heads = (
+        "commitments",
+        *(each.name for each in plan.committed),
+        *(f"{each.name} [{spec.currency}/h]" for each in plan.savings),
+        f"cost [{spec.currency}]",
+    )
     return (Table("Cost of other commitments", heads, rows),)
 
 
 def _cost(spec: Spec, plan: PeriodsPlan, counts: Mapping[Contract, float]) -> float | None:
     """Return the cost of the periods for given commitments, each planned by ``direct``; None if one has no plan."""
-    costs = []
+    plans = []
     for number in range(len(plan.plans)):
         found = direct(spec_of_period(spec, number, counts), relax=False)
-        if found is None or found.value is None:
+        if found is None or not isinstance(found.plan, CapacityPlan):
             return None
-        costs.append(found.value)
-    paid = sum(each.price * counts[each.vm, each.term] for each in plan.committed) * plan.horizon
-    return paid + float(np.array(costs)[plan.plan_of] @ plan.weight)
+        plans.append(found.plan)
+    return plan_of_periods(spec, counts, tuple(plans)).total
