@@ -6,21 +6,23 @@ of a grid, starts and stops between them, and machine time in each interval.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.timetable.bounds import elementary_points, windows_of
-from mrdsl.families.timetable.night import TICK
+from mrdsl.families.timetable.bounds import elementary_points, fewest_machines, windows_of
+from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.types import Market
 
 POINTS = 400
 """Intervals of a grid at most: beyond, windows are widened to fewer points, which relaxes the bound."""
 EDGES = 15_000
 """Pairs of a stage and an interval at most, for the same reason, or some for each stage."""
+WHOLE = 400
+"""Runs up to which whole machines of parts of the night are counted."""
 MARGIN = 1e-7
 """The part of a bound that is given up for the tolerances of the solver."""
 Floats = NDArray[np.float64]
@@ -42,6 +44,8 @@ def least_masters(market: Market) -> float:
 class _Block:
     """The rows of one VM type: triples of rows, columns and values; ``out`` is the first column of runs left out.
 
+    The last ``rows`` that are bounded above, by ``limits``, count whole machines; the others are at most 0.
+
     The last columns are the billed times of machines with these ``prices``.
     """
 
@@ -50,6 +54,7 @@ class _Block:
     above: Sequence[Triple]
     right: Floats
     rows: int
+    limits: Floats
     upper: Floats
     out: int
     prices: Sequence[float]
@@ -97,7 +102,7 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
     found = linprog(
         cost,
         A_ub=right,
-        b_ub=np.zeros(right.shape[0]),
+        b_ub=np.concatenate([np.append(np.zeros(each.rows - len(each.limits)), each.limits) for each in blocks]),
         A_eq=left,
         b_eq=np.concatenate([*(block.right for block in blocks), types - 1.0]),
         bounds=np.stack([np.zeros(size), upper], axis=1),
@@ -186,8 +191,43 @@ def _block(market: Market, vm: int) -> _Block | None:
             upper[there : there + steps + 1] = most
             upper[time : time + steps] = most * lengths
         upper[there] = upper[there + steps] = 0.0
+    limits = []
+    for begin, end, fewest in _whole_machines(night, points) if len(market.nights) == 1 and windows.tick == 1 else ():
+        # machines that are there at the beginning of a part of the night, or start in it
+        for lane in range(len(lanes)):
+            there, on = lane * width + steps, lane * width + 2 * steps + 1
+            columns = np.concatenate([[there + begin], np.arange(on + begin, on + end)])
+            above.append((np.full(len(columns), rows), columns, -np.ones(len(columns))))
+        limits.append(-float(fewest))
+        rows += 1
     upper[flow : flow + edges] = windows.tasks[owner] * (overlap / unit)
     upper[out : out + len(night.runs)] = 1.0
     right = np.concatenate([np.zeros(done), work])
     prices = [price * unit / TICK for price, _ in lanes]
-    return _Block(numbers, equal, above, right, rows, upper, out, prices)
+    return _Block(numbers, equal, above, right, rows, np.array(limits), upper, out, prices)
+
+
+def _whole_machines(night: Night, points: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """Yield parts of a night, from one of its points to another, and the fewest machines of the runs within them.
+
+    The parts are the windows of single runs, and of 4, 16, ... runs in the order of their releases. Runs that may be
+    left out do not count.
+    """
+    runs = sorted((run for run in night.runs if night.penalties[run.job] is None), key=lambda run: (run.ready, run.due))
+    if len(runs) > WHOLE:
+        return
+    known: dict[tuple[tuple[int, int, int], ...], int] = {}
+    parts: dict[tuple[int, int], None] = {}
+    size = 1
+    while size < 4 * len(runs):
+        for first in range(0, len(runs), max(1, size // 2)):
+            some = runs[first : first + size]
+            parts[some[0].ready, max(run.due for run in some)] = None
+        size *= 4
+    for begin, end in parts:
+        inside = tuple(run for run in runs if run.ready >= begin and run.due <= end)
+        key = tuple((run.job, run.ready - begin, run.due - begin) for run in inside)
+        if key not in known:
+            known[key] = fewest_machines(replace(night, runs=inside))
+        first_point = int(np.searchsorted(points, begin, side="right")) - 1
+        yield first_point, int(np.searchsorted(points, end, side="left")), known[key]

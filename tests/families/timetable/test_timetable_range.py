@@ -9,6 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.families.timetable import slots as slots_module
 from mrdsl.families.timetable.bounds import earliest_end, fewest_machines, least_cost
+from mrdsl.families.timetable.elastic_bounds import fluid_bound
 from mrdsl.families.timetable.methods import elastic, per_job
 from mrdsl.families.timetable.night import Job, Run
 from mrdsl.families.timetable.plan import TimetablePlan
@@ -201,3 +202,21 @@ def test_runs_are_left_out_at_both_ends_of_a_constant_cluster() -> None:
     assert result.plan is not None
     assert list(verify(spec, result.plan)) == []
     assert result.value == pytest.approx(4 * 0.5 + 1 / 12)
+
+
+@pytest.mark.parametrize(("deadline", "bound"), [("10 min", 180.0), ("20 min", 120.0), ("200 min", 60.0)])
+def test_the_fluid_bound_counts_whole_machines(deadline: str, bound: float) -> None:
+    """Three tasks of 10 min on machines of one slot, each paid for an hour: 3, 2 or 1 of them, not 30 min of one."""
+    text = f"""problem timetable "hours"
+rent = elastic
+billing {{ period = 1 h, minimum = 1 h }}
+vm m {{ on_demand {{ price = 1 USD/min }} }}
+class a {{
+  stage s {{ tasks = 3, avg = 10 min, max = 10 min }}
+  slots {{ task = 1 }}
+  runs = [0 s]
+  deadline = {deadline}
+}}
+minimize cost
+"""
+    assert fluid_bound(market_of(mrdsl.loads(text).facts)) == pytest.approx(bound, rel=1e-6)
