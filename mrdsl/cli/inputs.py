@@ -128,13 +128,17 @@ def parameters(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(option: str, given: Iterable[str], form: str, example: str) -> dict[str, str]:
-    values = {}
+    values: dict[str, str] = {}
     for define in given:
         name, equals, value = define.partition("=")
         if not equals or not name.strip():
             message = f"`{option} {define}` must have the form {form}"
             raise MrdslError([error("wrong-option", message, None, f"for example, `{example}`")])
-        values[name.strip()] = value.strip()
+        name, value = name.strip(), value.strip()
+        if name in values:
+            hint = f"keep one of them: `{option} {name}={values[name]}` or `{option} {name}={value}`"
+            raise MrdslError([error("wrong-option", f"`{option} {name}` is passed twice", None, hint)])
+        values[name] = value
     return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -138,22 +138,23 @@ def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], f
 
 
 class _Bar:
-    """A progress bar on a terminal."""
+    """A progress bar on a terminal, which appears when the number of runs is known."""
 
-    def __enter__(self) -> Any:
-        self.progress: Any = None
-        if not sys.stderr.isatty():
-            return lambda done, total: None
+    def __enter__(self) -> Callable[[int, int], None]:
+        self.bar: Any = None
+        return self._draw if sys.stderr.isatty() else lambda done, total: None
+
+    def _draw(self, done: int, total: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.progress = Progress(
-            TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)
-        )
-        self.progress.start()
-        task = self.progress.add_task("runs", total=None)
-        return lambda done, total: self.progress.update(task, completed=done, total=total)
+        if self.bar is None:
+            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.bar.add_task("runs", total=total)
+            self.bar.start()
+        self.bar.update(self.bar.task_ids[0], completed=done, total=total)
 
     def __exit__(self, *_: object) -> None:
-        if self.progress is not None:
-            self.progress.stop()
+        if self.bar is not None:
+            self.bar.stop()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, overload
 
 from mrdsl.core import saving
@@ -311,6 +311,11 @@ def _is_numeric(column: Sequence[Any]) -> bool:
 
 
 def print_tables(tables: Iterable[Table | str], width: int | None = None) -> str:
-    """Return tables and sentences one below the other, at most ``width`` wide; the last line ends."""
-    text = "\n".join(wrapped(part, width) if isinstance(part, str) else table_text(part, width) for part in tables)
+    """Return tables and sentences one below the other, at most ``width`` wide, with an empty line around each table."""
+    parts = list(tables)
+    shown = [wrapped(part, width) if isinstance(part, str) else table_text(part, width) for part in parts]
+    for place, (part, after) in enumerate(pairwise(parts)):
+        if isinstance(part, str) and not isinstance(after, str):
+            shown[place] += "\n"
+    text = "\n".join(shown)
     return text if text.endswith("\n") or not text else text + "\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 
 from mrdsl.cli import COMMANDS, cli, options
 from mrdsl.core.resources import resource
@@ -95,3 +96,13 @@ def test_former_names_of_options_are_read_and_not_listed(tmp_path: Path) -> None
         assert former not in listed
         assert "-j, --processes" in listed
         assert "--executor" in listed
+
+
+@pytest.mark.parametrize("option", [("-D", "peak=1", "-D", "peak = 2"), ("--scale", "jobs=1", "--scale", "jobs=1.1")])
+def test_one_name_has_one_value(option: tuple[str, ...], tmp_path: Path) -> None:
+    text = (resource("models") / "joint" / "reference.mrspec").read_text(encoding="utf-8")
+    (tmp_path / "j.mrspec").write_text(text, encoding="utf-8")
+    ended = run_here(("check", "j.mrspec", *option), tmp_path)
+    assert ended.exit_code == 2
+    assert f"`{option[0]} {option[1].split('=')[0]}` is passed twice" in ended.output
+    assert run_here(("check", "j.mrspec", *option[:2]), tmp_path).exit_code == 0

@@ -32,3 +32,9 @@ def test_a_table_makes_only_the_rows_that_it_shows() -> None:
     assert set(made) == {0, 1}
     assert "... and 999,999,998 more" in table.html()
     assert set(made) == {0, 1}
+
+
+def test_an_empty_line_separates_tables_from_sentences() -> None:
+    table = Table("T", ("x",), [(1,)])
+    lines = print_tables(["one", "two", table, "three"]).splitlines()
+    assert [bool(line) for line in lines] == [True, True, False, True, True, True, True, False, True]
