@@ -68,13 +68,22 @@ def test_a_pipeline_of_a_family_has_its_shipped_steps_and_one_more(family: str) 
     assert {**declared, "steps": []} == {**shipped, "steps": []}
 
 
-def test_a_pipeline_of_a_family_finds_the_plan_of_the_shipped_one(tmp_path: Path) -> None:
-    assert run_here(("new", "pipeline", "joint"), tmp_path).exit_code == 0
-    spec = str(ROOT / "models" / "joint" / "reference.mrspec")
-    own = run_here(("solve", spec, "--solver", "own-joint", "--solvers", "own-joint", "--json"), tmp_path)
-    shipped = run_here(("solve", spec, "--solver", "greedy", "--json"), tmp_path)
-    assert '"plan"' in own.output
-    assert json.loads(own.output)["plan"] == json.loads(shipped.output)["plan"]
+@pytest.mark.parametrize("family", SHIPPED)
+def test_a_pipeline_of_a_family_finds_the_plan_of_the_shipped_one(family: str, tmp_path: Path) -> None:
+    assert run_here(("new", "pipeline", family), tmp_path).exit_code == 0
+    readme = (tmp_path / f"own-{family}" / "README.md").read_text(encoding="utf-8")
+    (base,) = re.findall(r"the steps of `([\w-]+)`", readme)
+    folder = ROOT / "models" / family
+    spec = str(folder / ("small.mrspec" if family == "schedule" else "reference.mrspec"))
+    own = run_here(("solve", spec, "--solver", f"own-{family}", "--solvers", f"own-{family}", "--json"), tmp_path)
+    shipped = run_here(("solve", spec, "--solver", base, "--json"), tmp_path)
+    found = json.loads(own.output)
+    assert found["plan"]
+    assert found["plan"] == json.loads(shipped.output)["plan"]
+    assert found["objective"] == json.loads(shipped.output)["objective"]
+
+
+def test_formulations_are_for_capacity_alone(tmp_path: Path) -> None:
     refused = run_here(("new", "formulation", "energy"), tmp_path)
     assert "families: capacity" in refused.output
 
