@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, did_you_mean, error, number_of
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def plan_builder(problem: str) -> Callable[[Function], Function]:
+    """Return a decorator for the function that builds the plans of a family from a spec and decisions.
+
+    The function then raises MrdslError ``wrong-value`` for arguments of another type, and for specs of other families.
+    """
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def build(spec: Any, *decisions: Any, **options: Any) -> Any:
+            if getattr(spec, "problem", problem) != problem:
+                message = f"the spec must be of problem `{problem}`, got `{spec.problem}`"
+                hint = f"use `mrdsl.families.{spec.problem}.own_plans.plan_with`"
+                raise MrdslError([wrong(message, hint)])
+            return typed(spec, *decisions, **options)
+
+        typed = checked(function)
+        return build  # type: ignore[return-value]
+
+    return decorate
 
 
 def place_among(name: str, names: Sequence[str], what: str) -> int:
@@ -48,9 +73,6 @@ def numbers_by_name(
 
 def complete(given: Mapping[str, Any], names: Sequence[str], what: str, decision: str) -> None:
     """Raise MrdslError, ``unknown-name`` or ``missing-item``, unless each name and no other has a value."""
-    if not isinstance(given, Mapping):
-        message = f"{decision} are a mapping by {what}, not {described(given)}"
-        raise MrdslError([wrong(message, f"write {{NAME: {decision}}}")])
     known, mistakes = set(names), []
     mistakes += [_unknown(str(name), names, what) for name in given if name not in known]
     for name in names:

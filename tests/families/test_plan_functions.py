@@ -121,12 +121,15 @@ WRONG: list[tuple[str, Case, str]] = [
     ("deadline", ({"m1": 5},), "`m2` has no slack"),
     ("energy", ({"wordcount": [("m5", 1, 1)]},), "no vm `m5`"),
     ("energy", ({"wordcount": [("g1-small", -1, 1)]},), "between 0 and 17, got -1"),
-    ("energy", ({"wordcount": [("g1-small", 1)]},), "must have 3 entries, got 2"),
+    ("energy", ({"wordcount": [("g1-small", 1)]},), "must have 3 entries, got the tuple"),
     ("hybrid", ({}, {}, {}), "`short_small` has no admitted tasks"),
     ("joint", ({"checkouts": 1}, {}), "no class or service `checkouts`"),
     ("makespan", (["J1", "J2"],), "`J3` must be in the order once, got 0 times"),
     ("makespan", (["J6"],), "no job `J6`"),
     ("makespan", ([Pool(-1, 1, ("J1",))],), "at least 1 slot of each kind, got -1"),
+    ("schedule", (None,), "`make` must be a function, got None"),
+    ("makespan", (None,), "`order` must be a list"),
+    ("joint", (None, {}), "`vms` must be a mapping"),
     ("schedule", (lambda _: 5,), "must have the method `ready`"),
     ("timetable", ((), [("clicks", 1, "scan", 0, 0.0, 1)]), "must be on a rental"),
     ("timetable", ((), [("clicks", 1, "scam", 0, 0.0, 1)]), "no stage of class `clicks` `scam`"),
@@ -140,6 +143,15 @@ WRONG: list[tuple[str, Case, str]] = [
 def test_wrong_decisions_are_named(name: str, given: Case, message: str) -> None:
     with pytest.raises(mrdsl.MrdslError, match=re.escape(message)):
         plan_with(name)(reference(name), *given)
+
+
+@pytest.mark.parametrize("name", sorted(DECIDED))
+def test_specs_of_other_families_are_refused(name: str) -> None:
+    other = "bounds" if name != "bounds" else "energy"
+    with pytest.raises(mrdsl.MrdslError, match=f"must be of problem `{name}`, got `{other}`"):
+        plan_with(name)(reference(other), {})
+    with pytest.raises(mrdsl.MrdslError, match="`spec` must be a Spec"):
+        plan_with(name)("night.mrspec", *[{}] * (3 if name == "hybrid" else 2 if name in ("joint", "timetable") else 1))
 
 
 def test_slots_of_the_controller_give_its_run(monkeypatch: pytest.MonkeyPatch) -> None:

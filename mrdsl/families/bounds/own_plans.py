@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mrdsl.core.decisions import numbers_by_name, wrong
+from mrdsl.core.decisions import numbers_by_name, plan_builder, wrong
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.bounds.estimates import estimates_of
 from mrdsl.families.bounds.methods.formulas import plan_on
@@ -16,6 +16,7 @@ from mrdsl.spec.columns import names_of
 from mrdsl.spec.spec import Spec
 
 
+@plan_builder("bounds")
 def plan_with(spec: Spec, slots: Mapping[str, float | Sequence[float]]) -> BoundsPlan:
     """Return the plan in which one job of each class has these slots, with all estimates.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 
 import numpy as np
 
-from mrdsl.core.decisions import place_among, wrong
+from mrdsl.core.decisions import place_among, plan_builder, wrong
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO
@@ -23,6 +24,7 @@ SPOT = " spot"
 """Ending of the name of a VM type for its spot VMs."""
 
 
+@plan_builder("capacity")
 def plan_with(spec: Spec, admitted: Mapping[str, float | Mapping[str, float]], *, relax: bool = False) -> CapacityPlan:
     """Return the plan that admits these jobs, each with its fewest slots, on the cheapest VMs that hold them.
 
@@ -49,8 +51,8 @@ def plan_with(spec: Spec, admitted: Mapping[str, float | Mapping[str, float]], *
             row = place_among(lane, lane_names(mix), f"VM type for class `{name}`")
             if count and not mix.possible[row, column]:
                 raise MrdslError([error("unknown-name", f"class `{name}` cannot run on `{lane}`")])
-            if not 0.0 <= count < np.inf:
-                raise MrdslError([wrong(f"jobs of class `{name}` must be finite and at least 0, got {count:g}")])
+            if not isinstance(count, Real) or not 0.0 <= float(count) < np.inf:
+                raise MrdslError([wrong(f"jobs of class `{name}` must be finite and at least 0, got {count}")])
             jobs[row, column] = count
     if not relax:
         jobs = np.rint(jobs)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mrdsl.core.decisions import numbers_by_name
+from mrdsl.core.decisions import numbers_by_name, plan_builder
 from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.plan import DeadlinePlan, plan_of
 from mrdsl.families.deadline.workload import tasks_of
 from mrdsl.spec.spec import Spec
 
 
+@plan_builder("deadline")
 def plan_with(spec: Spec, slack: Mapping[str, float]) -> DeadlinePlan:
     """Return the plan that allows each task its duration and this slack.
 

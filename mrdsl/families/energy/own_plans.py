@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from mrdsl.core.decisions import complete, wrong
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, error
+from mrdsl.core.decisions import complete, plan_builder, wrong
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, did_you_mean, error
 from mrdsl.families.energy.assignment import Placed, Share, Slots, plan_of, share_of
 from mrdsl.families.energy.cluster import JobData, Machines, jobs_of, machines_of
 from mrdsl.families.energy.plan import EnergyPlan
@@ -17,7 +17,8 @@ TasksOf = int | Sequence[Sequence[int]]
 """How many tasks a VM runs; or the numbers of the tasks on each slot, from 1, of a job whose tasks differ."""
 
 
-def plan_with(spec: Spec, vms: Mapping[str, Iterable[tuple[str, TasksOf, TasksOf]]]) -> EnergyPlan:
+@plan_builder("energy")
+def plan_with(spec: Spec, vms: Mapping[str, Sequence[tuple[str, TasksOf, TasksOf]]]) -> EnergyPlan:
     """Return the plan in which each job takes these VMs.
 
     Args:
@@ -34,7 +35,10 @@ def plan_with(spec: Spec, vms: Mapping[str, Iterable[tuple[str, TasksOf, TasksOf
     """
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     complete(vms, [job.name for job in jobs], "job", "VMs")
-    rows = [list(vms[job.name]) for job in jobs]
+    rows = [vms[job.name] for job in jobs]
+    for job, row in zip(jobs, rows, strict=True):
+        if not isinstance(row, Sequence) or isinstance(row, str):
+            raise MrdslError([wrong(f"the VMs of job `{job.name}` must be a list, got {described(row)}")])
     mistakes = [
         each for job, row in zip(jobs, rows, strict=True) for vm in row for each in _mistakes(machines, job, vm)
     ]
@@ -57,12 +61,12 @@ def _slots(tasks: TasksOf) -> Slots:
 
 
 def _mistakes(machines: Machines, job: JobData, vm: tuple[str, TasksOf, TasksOf]) -> Iterator[Diagnostic]:
-    if len(vm) != 3:
-        yield wrong(f"a VM of job `{job.name}` must have 3 entries, got {len(vm)}", 'write ("TYPE", MAP, REDUCE)')
+    if not isinstance(vm, tuple | list) or len(vm) != 3:
+        yield wrong(f"a VM of job `{job.name}` must have 3 entries, got {described(vm)}", 'write ("TYPE", MAP, REDUCE)')
         return
     name, *sides = vm
-    if name not in machines.names:
-        yield error("unknown-name", f"there is no vm `{name}`", None, did_you_mean(name, machines.names))
+    if not isinstance(name, str) or name not in machines.names:
+        yield error("unknown-name", f"there is no vm `{name}`", None, did_you_mean(str(name), machines.names))
         return
     kind, where = machines.names.index(name), f"of job `{job.name}` on `{name}`"
     there = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mrdsl.core.decisions import numbers_by_name, wrong
+from mrdsl.core.decisions import numbers_by_name, plan_builder, wrong
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.hybrid.facts import HybridFacts
 from mrdsl.families.hybrid.guarantees import control_of
@@ -15,16 +15,14 @@ from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.workload import Counts, arrivals_of
 from mrdsl.spec.spec import Spec
 
-PerSlot = Mapping[str, int | Sequence[int]]
-"""A number of tasks for all slots, or one for each slot, by queue."""
 
-
+@plan_builder("hybrid")
 def plan_with(
     spec: Spec,
-    admitted: PerSlot,
-    outsourced: PerSlot,
-    running: PerSlot,
-    leaving: PerSlot | None = None,
+    admitted: Mapping[str, int | Sequence[int]],
+    outsourced: Mapping[str, int | Sequence[int]],
+    running: Mapping[str, int | Sequence[int]],
+    leaving: Mapping[str, int | Sequence[int]] | None = None,
     *,
     seed: int | None = None,
 ) -> HybridPlan:
@@ -73,7 +71,7 @@ def plan_with(
     return found.plan_of(HybridPlan)
 
 
-def _whole(names: Sequence[str], what: str, given: PerSlot, slots: int) -> Counts:
+def _whole(names: Sequence[str], what: str, given: Mapping[str, int | Sequence[int]], slots: int) -> Counts:
     numbers = numbers_by_name(given, names, "queue", what, slots)
     for name, row in zip(names, numbers, strict=True):
         if (row != np.rint(row)).any():

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mrdsl.core.decisions import numbers_by_name
+from mrdsl.core.decisions import numbers_by_name, plan_builder
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.workload import workload
 from mrdsl.spec.spec import Spec
 
-PerPeriod = Mapping[str, float | Sequence[float]]
-"""A number for all periods, or one for each period, by class and service."""
 
-
-def plan_with(spec: Spec, vms: PerPeriod, demand: PerPeriod, *, relax: bool = False) -> JointPlan:
+@plan_builder("joint")
+def plan_with(
+    spec: Spec,
+    vms: Mapping[str, float | Sequence[float]],
+    demand: Mapping[str, float | Sequence[float]],
+    *,
+    relax: bool = False,
+) -> JointPlan:
     """Return the plan that gives each class and service these VMs, and admits this demand.
 
     Args:

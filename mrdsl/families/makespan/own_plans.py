@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mrdsl.core.decisions import place_among, wrong
+from mrdsl.core.decisions import place_among, plan_builder, wrong
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.families.makespan.lower_bounds import lower_bounds
 from mrdsl.families.makespan.plan import MakespanPlan, Pool
@@ -12,6 +12,7 @@ from mrdsl.families.makespan.schedule import Batch, PoolOrder, batch_of, plan_of
 from mrdsl.spec.spec import Spec
 
 
+@plan_builder("makespan")
 def plan_with(spec: Spec, order: Sequence[str] | Sequence[Pool]) -> MakespanPlan:
     """Return the plan in which the jobs run in this order, each task as early as it can.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mrdsl.core.clock import ticks_of
-from mrdsl.core.decisions import place_among, wrong
-from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.decisions import place_among, plan_builder, wrong
+from mrdsl.core.diagnostics import MrdslError, described
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.plan import Rental, TimetablePlan
 from mrdsl.families.timetable.rented import Lease, Piece, plan_of, rented_on
@@ -18,6 +18,7 @@ TaskStart = tuple[str, int, str, int, float, int]
 """Tasks that start together: class, run from 1, stage, index of the rental, start [s], count."""
 
 
+@plan_builder("timetable")
 def plan_with(
     spec: Spec, rentals: Sequence[Rental], tasks: Iterable[TaskStart], *, rent: str | None = None
 ) -> TimetablePlan:
@@ -56,9 +57,14 @@ def _lease(market: Market, rental: Rental) -> Lease:
 
 
 def _piece(market: Market, of_run: dict[tuple[str, int], int], leases: Sequence[Lease], row: TaskStart) -> Piece:
-    if len(row) != 6:
+    if not isinstance(row, tuple | list) or len(row) != 6:
         raise MrdslError(
-            [wrong(f"tasks must have 6 entries, got {len(row)}", "(CLASS, RUN, STAGE, RENTAL, START, COUNT)")]
+            [
+                wrong(
+                    f"tasks that start together must have 6 entries, got {described(row)}",
+                    "(CLASS, RUN, STAGE, RENTAL, START, COUNT)",
+                )
+            ]
         )
     name, number, stage, lease, start, count = row
     job = market.jobs[place_among(name, [job.name for job in market.jobs], "class")]
