@@ -186,9 +186,8 @@ def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0, quick
     ``quick`` leaves integer programs out.
     """
     units = units_of(sizes)
-    lower = units.least(slots)
-    enough = max(lower, enough)
-    found = Packed(_filled(units, slots, _largest_first), lower)
+    found = quickly_filled(units, slots, enough)
+    lower, enough = found.least, max(found.least, enough)
     if found.vms > enough:
         found = min(found, Packed(_filled(units, slots, _fullest), lower), key=lambda each: each.vms)
     if found.vms <= enough or quick:
@@ -202,6 +201,42 @@ def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0, quick
         return found
     some = _by_patterns(sizes, slots, (*generated.patterns, *(pattern for _, pattern in found.patterns)), found)
     return Packed(some.patterns, found.least)
+
+
+def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0) -> Packed:
+    """Return VMs filled with the largest slots first, or with equal parts of all slots if these take fewer VMs."""
+    lower = units.least(slots)
+    found = Packed(_filled(units, slots, _largest_first), lower)
+    for vms in range(int(max(lower, enough)), found.vms) if len(units.wholes) > 1 else ():
+        patterns = _evenly_filled(units, slots, vms)
+        if patterns is not None:
+            return Packed(patterns, lower)
+    return found
+
+
+def _evenly_filled(units: Units, slots: Sequence[int], vms: int) -> tuple[tuple[int, Counts], ...] | None:
+    """Return so many VMs with equal parts of what is left of each size, the largest first to fill the rest; or None.
+
+    Slots that fit all VMs together then lose at most a slot of each size on a VM by rounding.
+    """
+    left, contents = list(slots), dict[Counts, int]()
+    for number in range(vms, 0, -1):
+        room, content = list(units.wholes), [0] * len(left)
+        for parts in (number, 1):
+            for place in units.by_size:
+                count = -(-left[place] // number) - content[place] if parts > 1 else left[place]
+                for free, each in zip(room, units.parts[place], strict=True):
+                    if each and free // each < count:
+                        count = free // each
+                if count > 0:
+                    room = [free - count * each for free, each in zip(room, units.parts[place], strict=True)]
+                    content[place] += count
+                    left[place] -= count
+        if any(content):
+            contents[tuple(content)] = contents.get(tuple(content), 0) + 1
+        if not any(left):
+            return tuple((count, content) for content, count in contents.items())
+    return None
 
 
 def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:

@@ -262,6 +262,22 @@ def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bo
     return SlotsByVector(of_class, of_lane, maps_more, reduces_more, taken, base, complete)
 
 
+def efficient_points(mix: Mix, lane: int, index: int, known: dict[tuple[object, ...], list[Pair] | None]) -> Floats:
+    """Return what efficient pairs of whole slots take of both resources, (pairs, 2), or a point below all of them.
+
+    ``known`` has the pairs of jobs alike.
+    """
+    curve = _curve(mix, lane, index)
+    key = curve.work, curve.left, curve.least, curve.most
+    if key not in known:
+        least = int(curve.least[0]), int(curve.least[1])
+        known[key] = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT)
+    pairs, (low, high) = known[key], curve.range()
+    below = (low, float(curve.reduces(np.array([high]))[0])) if pairs is None else pairs
+    both = np.array(below, dtype=np.float64).reshape(-1, 2)
+    return np.asarray(both[:, :1] * curve.parts[0] + both[:, 1:] * curve.parts[1])
+
+
 def _curve(mix: Mix, lane: int, index: int) -> _Curve:
     assert mix.sizes is not None
     pairs, vm = mix.pairs, int(mix.market.vm_of_lane[lane])

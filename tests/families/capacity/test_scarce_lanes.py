@@ -223,7 +223,7 @@ def test_the_bound_of_columns_is_below_every_plan_at_any_prices(seed: int) -> No
                 prices = random.uniform(0.0, 2.0, len(task.mix)) * cheapest(task, below.prices).cost
                 bound = lane_columns.LaneProgram(lanes, prices)._priced(prices)[0]
                 assert bound <= best * (1.0 + 1e-9) + 1e-9
-            program = lane_columns.program_of_lanes(task, cheapest(task, below.prices).cost, None)
+            program = lane_columns.program_of_lanes(lane_columns.Lanes(task), cheapest(task, below.prices).cost, None)
             if program is not None:
                 assert program.bound <= best * (1.0 + 1e-9) + 1e-9
                 with_a_vm = program.with_a_vm()
@@ -236,7 +236,7 @@ def test_the_bound_of_columns_is_often_the_optimum_where_the_relaxation_is_not()
         spec = scarce(seed, 12)
         best, task = best_by_trying(spec), task_of(spec)
         below = relaxed(task, 1e-9)
-        program = lane_columns.program_of_lanes(task, cheapest(task, below.prices).cost, None)
+        program = lane_columns.program_of_lanes(lane_columns.Lanes(task), cheapest(task, below.prices).cost, None)
         if np.isfinite(best) and best > 0.0 and program is not None:
             gaps.append((1.0 - below.bound / best, 1.0 - program.bound / best))
     assert len(gaps) > 10

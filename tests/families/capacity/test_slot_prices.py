@@ -11,10 +11,12 @@ import pytest
 import mrdsl
 from mrdsl.core.result import Limits
 from mrdsl.families.capacity.instance import mix_of
-from mrdsl.families.capacity.methods.lane_columns import program_of_lanes
+from mrdsl.families.capacity.methods.lane_columns import Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.slot_prices import Shapes, priced
+from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
+from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.spec import Spec
 from tests.families.capacity.type_specs import varied_types
 
@@ -71,7 +73,8 @@ def test_bounds_at_prices_of_slots_are_below_proven_optima(seed: int) -> None:
     below = replace(task, mix=mix)
     found = relaxed(below, 1e-9)
     assert found.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
-    program = program_of_lanes(below, cheapest(below, found.prices).cost, None)
-    assert program is None or program.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
+    for lanes in (Lanes(below), VectorLanes(weighed(task)[0], Vessels(weighed(task)[0].mix, below.mix))):
+        program = program_of_lanes(lanes, cheapest(below, found.prices).cost, None)
+        assert program is None or program.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
     direct = mrdsl.solve(spec, "direct")
     assert direct.objective.bound is None or direct.objective.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9

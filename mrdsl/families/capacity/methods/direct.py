@@ -43,18 +43,20 @@ from mrdsl.families.capacity.methods.direct_types import (
     with_room,
 )
 from mrdsl.families.capacity.methods.few_lanes import is_scarce
-from mrdsl.families.capacity.methods.lane_columns import LaneProgram, program_of_lanes
+from mrdsl.families.capacity.methods.lane_columns import LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.slot_prices import priced
+from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import as_packed, with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
 FEW_CLASSES = 20
-CLOSE, CLOSE_OF_MANY = 5e-3, 0.03
-"""Relative distance to the bound at which a plan by columns is not compared with others, of few and of more classes."""
+CLOSE, CLOSE_OF_MANY, CLOSE_OF_VECTORS = 5e-3, 0.03, 0.05
+"""Relative distance to the bound at which a plan by columns is not compared with others, of few and of more classes,
+and of containers."""
 
 
 def prepare(draft: Draft) -> Draft:
@@ -150,7 +152,8 @@ def _by_columns(
         below = replace(below, mix=replace(below.mix, gamma=gamma, map_slots=maps, reduce_slots=reduces))
         found = relaxed(below, ROUNDING, until)
         least = max(least, found.bound)
-    columns = program_of_lanes(below, cheapest(below, found.prices).cost, until)
+    lanes = Lanes(below) if task.mix.sizes is None else VectorLanes(task, Vessels(task.mix, below.mix))
+    columns = program_of_lanes(lanes, cheapest(below, found.prices).cost, until)
     return below, columns, least if columns is None else max(least, columns.bound)
 
 
@@ -212,7 +215,8 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     else:
         placement, own = by_columns(draft, placement)
         found, bound = own, placement.bound
-        close = max(gap, CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY)
+        of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
+        close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
         if own is None or task.mix.cost(own[1], own[0]) - bound > close * abs(bound - draft.fixed):
             found, bound = placed(draft, placement, gap)
             if is_scarce(task):

@@ -65,7 +65,7 @@ class Placement:
 def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, tuple[Floats, Floats] | None]:
     """Return the placement with jobs near the program of columns; and these with VMs on which they pack, if enough."""
     task, until = placement.task, until_of(draft)
-    if placement.program is None or task.mix.sizes is not None:
+    if placement.program is None:
         return placement, None
     jobs, vms = dived(program_of_plans(task, placement.program, until), until)
     enough = bool((jobs.sum(axis=0) >= task.low).all())

@@ -28,8 +28,9 @@ program is solved again for the remaining jobs and lanes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,24 @@ MOST_CLASSES = 120
 LESS, NOISE = 1.0 - 1e-7, 1e-6
 """VMs that jobs overrun by rounding errors are enough for them: jobs count for this much less in fractions. Parts are
 whole numbers, so that errors below 1 in all parts of a lane have no effect; those of one job count as this."""
+
+
+class Filling(Protocol):
+    """Contents of 0 to some number of VMs of lanes alike: their worth, from above, and jobs of some."""
+
+    @property
+    def worth(self) -> Floats:
+        """The most that jobs on each number of VMs are worth, or more."""
+
+    def jobs(self, vms: int) -> Floats:
+        """Return jobs of each class for so many VMs."""
+
+
+class Packer(Protocol):
+    """What packs on whole VMs."""
+
+    def packed(self, lane: int, vms: int, jobs: Floats) -> tuple[int, Floats]:
+        """Return the jobs that so many VMs of a lane hold, of the given ones, and the VMs that they take."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +140,9 @@ class Lanes:
         taken: Floats | float = 0.0,
         tariff: Tariff | None = None,
     ) -> None:
-        mix, market = task.mix, task.market
+        market = task.market
         self.task, self.market, self.price = task, market, market.cheapest()
-        gamma = np.where(mix.possible & (task.high > 0.0), mix.gamma, np.inf)
-        self.gamma, kind = np.unique(gamma, axis=0, return_inverse=True)
-        self.kind = kind.ravel()
+        self.gamma, self.kind = self._kinds()
         self.used = np.where(np.isfinite(self.gamma), self.gamma, 0.0)
         self.room = task.available - market.masters - taken
         useful = ceiling((self.used * task.high).sum(axis=1))[self.kind]
@@ -137,6 +154,42 @@ class Lanes:
         chunks = float(np.log2(task.high[task.high > 0.0] + 1.0).sum()) + 1.0
         kinds = len(np.unique(self.kind[self.narrow])) + 1
         self.finest = int(min(max(EFFORT / (kinds * chunks), FEWEST_CELLS), MOST_CELLS))
+
+    rounds = 300
+    """Most rounds of the linear program."""
+
+    def _kinds(self) -> tuple[Floats, Places]:
+        """Return the parts of VMs that jobs take in each kind of lanes, and the kind of each lane."""
+        mix = self.task.mix
+        gamma = np.where(mix.possible & (self.task.high > 0.0), mix.gamma, np.inf)
+        kinds, kind = np.unique(gamma, axis=0, return_inverse=True)
+        return kinds, kind.ravel()
+
+    def within(self, task: Task, closed: NDArray[np.bool_], taken: Floats) -> Lanes:
+        """Return the lanes of the rest of a task."""
+        return Lanes(task, closed, taken, self.tariff)
+
+    def sizes(self, worth: Floats, lanes: Places) -> Sequence[int]:
+        """Return the numbers of VMs of lanes alike for which contents of that worth are added."""
+        return range(1, len(worth))
+
+    def of(self, task: Task) -> Lanes:
+        """Return the lanes of a task in which other classes can run there."""
+        return Lanes(task)
+
+    def alone(self, kind: int, most: int) -> list[tuple[int, Floats]]:
+        """Return contents of one class each on at most so many VMs, and their VMs."""
+        gamma, high = self.gamma[kind], self.task.high
+        found = []
+        for index in np.flatnonzero(gamma <= most).tolist():
+            jobs = np.zeros(len(high))
+            jobs[index] = min(high[index], floor(most / float(gamma[index])))
+            found.append((int(ceiling(jobs[index] * float(gamma[index]))), jobs))
+        return found
+
+    def packer(self) -> Packer:
+        """Return what packs on whole VMs of these lanes."""
+        return Room(self.task.mix)
 
     @property
     def is_small(self) -> bool:
@@ -157,15 +210,17 @@ class Lanes:
         each = np.where(np.isfinite(self.gamma), prices, 0.0)[self.kind] - self.price[:, None] * self.used[self.kind]
         return np.where(self.most >= 1.0, (np.maximum(each, 0.0) * self.task.high).sum(axis=1), 0.0)
 
-    def contents(self, prices: Floats, lanes: Places) -> Iterator[tuple[Contents, Places]]:
+    def contents(self, prices: Floats, lanes: Places) -> Iterator[tuple[Filling, Places]]:
         """Yield the contents of each kind of some narrow lanes, and these lanes."""
         for kind in np.unique(self.kind[lanes]).tolist():
             mine = lanes[self.kind[lanes] == kind]
             yield contents_of(self.gamma[kind], self.task.high, prices, int(self.most[mine].max()), self.finest), mine
 
 
-ROUNDS, NEAR = 300, 1e-3
-"""Most rounds of the linear program, and the relative gap to the bound at which they end."""
+NEAR = 1e-3
+"""Relative gap of the linear program to the bound at which its rounds end."""
+DEAR, LEAST = 1.5, 1e-3
+"""Lacking jobs cost so many times their first prices, which are at least that part of the largest one."""
 INSIDE = 0.5
 """Next prices are this part of the best ones, and the rest of those of the program."""
 FURTHER = 1.6
@@ -205,10 +260,11 @@ class LaneProgram:
         self.seen: set[tuple[int, int, bytes]] = set()
         self.there = np.zeros(len(lanes.kind), dtype=bool)
         mix = self.task.mix
-        dear = 2.0 * float(mix.penalty.max(initial=0.0)) + 10.0 * float(prices.max(initial=0.0)) + 1.0
+        self.dear = DEAR * np.maximum(prices, LEAST * float(prices.max(initial=0.0)) + ROUNDING)
+        self.dearest = 10.0 * (float(mix.penalty.max(initial=0.0)) + float(self.dear.max(initial=0.0))) + 1.0
         each = np.arange(classes)
         self._columns(-mix.penalty, self.task.high - self.task.low, each, each, -np.ones(classes))
-        self._columns(np.full(classes, dear), np.full(classes, np.inf), each, each, np.ones(classes))
+        self._columns(self.dear, np.full(classes, np.inf), each, each, np.ones(classes))
         self._pairs(FURTHER * prices)
         self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(FURTHER * prices) > 0.0)))
 
@@ -234,7 +290,7 @@ class LaneProgram:
 
     def _lanes(self, new: Places) -> None:
         """Add lanes with any number of VMs, and contents of one class alone for their kinds."""
-        lanes, classes = self.lanes, len(self.task.mix)
+        lanes = self.lanes
         self.there[new] = True
         costs: list[float] = []
         rows: list[tuple[int, int, int, int]] = []
@@ -251,11 +307,8 @@ class LaneProgram:
             self._columns(np.array(costs), np.ones(len(costs)), at[:, :3].T.ravel(), each, values)
         alone = []
         for kind in np.unique(lanes.kind[new]).tolist():
-            gamma, most = lanes.gamma[kind], int(lanes.most[new[lanes.kind[new] == kind]].max())
-            for index in np.flatnonzero(gamma <= most).tolist():
-                jobs = np.zeros(classes)
-                jobs[index] = min(self.task.high[index], floor(most / float(gamma[index])))
-                alone.append((kind, int(ceiling(jobs[index] * float(gamma[index]))), jobs))
+            most = int(lanes.most[new[lanes.kind[new] == kind]].max())
+            alone += [(kind, vms, jobs) for vms, jobs in lanes.alone(kind, most)]
         self.add(alone)
 
     def _row(self, kind: int, vms: int) -> int:
@@ -284,7 +337,7 @@ class LaneProgram:
         task, classes, inside = self.task, len(self.task.mix), INSIDE
         constant = float(task.mix.penalty @ (task.mix.expected - task.low)) + task.market.of_masters
         prices = self.at
-        for _ in range(ROUNDS):
+        for _ in range(self.lanes.rounds):
             bound, new, more = self._priced(prices)
             if bound > self.bound:
                 self.bound, self.at = bound, prices
@@ -293,11 +346,20 @@ class LaneProgram:
             if solved is None:
                 return
             value, self.point, duals = solved
+            lacking = self.point[classes : 2 * classes] > ROUNDING
             self.value = value + constant
-            if self.value - self.bound <= NEAR * abs(self.bound) or (not found and not inside):
+            near = self.value - self.bound <= NEAR * abs(self.bound)
+            if (near or (not found and not inside)) and not self._dearer(lacking):
                 return
             inside = inside if found else 0.0
             prices = inside * self.at + (1.0 - inside) * np.maximum(duals[:classes], 0.0)
+
+    def _dearer(self, lacking: NDArray[np.bool_]) -> bool:
+        """Raise the prices of lacking jobs; return False if none lack, or if these are no longer worth it."""
+        at = np.flatnonzero(lacking & (self.dear < self.dearest))
+        self.dear[at] *= DEAR
+        self.program.price(len(lacking) + at, self.dear[at])
+        return len(at) > 0
 
     def _priced(self, prices: Floats) -> tuple[float, list[tuple[int, int, Floats]], bool]:
         """Return the bound at some prices, the contents that are worth most, and True if it added lanes."""
@@ -312,7 +374,7 @@ class LaneProgram:
                 saved[lane] = net.max()
                 both.setdefault(int(lanes.market.vm_of_lane[lane]), []).append(net)
             kind = int(lanes.kind[mine[0]])
-            new += [(kind, vms, contents.jobs(vms)) for vms in range(1, len(contents.worth))]
+            new += [(kind, vms, contents.jobs(vms)) for vms in lanes.sizes(contents.worth, mine)]
         of_types = np.bincount(lanes.market.vm_of_lane, weights=saved, minlength=len(lanes.room))
         for vm, nets in both.items():
             if len(nets) == 2:
@@ -343,9 +405,9 @@ def _within(one: Floats, other: Floats, room: float) -> float:
     return float(np.where(vms <= room, both, -np.inf).max())
 
 
-def program_of_lanes(task: Task, prices: Floats, until: float | None) -> LaneProgram | None:
+def program_of_lanes(lanes: Lanes, prices: Floats, until: float | None) -> LaneProgram | None:
     """Return the solved program, from prices of jobs on; None if one round would look at too much."""
-    lanes = Lanes(task)
+    task = lanes.task
     if not (lanes.is_small and lanes.narrow.any()):
         return None
     program = LaneProgram(lanes, np.where(task.high > 0.0, prices, 0.0))
@@ -364,7 +426,8 @@ def program_of_plans(task: Task, program: LaneProgram, until: float | None) -> L
     low, high = (np.where(together, 0.0, each) for each in (task.low, task.high))
     possible = np.isfinite(gamma).any(axis=0)
     low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
-    plans = LaneProgram(Lanes(replace(task, mix=replace(mix, gamma=gamma), low=low, high=high)), program.at)
+    left = replace(task, mix=replace(mix, gamma=gamma), low=low, high=high)
+    plans = LaneProgram(program.lanes.of(left), program.at)
     plans.solve(until)
     return plans
 
@@ -411,7 +474,7 @@ def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
     These are VMs of narrow lanes, masters not among them. Jobs may be left.
     """
     task, kinds = program.task, program.lanes.kind
-    room, jobs, rented = Room(task.mix), np.zeros_like(task.mix.gamma), np.zeros(len(task.mix.gamma))
+    room, jobs, rented = program.lanes.packer(), np.zeros_like(task.mix.gamma), np.zeros(len(task.mix.gamma))
     closed, taken = np.zeros(len(jobs), dtype=bool), np.zeros(len(task.available))
     low, high = task.low, task.high
     while until is None or time.monotonic() < until:
@@ -427,19 +490,19 @@ def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
         left = replace(task, mix=replace(task.mix, expected=high), low=low, high=high)
         before, kinds = list(program.chosen.values()), program.lanes.kind
         first = dict(zip(reversed(kinds.tolist()), reversed(range(len(kinds))), strict=True))
-        program = LaneProgram(Lanes(left, closed, taken, program.lanes.tariff), program.at)
+        program = LaneProgram(program.lanes.within(left, closed, taken), program.at)
         program.add(
             [
-                (int(program.lanes.kind[first[kind]]), vms, content)
+                (int(program.lanes.kind[first[kind]]), vms, np.minimum(content, high))
                 for kind, vms, content in before
-                if vms <= program.width and bool((content <= high).all())
+                if vms <= program.width
             ]
         )
         program.solve(until)
     return jobs, rented
 
 
-def _fixed(program: LaneProgram, room: Room, left: Floats) -> Iterator[tuple[int, int, Floats]]:
+def _fixed(program: LaneProgram, room: Packer, left: Floats) -> Iterator[tuple[int, int, Floats]]:
     """Yield lanes, numbers of VMs and contents that a plan takes from the program, the largest values first."""
     if program.value == np.inf:
         return

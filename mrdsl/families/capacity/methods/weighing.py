@@ -43,7 +43,7 @@ def weighed(task: Task) -> tuple[Task, Task]:
     if mix.wholeness == MACHINES and task.same_type:
         gamma, (maps, reduces), planned = of_one_class(mix)
     else:
-        gamma, maps, reduces = _least(mix, _weights(mix))
+        gamma, maps, reduces = least_at(mix, _weights(mix))
         planned = gamma
     limited = np.zeros(len(mix), dtype=bool)
     limited[limited_classes(mix)] = True
@@ -72,11 +72,11 @@ def of_one_class(mix: Mix) -> tuple[Floats, tuple[Floats, Floats], Floats]:
     1961).
     """
     assert mix.sizes is not None
-    lanes, of_lane = _alike(mix)
+    lanes, of_lane = alike(mix)
     mix = of_lanes(mix, lanes)
     assert mix.sizes is not None
     parts = mix.sizes.parts[:, :, mix.market.vm_of_lane]
-    pairs = [_least(mix, np.full(len(lanes), weight))[1:] for weight in WEIGHTS]
+    pairs = [least_at(mix, np.full(len(lanes), weight))[1:] for weight in WEIGHTS]
     sizes = [_slot_parts(parts, weight, pairs[0][1] > 0.0) for weight in WEIGHTS]
     least = np.full(mix.gamma.shape, np.inf)
     slots = [np.full(mix.gamma.shape, np.inf) for _ in range(2)]
@@ -91,7 +91,7 @@ def of_one_class(mix: Mix) -> tuple[Floats, tuple[Floats, Floats], Floats]:
     return bound[of_lane], (slots[0][of_lane], slots[1][of_lane]), least[of_lane]
 
 
-def _alike(mix: Mix) -> tuple[Places, Places]:
+def alike(mix: Mix) -> tuple[Places, Places]:
     """Return a lane of each group of lanes that are alike for all classes, and the group of each lane."""
     assert mix.sizes is not None
     vms, work, limits = mix.market.vm_of_lane, mix.pairs.work, mix.pairs.limits
@@ -144,7 +144,7 @@ def _weights(mix: Mix) -> Floats:
     low, high = np.full(len(mix.gamma), LEAST), np.full(len(mix.gamma), 1.0 - LEAST)
 
     def taken(weights: Floats) -> Floats:
-        gamma = _least(mix, weights, some, whole=False)[0]
+        gamma = least_at(mix, weights, some, whole=False)[0]
         return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * expected).sum(axis=1))
 
     part = (5.0**0.5 - 1.0) / 2.0
@@ -155,7 +155,7 @@ def _weights(mix: Mix) -> Floats:
     return np.asarray((low + high) / 2.0)
 
 
-def _least(
+def least_at(
     mix: Mix, weights: Floats, at: Places | None = None, whole: bool | None = None
 ) -> tuple[Floats, Floats, Floats]:
     """Return the weighted part of a VM that one job takes, and its map and reduce slots, (lanes, classes).
