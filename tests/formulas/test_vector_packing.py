@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mrdsl.formulas.packing import Size, dearest, generated_patterns, pack
+from mrdsl.formulas import packing
+from mrdsl.formulas.packing import Size, dearest, generated_patterns, pack, quickly_filled, units_of
 
 Vector = tuple[Fraction, Fraction]
 
@@ -79,6 +80,24 @@ def test_the_dearest_content_is_that_of_all(seed: int) -> None:
         assert proven
         assert worth == pytest.approx(best)
         assert holds(sizes, content)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equal_parts_hold_all_slots_within_cores_and_memory(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes, slots = drawn(rng)
+    slots = tuple(int(count) for count in rng.integers(0, 60, len(slots)))
+    found = quickly_filled(units_of(sizes), slots)
+    assert all(holds(sizes, content) for _, content in found.patterns)
+    assert tuple(np.sum([[n * each for each in c] for n, c in found.patterns], axis=0)) == slots or not any(slots)
+    assert found.least <= found.vms
+    assert found.vms <= sum(n for n, _ in packing._filled(units_of(sizes), slots, packing._largest_first))
+
+
+def test_equal_parts_fill_cores_and_memory_where_the_largest_first_leave_one_idle() -> None:
+    sizes: list[Size] = [(Fraction(1, 16), Fraction(9, 64)), (Fraction(1, 16), Fraction(2, 64))]
+    assert sum(n for n, _ in packing._filled(units_of(sizes), (44, 51), packing._largest_first)) == 10
+    assert quickly_filled(units_of(sizes), (44, 51)).vms == quickly_filled(units_of(sizes), (44, 51)).least == 8
 
 
 def test_maps_and_reduces_of_unlike_memory_share_vms() -> None:

@@ -65,8 +65,8 @@ class Filling(Protocol):
     def worth(self) -> Floats:
         """The most that jobs on each number of VMs are worth, or more."""
 
-    def jobs(self, vms: int) -> Floats:
-        """Return jobs of each class for so many VMs."""
+    def each(self, vms: int) -> list[Floats]:
+        """Return contents of so many VMs: jobs of each class."""
 
 
 class Packer(Protocol):
@@ -84,6 +84,10 @@ class Contents:
     worth: Floats
     cells: int
     taken: tuple[tuple[int, float, int, NDArray[np.bool_]], ...]
+
+    def each(self, vms: int) -> list[Floats]:
+        """Return the content of ``vms`` VMs that is worth most: jobs of each class that fit them."""
+        return [self.jobs(vms)]
 
     def jobs(self, vms: int) -> Floats:
         """Return jobs of each class, worth most on ``vms`` VMs, that fit them."""
@@ -374,7 +378,7 @@ class LaneProgram:
                 saved[lane] = net.max()
                 both.setdefault(int(lanes.market.vm_of_lane[lane]), []).append(net)
             kind = int(lanes.kind[mine[0]])
-            new += [(kind, vms, contents.jobs(vms)) for vms in lanes.sizes(contents.worth, mine)]
+            new += [(kind, vms, jobs) for vms in lanes.sizes(contents.worth, mine) for jobs in contents.each(vms)]
         of_types = np.bincount(lanes.market.vm_of_lane, weights=saved, minlength=len(lanes.room))
         for vm, nets in both.items():
             if len(nets) == 2:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_columns import LESS, NOISE, Filling, Lanes, Packer, contents_of
+from mrdsl.families.capacity.methods.lane_columns import LESS, NOISE, Contents, Filling, Lanes, Packer, contents_of
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.own_machines import Tariff
 from mrdsl.families.capacity.methods.weighing import alike, least_at
@@ -38,8 +38,8 @@ WEIGHTS = (1e-7, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0 - 1e-7)
 CORE = 12
 """Classes beyond those that fill the VMs in the knapsack of two resources."""
 MOST_CORE = 24
-UNITS = 256
-"""Most units of one resource on all VMs in that knapsack."""
+UNITS, MOST_UNITS, FEW_CLASSES = 256, 480, 20
+"""Most units of one resource on all VMs in that knapsack, the second for few classes."""
 CELLS = 5_040
 """Parts of all VMs in knapsacks of both resources weighed as one."""
 MOST_SUMMED = 8
@@ -80,15 +80,17 @@ class VectorContents:
     high: Floats
     units: tuple[int, int]
     taken: tuple[tuple[int, float, NDArray[np.int8], NDArray[np.int64]], ...]
+    others: tuple[Contents, ...] = ()
 
-    def jobs(self, vms: int) -> Floats:
-        """Return jobs of each class whose cores and memory ``vms`` VMs have, near those that are worth most."""
+    def each(self, vms: int) -> list[Floats]:
+        """Return jobs of each class that pack on ``vms`` VMs, near those that are worth most of each knapsack."""
         jobs, left = np.zeros(len(self.prices)), [vms * unit for unit in self.units]
         for index, count, chosen, sizes in reversed(self.taken):
             if choice := chosen[left[0], left[1]]:
                 jobs[index] += count
                 left = [left[0] - int(sizes[choice - 1, 0]), left[1] - int(sizes[choice - 1, 1])]
-        return self.of.fitting(self.kind, vms, jobs, self.prices, self.high)
+        found = [jobs, *(other.jobs(vms) for other in self.others)]
+        return [self.of.fitting(self.kind, vms, each, self.prices, self.high) for each in found]
 
 
 class Vessels:
@@ -190,6 +192,7 @@ class VectorLanes(Lanes):
         tariff: Tariff | None = None,
     ) -> None:
         self.vessels = vessels
+        self.most_units = MOST_UNITS if len(task.mix) <= FEW_CLASSES else UNITS
         super().__init__(task, closed, taken, tariff)
 
     def _kinds(self) -> tuple[Floats, Places]:
@@ -246,15 +249,19 @@ class VectorLanes(Lanes):
         best, units, taken = self._knapsack(kind, some[core], vms, prices)
         most = np.zeros(len(high))
         most[some[core]] = high[some[core]]
+        others, few = [], len(high) <= FEW_CLASSES
         for weight in {0, int(price[1][-1]), int(price[1][(vms + 1) // 2])}:
             gamma = np.where(most > 0.0, gammas[weight], np.inf)
-            best = np.minimum(best, contents_of(gamma, most, prices, vms, CELLS).worth)
+            others.append(contents_of(gamma, most, prices, vms, CELLS))
+            best = np.minimum(best, others[-1].worth)
         outside = np.setdiff1d(np.arange(len(some)), core)
         if len(outside):
             used = np.array([gammas[weight, some[outside]] for weight in price[1].astype(int)])
             lacking = np.maximum(price[0][:, None] * used - prices[some[outside]], 0.0).min(axis=1)
             best = np.maximum(best, worth - lacking)
-        return VectorContents(self.vessels, kind, np.minimum(worth, best), prices, high, units, taken)
+        return VectorContents(
+            self.vessels, kind, np.minimum(worth, best), prices, high, units, taken, tuple(others if few else ())
+        )
 
     def _knapsack(
         self, kind: int, classes: Places, vms: int, prices: Floats
@@ -262,7 +269,7 @@ class VectorLanes(Lanes):
         """Return the worth of jobs of some classes on 0 to ``vms`` VMs, the units of a VM, and the choices."""
         points = [self.vessels.points(kind, index) for index in classes.tolist()]
         both = np.concatenate(points)
-        units = _units(both[:, 0], max(1, UNITS // vms)), _units(both[:, 1], max(1, UNITS // vms))
+        units = _units(both[:, 0], self.most_units // vms), _units(both[:, 1], self.most_units // vms)
         best = np.zeros((units[0] * vms + 1, units[1] * vms + 1))
         taken = []
         for index, each in zip(classes.tolist(), points, strict=True):
