@@ -80,7 +80,8 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
     dated = len({_moment(each).date() for times in starts.values() for each in times}) > 1
     dated |= any(len(set(times)) < len(times) for times in starts.values())
     words = parts.words_of(classes)
-    yield "rent = cheapest  # of these ways: constant, elastic, per_job"
+    yield "param way = constant  # machines stay on; or per_job, elastic, cheapest (EMR takes constant and per_job)"
+    yield "rent = way"
     yield ""
     yield from parts.observed(gathered)
     yield "vm machine {"

@@ -68,10 +68,10 @@ def test_copies_of_one_log_get_the_machine_that_they_ran_on(tmp_path: Path, coun
     assert f"times = {count}" in text
     spec = mrdsl.loads(text)
     assert spec.problem == "timetable"
-    result = mrdsl.solve(mrdsl.loads(text.replace("rent = cheapest", "rent = constant"))).of(TimetablePlan)
+    result = mrdsl.solve(spec).of(TimetablePlan)
     assert result.solution == "optimal"
     assert result.plan is not None
-    cheapest = mrdsl.solve(spec).of(TimetablePlan).plan
+    cheapest = mrdsl.solve(mrdsl.loads(text, {"way": "cheapest"})).of(TimetablePlan).plan
     assert cheapest is not None
     assert cheapest.cost <= result.plan.cost
     assert (result.plan.machines, len(result.plan.runs)) == (1, count)
@@ -85,8 +85,7 @@ def test_copies_of_a_recorded_log_need_no_more_machines_than_it_had(tmp_path: Pa
         moved = re.sub(r"\b1[4-8]\d{11}\b", lambda found, by=number: str(int(found[0]) + by * 240_000), text)
         (tmp_path / f"log{number}").write_text(moved.replace(identity, f"{identity}{number:04d}"))
     found = api.profile([tmp_path])
-    constant = found.to_mrspec().replace("rent = cheapest", "rent = constant")
-    result = mrdsl.solve(mrdsl.loads(constant)).of(TimetablePlan)
+    result = mrdsl.solve(found.to_spec()).of(TimetablePlan)
     assert result.solution == "optimal"
     assert result.plan is not None
     assert 1 <= result.plan.machines <= found.cluster.vms == 2

@@ -80,7 +80,7 @@ def workers(document: Document) -> Found:
             f"a cluster has {LEAST_WORKERS} workers at least that are not on spot, and the plan {primary}",
             "write `subject to { share(spot) <= 50% }` or less"
             if enough
-            else "plan with a smaller machine type, or write `subject to { vms >= 2 }` and no spot",
+            else "plan with a smaller machine type, or write `subject to { vms(..) >= 2 }` for its type and no spot",
         )
     if secondary < 0:
         yield f"there are {secondary} secondary workers", ""

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.exchange.targets.deployment import Deployment, Group, MachineType, Share, Workload
-from mrdsl.exchange.targets.yarn import MIB, Size, masters_of, sized, sizes_of
+from mrdsl.exchange.targets.yarn import MIB, Size, masters_of, sized, sizes_given, sizes_of
 from mrdsl.formulas.packing import Units, pack, units_of
 from mrdsl.formulas.platforms import emr_memory, system_cores, system_memory
 from mrdsl.spec.platforms import DATAPROC, EMR, KUBERNETES
@@ -75,8 +75,12 @@ class Needed:
 
 
 def needed(deployment: Deployment, platform: str) -> Iterator[Needed]:
-    """Yield the nodes that each group's containers take, of groups whose nodes and containers are known."""
-    if not sized(deployment, deployment.workloads):
+    """Yield the nodes that each group's containers take, of groups whose nodes and containers are known.
+
+    Where YARN runs, files contain only sizes of the spec, not those of machines that are divided by their slots.
+    """
+    given = all(sizes_given(load) for load in deployment.workloads)
+    if not sized(deployment, deployment.workloads) or (platform != KUBERNETES and not given):
         return
     for group in deployment.groups:
         node = node_of(deployment.type_of(group.vm), platform)

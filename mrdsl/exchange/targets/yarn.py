@@ -337,7 +337,7 @@ def machine_settings(
     taken: dict[str, list[Size]] = {}
     for vm, need in _needs(loads, sizes):
         taken.setdefault(vm, []).append(need)
-    given = all(one.cores is not None and one.memory is not None for load in loads for one in _all_tasks(load))
+    given = all(map(sizes_given, loads))
     for vm, needs in taken.items():
         if given and (there := deployment.type_of(vm).for_containers) is not None:
             needs.append(Size(floor(there[0]), floor(there[1] / MIB)))
@@ -359,8 +359,10 @@ def machine_settings(
     }
 
 
-def _all_tasks(load: Workload) -> Iterator[Tasks]:
-    return (one for share in load.shares for one in share.tasks)
+def sizes_given(load: Workload) -> bool:
+    """Return True if the spec gives the cores and the memory of all tasks of a class."""
+    every = (one for share in load.shares for one in share.tasks)
+    return all(one.cores is not None and one.memory is not None for one in every)
 
 
 def _needs(loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]) -> Iterator[tuple[str, Size]]:

@@ -122,3 +122,12 @@ def test_executors_are_exported_with_the_parts_of_their_memory() -> None:
         assert found["spark.memory.offHeap.size"] == "1024m"
         assert (found["spark.driver.memory"], found["spark.driver.memoryOverhead"]) == ("1536m", "512m")
         assert found["spark.dynamicAllocation.maxExecutors"] == "3"
+
+
+def test_sizes_that_the_spec_does_not_give_are_no_reason_to_warn() -> None:
+    """A machine of two slots has no containers of its own on EMR, where jobs say their sizes; a pod has one."""
+    text = (
+        EXECUTORS[: EXECUTORS.index("  container")] + "  slots { task = 1 }\n" + EXECUTORS[EXECUTORS.index("  jobs") :]
+    )
+    assert not exported(text, "emr").diagnostics
+    assert [each.code for each in exported(text, "kubernetes").diagnostics] == ["beyond-node"]
