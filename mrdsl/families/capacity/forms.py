@@ -93,6 +93,9 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
 
     ``what`` refuses it, with the reason and what to write instead. Raises MrdslError.
     """
+    if spec.facts.demand is not None:
+        place = spec.facts.demand.span
+        raise MrdslError([error("several-periods", f"{what} requires a spec of one period", place, instead)])
     if is_plain(spec.facts):
         return
     if is_bought_plainly(spec.facts):

@@ -141,3 +141,20 @@ def test_one_type_agrees_with_counting_hours(tmp_path: Path) -> None:
         assert result.objective.value == pytest.approx(ratio * count * hours + rented)
         assert isinstance(result.plan, PeriodsPlan)
         assert result.plan.without == pytest.approx(sum(w * n for n, w in zip(needed, weights, strict=True)))
+
+
+def test_printed_formulations_refuse_periods(tmp_path: Path) -> None:
+    text = (
+        "problem capacity\nvm a { on_demand { price = 0.4 USD/h }, reserved { price = 0.2 USD/h, available = 50 } }\n"
+        "demand { periods = 4 }\n"
+        "class c { coefficients { A = 5400 s, B = 1250 s, C = 9 s }, slots { map = 3, reduce = 2 }\n"
+        "jobs = 10, deadline = 10 min, penalty = 9 USD }\nminimize cost\n"
+    )
+    for formulation in ("P0", "P1", "P0-cone"):
+        with pytest.raises(mrdsl.MrdslError, match="requires a spec of one period"):
+            mrdsl.solve(mrdsl.loads(text), formulation=formulation)
+    result = mrdsl.solve(mrdsl.loads(text))
+    with pytest.raises(mrdsl.MrdslError, match="cannot be simulated"):
+        mrdsl.simulate(result)
+    with pytest.raises(mrdsl.MrdslError, match="a cluster for each period"):
+        mrdsl.export(result, "emr")
