@@ -194,8 +194,17 @@ PAIRS = {
         timetable(runs="[1 h, 3 h]"),
         [
             "rent 1 m5 from 10680 s to 10820 s (0 to 1)",
+            "set the start of clicks 2 to 10800 s (was 7200 s)",
             "cancel 1 m5 from 7080 s to 7220 s (1 to 0)",
-            "set the start of clicks 2 to 10800 s (was 7200)",
+        ],
+    ),
+    "a run later by a second after months": (
+        timetable(runs="[1 h, 3456.000125 h]"),
+        timetable(runs="[1 h, 3456.000375 h]"),
+        [
+            "rent 1 m5 from 12441481.35 s to 12441621.35 s (0 to 1)",
+            "set the start of clicks 2 to 12441601.35 s (was 12441600.45 s)",
+            "cancel 1 m5 from 12441480.45 s to 12441620.45 s (1 to 0)",
         ],
     ),
     "no run is admitted": (

@@ -396,7 +396,8 @@ def _settings(plan: TimetablePlan) -> Iterator[Setting]:
         yield Setting(RENTAL, name, count)
     for run in plan.runs:
         if run.start is not None:
-            yield Setting(SET, f"the start of {run.job} {run.run}", plan.time(run.start), "" if plan.clock else "s")
+            start = plan.time(run.start) if plan.clock else f"{run.start:.15g} s"  # as text, so that no digit is lost
+            yield Setting(SET, f"the start of {run.job} {run.run}", start)
 
 
 def types_of_runs(plan: TimetablePlan, names: Sequence[str]) -> dict[int, int]:

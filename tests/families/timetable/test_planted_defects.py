@@ -12,8 +12,10 @@ from mrdsl.core.clock import TICK
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods import rent
 from mrdsl.families.timetable.night import Job, Machine, Night, Run
+from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.rented import Rented
 from mrdsl.families.timetable.types import Market
+from mrdsl.families.timetable.verify import verify
 
 TEXT = """problem timetable "night"
 billing { period = 7 min, minimum = 10 min }
@@ -151,3 +153,98 @@ def test_defects_of_rentals_are_found(defect: str, monkeypatch: pytest.MonkeyPat
     genuine = rent.plan_of
     monkeypatch.setattr(rent, "plan_of", lambda facts, night, found: genuine(facts, night, change(found)))
     assert refused(way)
+
+
+BOUGHT = """problem timetable "bought"
+rent = {rent}
+billing {{ period = 1 s, minimum = 0 s }}
+vm m {{
+  on_demand {{ price = 3 USD/h }}
+  reserved {{ price = 2 USD/h, available = 1, prepaid = yes }}
+  spot {{ price = 1 USD/h, interruptions = 0.05/h }}
+  boot = 1 min
+}}
+class a {{
+  stage s {{ tasks = 4, avg = 5 min, max = 5 min }}
+  slots {{ task = 2 }}
+  startup = 1 min
+  runs = [1 min]
+  deadline = 13 min
+}}
+class b {{
+  stage s {{ tasks = 4, avg = 5 min, max = 5 min }}
+  slots {{ task = 2 }}
+  runs = [5 min]
+  deadline = 8 min
+}}
+minimize cost
+"""
+
+
+def on_spot(change: Callable[[Night], Night]) -> Callable[[Market], Market]:
+    """Return a change of the nights on spot VMs."""
+    return lambda market: replace(
+        market, nights=tuple(change(each) if each.machine.spot else each for each in market.nights)
+    )
+
+
+def on_demand(change: Callable[[Machine], Machine]) -> Callable[[Market], Market]:
+    return lambda market: replace(
+        market,
+        nights=tuple(each if each.machine.spot else machine(change)(each) for each in market.nights),
+    )
+
+
+OF_MARKET: dict[str, tuple[str, Callable[[Market], Market]]] = {
+    "no time for a second attempt": ("elastic", on_spot(runs(lambda run: replace(run, due=run.due + 6 * 60 * TICK)))),
+    "a second attempt without a boot": ("elastic", on_spot(runs(lambda run: replace(run, due=run.due + 60 * TICK)))),
+    "spot VMs at a lower price": ("elastic", on_spot(machine(lambda one: replace(one, price=one.price / 2)))),
+    "more reserved VMs than there are": ("elastic", on_demand(lambda one: replace(one, reserved=2))),
+    "reserved VMs that cost more": ("elastic", on_demand(lambda one: replace(one, reserved_price=one.price / 2))),
+    "prepaid VMs that cost nothing": ("constant", lambda market: replace(market, prepaid=0.0)),
+}
+
+
+@pytest.mark.parametrize("defect", ["", *OF_MARKET])
+def test_defects_of_spot_and_prepaid_machines_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline of class a is reached to the second by two attempts, so each planted second is found."""
+    way, change = OF_MARKET[defect] if defect else ("elastic", lambda market: market)
+    text = BOUGHT.format(rent=way)
+    if "second attempt" in defect:  # a run on spot is due later than it can be, and starts as late as that allows
+        text = text.replace("deadline = 13 min", "deadline = 12 min")
+    genuine = rent.market_of
+    monkeypatch.setattr(rent, "market_of", lambda facts: change(genuine(facts)))
+    result = mrdsl.solve(mrdsl.loads(text))
+    assert (result.plan is None) == bool(defect)
+    assert ("broken-plan" in {each.code for each in result.diagnostics}) == bool(defect)
+
+
+PERCENTILE = """problem timetable "share"
+vm m { on_demand { price = 0.192 USD/h }, boot = 30 s }
+class a {
+  stage s { tasks = 6, avg = 10 s, max = 20 s }
+  slots { task = 2 }
+  runs { from = 0 s, every = 1 min, times = 10 }
+  deadline = 70 s
+  distribution = exponential
+  guarantee = p90
+}
+minimize cost
+"""
+OF_EVIDENCE: dict[str, Callable[[TimetablePlan], TimetablePlan]] = {
+    "": lambda plan: plan,
+    "other times of tasks": lambda plan: replace(plan, factors={"a": plan.factors["a"] * 1.5}),
+    "no evidence": lambda plan: replace(plan, shown=()),
+    "a bound above the share": lambda plan: replace(
+        plan, shown=tuple(replace(each, share=0.9, low=0.92) for each in plan.shown)
+    ),
+    "a lower level": lambda plan: replace(plan, shown=tuple(replace(each, level=0.5) for each in plan.shown)),
+}
+
+
+@pytest.mark.parametrize("defect", OF_EVIDENCE)
+def test_defects_of_percentiles_are_found(defect: str) -> None:
+    spec = mrdsl.loads(PERCENTILE)
+    plan = mrdsl.solve(spec).of(TimetablePlan).plan
+    assert plan is not None
+    assert bool(list(verify(spec, OF_EVIDENCE[defect](plan)))) == bool(defect)
