@@ -163,7 +163,7 @@ SLIDER_STEPS = 90
 
 
 def _at_slider(chart: LineChart, base: Any, axes: Mapping[str, Any]) -> list[Any]:
-    """Return a slider, and the values of the nearest x with a vertical line through them."""
+    """Return a slider, and the values of the nearest x, inside the chart, with a vertical line through them."""
     places = finite(x for one in chart.series for x in one.x)
     low, high = min(places), max(places)
     bound = alt.binding_range(
@@ -177,7 +177,9 @@ def _at_slider(chart: LineChart, base: Any, axes: Mapping[str, Any]) -> list[Any
         .transform_filter("datum.away == datum.nearest")
     )
     line = near.mark_rule(strokeDash=[4, 4]).encode(x=axes["x"]).add_params(at)
-    words = near.mark_text(align="left", dx=8, dy=-10, fontSize=13).encode(**axes, text=alt.Text("y:Q", format=",.4~r"))
+    inside = f"datum.x > {(low + high) / 2:.15g} ? "
+    side, gap = alt.expr(f"{inside}'right' : 'left'"), alt.expr(f"{inside}-8 : 8")
+    words = near.mark_text(align=side, dx=gap, dy=-10, fontSize=13).encode(**axes, text=alt.Text("y:Q", format=",.4~r"))
     return [line, words]
 
 
