@@ -20,7 +20,7 @@ RUNS, MACHINES = 500, 4000
 """Runs, and machines of all runs, up to which a timetable is searched."""
 TRIES = 150_000
 """Tasks of stages that are tried on machines, in all insertions."""
-ROUNDS = 20_000
+ROUNDS = 4_000
 """Times that runs are taken out at most."""
 OUT = 6
 """Runs that are taken out together at most."""
