@@ -137,8 +137,10 @@ def test_a_slider_shows_the_values_of_the_nearest_point(driver: Any, folder: Pat
         const box = document.querySelector('.live .mark-rule.role-mark').closest('.mark-group.role-scope, svg')
             .querySelector('.background').getBoundingClientRect();
         return [...document.querySelectorAll('.live .mark-text.role-mark text')].map(
-            one => one.getBoundingClientRect()).every(one => box.left <= one.left && one.right <= box.right)
+            one => one.getBoundingClientRect()).every(one => box.left <= one.left
+                && one.right <= box.right && box.top <= one.top && one.bottom <= box.bottom)
     """
+    assert driver.execute_script(within)
     assert driver.execute_script(shown) == ["5"], "b has no value at 100 %"
     for value, expected in ((121, ["2.5", "3.5"]), (75, ["7", "9"])):
         move = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"

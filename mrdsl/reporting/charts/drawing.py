@@ -177,9 +177,14 @@ def _at_slider(chart: LineChart, base: Any, axes: Mapping[str, Any]) -> list[Any
         .transform_filter("datum.away == datum.nearest")
     )
     line = near.mark_rule(strokeDash=[4, 4]).encode(x=axes["x"]).add_params(at)
-    inside = f"datum.x > {(low + high) / 2:.15g} ? "
-    side, gap = alt.expr(f"{inside}'right' : 'left'"), alt.expr(f"{inside}-8 : 8")
-    words = near.mark_text(align=side, dx=gap, dy=-10, fontSize=13).encode(**axes, text=alt.Text("y:Q", format=",.4~r"))
+    values = finite(y for one in chart.series for y in one.y)
+    right, top = f"datum.x > {(low + high) / 2:.15g}", f"datum.y > {(min(values) + max(values)) / 2:.15g}"
+    words = near.mark_text(
+        align=alt.expr(f"{right} ? 'right' : 'left'"),
+        dx=alt.expr(f"{right} ? -8 : 8"),
+        dy=alt.expr(f"{top} ? 12 : -10"),
+        fontSize=13,
+    ).encode(**axes, text=alt.Text("y:Q", format=",.4~r"))
     return [line, words]
 
 
