@@ -11,7 +11,9 @@ import pytest
 
 import mrdsl
 from mrdsl.families.capacity import constraints, instance, market, packed_plans, pairs, plan
-from mrdsl.formulas import mapreduce
+from mrdsl.families.capacity import packing as family_packing
+from mrdsl.families.capacity.methods import vector_lanes
+from mrdsl.formulas import mapreduce, packing
 
 PLAIN = """
 problem capacity "Nightly"
@@ -149,6 +151,35 @@ def test_a_packing_that_holds_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(packed_plans, "packed", fuller)
     assert refused(PLAIN, "slots", "direct") or refused(PLAIN, "slots", "highs")
+
+
+CONTAINERS = """
+problem capacity "Within quotas"
+vm m5 { cores = 4, memory = 16 GiB, on_demand { price = 0.192 USD/h }, available = 40 }
+vm c5 { cores = 8, memory = 16 GiB, on_demand { price = 0.34 USD/h }, available = 40 }
+class clicks {
+  map { tasks = 74, avg = 30 s, max = 42 s }
+  shuffle { first_max = 11 s, avg = 37 s, max = 40 s }
+  reduce { tasks = 64, avg = 22 s, max = 44 s }
+  container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }
+  jobs = 3..4, deadline = 15 min, penalty = 12 USD
+}
+minimize cost
+"""
+
+
+def test_a_plan_that_overbooks_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing by cores alone, where columns and packing both ask for units of sizes."""
+    assert not refused(CONTAINERS, "slots", "direct")
+    original = packing.units_of
+
+    def by_cores(sizes: Any) -> Any:
+        cores = [size if isinstance(size, int) else (size[0], size[0]) for size in sizes]
+        return original(cores)
+
+    for module in (packing, family_packing, vector_lanes):
+        monkeypatch.setattr(module, "units_of", by_cores)
+    assert refused(CONTAINERS, "slots", "direct")
 
 
 def test_values_of_let_and_of_the_objective(monkeypatch: pytest.MonkeyPatch) -> None:

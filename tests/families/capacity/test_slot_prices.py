@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,3 +79,27 @@ def test_bounds_at_prices_of_slots_are_below_proven_optima(seed: int) -> None:
         assert program is None or program.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
     direct = mrdsl.solve(spec, "direct")
     assert direct.objective.bound is None or direct.objective.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
+
+
+def test_a_worth_that_is_too_low_makes_some_bound_too_high(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison with proven optima finds a knapsack that leaves out the content of the last VM."""
+    original = VectorLanes._knapsack
+
+    def less(self: VectorLanes, kind: int, classes: Any, vms: int, prices: Any) -> Any:
+        best, units, taken = original(self, kind, classes, vms, prices)
+        return np.concatenate([best[:1], best[:-1]]), units, taken
+
+    monkeypatch.setattr(VectorLanes, "_knapsack", less)
+    above = []
+    for seed in range(20):
+        task = task_of(contained(seed))
+        if task.mix.sizes is None or bool((~task.mix.possible.any(axis=0) & (task.low > 0.0)).any()):
+            continue
+        plan, below = weighed(task)
+        program = program_of_lanes(
+            VectorLanes(plan, Vessels(plan.mix, below.mix)), cheapest(below, relaxed(below, 1e-9).prices).cost, None
+        )
+        proven = mrdsl.solve(contained(seed), "highs", limits=Limits(gap=1e-9)).objective.value
+        if program is not None and proven is not None:
+            above.append(program.bound > proven * (1.0 + 1e-9))
+    assert any(above)
