@@ -316,15 +316,17 @@ class Mix:
 
     @cached_property
     def fewest(self) -> Floats:
-        """Least VMs that one job takes of each resource, whatever its slots, shape (resources, lanes, classes).
+        """Least VMs that one job takes of weighted resources, whatever its slots, shape (weights, lanes, classes).
 
         If cores and memory have to fit, no one pair of slots takes the least of both. Slots x and y take a x + b y of a
-        VM and keep A / x + B / y below d, the limit less C: that is at least (sqrt(a A) + sqrt(b B))^2 / d.
+        VM and keep A / x + B / y below d, the limit less C: that is at least (sqrt(a A) + sqrt(b B))^2 / d. Here a and
+        b are parts of cores and memory with the same weights for all jobs: the sum of the parts is at most the VMs.
         """
         if self.sizes is None:
             return self.gamma[None]
         vms, work, limits = self.market.vm_of_lane, self.pairs.work, self.pairs.limits
-        maps, reduces = self.sizes.parts[:, :, vms]
+        weights = np.array([[part, 1.0 - part] for part in (0.0, 0.25, 0.5, 0.75, 1.0)])
+        maps, reduces = np.einsum("wr,krlc->kwlc", weights, self.sizes.parts[:, :, vms])
         root = np.sqrt(maps * work.map_work[vms]) + np.sqrt(reduces * work.reduce_work[vms])
         left = np.where(self.possible, self.pairs.completion_limit - work.constant[vms], np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):

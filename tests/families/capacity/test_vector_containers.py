@@ -263,7 +263,8 @@ minimize cost
     mix = mix_of(mrdsl.loads(text))
     work, limit = mix.pairs.work, float(mix.pairs.completion_limit[0])
     a, b, c = (float(each[0, 0]) for each in (work.map_work, work.reduce_work, work.constant))
-    sizes = np.array([cores / 8.0, np.array(memory) / 32.0])
+    parts = np.array([cores / 8.0, np.array(memory) / 32.0])
+    sizes = np.array([w * parts[0] + (1.0 - w) * parts[1] for w in (0.0, 0.25, 0.5, 0.75, 1.0)])
     fits = [
         sizes @ (x, y)
         for x, y in product(range(1, int(tasks[0]) + 1), range(1, int(tasks[1]) + 1))
