@@ -207,7 +207,7 @@ def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0) -> P
     """Return VMs filled with the largest slots first, or with equal parts of all slots if these take fewer VMs."""
     lower = units.least(slots)
     found = Packed(_filled(units, slots, _largest_first), lower)
-    for vms in range(int(max(lower, enough)), found.vms) if len(units.wholes) > 1 else ():
+    for vms in range(int(max(lower, min(enough, found.vms))), found.vms) if len(units.wholes) > 1 else ():
         patterns = _evenly_filled(units, slots, vms)
         if patterns is not None:
             return Packed(patterns, lower)
