@@ -34,6 +34,11 @@ OWN = {
     "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, "
     "jobs = 1, deadline = 1 h, penalty = 1 USD }\n"
     "quota a { cores = 8, spot = no }\nquota b { cores = 4.5, spot = yes }\nminimize cost\n",
+    ("capacity", "savings_plans"): "problem capacity\nvm m { on_demand { price = 1 USD/h } }\n"
+    "seed = 1\ndemand { periods = 2, day = bimodal }\n"
+    "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, "
+    "jobs = 1, deadline = 1 h, penalty = 1 USD }\n"
+    "savings_plan one { discount = 28%, available = 2.5 USD/h }\nminimize cost\n",
     ("makespan", "classes"): "problem makespan\ncluster { slots { map = 4, reduce = 2 } }\n"
     "class a { map { tasks = 4, time = 30 s }, reduce { tasks = 2, time = 8 s }, jobs = 2 }\n"
     "class b { map { tasks = 9, time = 20 s }, reduce { tasks = 3, time = 4 s } }\nminimize makespan\n",
