@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -47,17 +48,21 @@ QUESTIONS = "docs/questions/"
 
 def with_picture(root: Path, source: str, text: str) -> tuple[str, str]:
     """The page of a question with a picture of its plan, and the picture as SVG."""
-    spec = re.search(r"^```mrspec\n(# file: .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    files = dict(re.findall(r"^```\w+\n# file: (\S+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    spec = next((each for each in files if each.endswith(".mrspec")), None)
     assert spec is not None, source
     name = f"{Path(source).stem}.svg"
-    picture = _kept(root, spec[1], lambda: _picture(spec[1]))
+    picture = _kept(root, repr(files), lambda: _picture(spec, files))
     return f"{text}\n![The plan]({name})\n", picture
 
 
-def _picture(text: str) -> str:
+def _picture(spec: str, files: Mapping[str, str]) -> str:
     from mrdsl.reporting.charts.rendering import svg
 
-    charts = mrdsl.solve(mrdsl.loads(text), limits=mrdsl.Limits(time=SECONDS)).charts
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        charts = mrdsl.solve(mrdsl.load(Path(folder) / spec), limits=mrdsl.Limits(time=SECONDS)).charts
     named = [chart for chart in charts if "ompletion" in chart.title or "obs" in chart.title]
     return svg((named or charts)[0])
 
