@@ -315,7 +315,7 @@ def print_tables(tables: Iterable[Table | str], width: int | None = None) -> str
     parts = list(tables)
     shown = [wrapped(part, width) if isinstance(part, str) else table_text(part, width) for part in parts]
     for place, (part, after) in enumerate(pairwise(parts)):
-        if isinstance(part, str) and not isinstance(after, str):
+        if isinstance(part, str) and not (isinstance(after, str) or shown[place].endswith("\n")):
             shown[place] += "\n"
     text = "\n".join(shown)
     return text if text.endswith("\n") or not text else text + "\n"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
+from mrdsl.core.tables import Rows
 from mrdsl.families.capacity.pairs import SlotSizes
 from mrdsl.formulas.packing import Packed, Size, pack, units_of
 
@@ -76,14 +77,19 @@ class Packing:
     def table(self, types: Sequence[str], names: Sequence[str], staged: Places, most: int) -> Table:
         """Return a table of the patterns, those with the most VMs first; a reader is shown ``most``."""
         order = np.argsort(-self.count, kind="stable").tolist()
-        held: dict[int, list[str]] = {pattern: [] for pattern in order}
-        for pattern, name, kind, slots in self._entries(names, staged):
-            held[pattern].append(f"{slots} {kind} of {name}")
-        rows: list[tuple[Any, ...]] = [
-            (int(self.count[p]), types[int(self.of_vm[p])] + (" spot" if self.spot[p] else ""), ", ".join(held[p]))
-            for p in order
-        ]
-        return Table("Packing", ("VMs", "vm", "slots on each"), rows, most=most)
+        held: dict[int, list[int]] = {pattern: [] for pattern in order}
+        for entry, pattern in enumerate(self.of_pattern.tolist()):
+            held[pattern].append(entry)
+
+        def rows(part: slice) -> Iterator[tuple[Any, ...]]:
+            for p in order[part]:
+                vm = types[int(self.of_vm[p])] + (" spot" if self.spot[p] else "")
+                on_each = (
+                    f"{slots} {kind} of {name}" for _, name, kind, slots in self._entries(names, staged, held[p])
+                )
+                yield int(self.count[p]), vm, ", ".join(on_each)
+
+        return Table("Packing", ("VMs", "vm", "slots on each"), Rows(len(order), rows), most=most)
 
     def in_tasks(self, tasks: Floats | None) -> Packing:
         """Return the packing of executors with ``tasks`` each as one of slots for tasks; None without executors."""
@@ -105,9 +111,11 @@ class Packing:
             there[maps, reduces] = there.get((maps, reduces), 0) + int(self.count[pattern])
         return {place: tuple((n, *slots) for slots, n in there.items()) for place, there in found.items()}
 
-    def _entries(self, names: Sequence[str], staged: Places) -> Iterator[tuple[int, str, str, int]]:
+    def _entries(
+        self, names: Sequence[str], staged: Places, which: Sequence[int] | slice = slice(None)
+    ) -> Iterator[tuple[int, str, str, int]]:
         columns = (self.of_pattern, self.of_class, self.reduces, self.slots)
-        for pattern, index, reduces, slots in zip(*(each.tolist() for each in columns), strict=True):
+        for pattern, index, reduces, slots in zip(*(each[which].tolist() for each in columns), strict=True):
             yield pattern, names[index], KINDS[bool(staged[index])][reduces], slots
 
 
