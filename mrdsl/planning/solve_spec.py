@@ -144,6 +144,7 @@ class _Run:
     start: Result | None = None
     unused: str = "this method does not support a starting plan"
     doubts: list[Diagnostic] = field(default_factory=list)
+    first: Result | None = None
     known: Result | None = None
     interrupted: bool = False
 
@@ -173,6 +174,9 @@ class _Run:
                 self._refuse_early(chosen)
                 result = chosen.run(self.spec, self.relax, self.choice.limits, self._solve_part)
             else:
+                proven = self._proven_first(chosen)
+                if proven is not None:
+                    return proven
                 return self._explained(self._or_known(chosen, self._verified(self._single_model(chosen))))
         except KeyboardInterrupt:
             if not is_kept():
@@ -180,6 +184,30 @@ class _Run:
             result = Result(Termination.INTERRUPTED)
         self.seconds["solve"] = time.perf_counter() - started
         return self._explained(self._verified(result))
+
+    def _proven_first(self, chosen: Formulation) -> Result | None:
+        """Return the family's own result if it is proven, and the user named no solver: a second method adds nothing.
+
+        Another result is kept for the comparison with the solver's.
+        """
+        name, limits = getattr(chosen.known, "__name__", ""), self.choice.limits
+        if (
+            not self.choice.automatic
+            or self.model is not None
+            or self.start is not None
+            or name not in registry.names()
+        ):
+            return None
+        started = time.perf_counter()
+        self.first = self._known(chosen, limits.time and KNOWN_PART * limits.time)
+        if self.first is None or self.first.solution is not SolutionStatus.OPTIMAL:
+            return None
+        self.seconds["solve"] = time.perf_counter() - started
+        result = self._verified(self.first)
+        if result.solution is not SolutionStatus.OPTIMAL:
+            return None
+        self.choice = replace(self.choice, solver=registry.find(name), formulation=None)
+        return result
 
     def _settled(self, call: Callable[[], Result]) -> Result:
         """Finish the work on an existing plan: a stop waits for it, and a first Ctrl-C starts it again."""
@@ -312,7 +340,9 @@ class _Run:
 
     def _known(self, chosen: Formulation, seconds: float | None) -> Result | None:
         """Return the result that the family finds without a solver in that many seconds."""
-        return None if chosen.known is None else chosen.known(self.spec, self.relax, Limits(time=seconds))
+        if self.first is not None or chosen.known is None:
+            return self.first
+        return chosen.known(self.spec, self.relax, Limits(time=seconds))
 
     def _seconds_left(self) -> float | None:
         limit = self.choice.limits.time

@@ -87,7 +87,7 @@ def test_what_repeats_it_names_command_versions_and_fingerprints(capacity: Repor
     assert isinstance(told, Table)
     said = dict(told.rows)
     assert said["command"] == COMMAND
-    assert said["solver"].startswith("highs ")
+    assert said["solver"].startswith("direct ")
     assert said["SHA-256 of reference.mrspec"] == hashlib.sha256(REFERENCE.read_bytes()).hexdigest()
 
 

@@ -33,8 +33,8 @@ def spec(jobs: str = "3..4", penalty: str = "4 USD", more: str = "") -> Any:
 @pytest.mark.parametrize(
     ("changed", "value", "codes"),
     [
-        ({"penalty": "1e10 USD"}, 10 * 0.121, ["better-plan"]),
-        ({"more": "period = 1e-15 s"}, 10 * 0.121 * 1e-15 / 3600, ["beyond-period", "better-plan"]),
+        ({"penalty": "1e10 USD"}, 10 * 0.121, []),
+        ({"more": "period = 1e-15 s"}, 10 * 0.121 * 1e-15 / 3600, ["beyond-period"]),
     ],
 )
 def test_small_prices_beside_large_penalties(changed: dict[str, str], value: float, codes: list[str]) -> None:
@@ -52,8 +52,7 @@ def test_counts_that_a_solver_cannot_hold() -> None:
     plan: Any = result.plan
     assert result.termination is Termination.OPTIMAL
     assert plan.admitted.tolist() == [2.0**53]
-    assert [d.code for d in result.diagnostics] == ["better-plan"]
-    assert "no plan exists" in result.diagnostics[0].message
+    assert not result.diagnostics
 
 
 def test_a_named_solver_keeps_its_plan_but_not_its_claim() -> None:

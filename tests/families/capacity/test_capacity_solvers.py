@@ -20,6 +20,7 @@ from mrdsl.solving.arrays import constraints_of
 from mrdsl.solving.registry import version
 from mrdsl.spec import Spec
 from tests.families.capacity import capacity_specs as specs
+from tests.families.capacity.type_specs import random_types
 
 MODELS = Path(__file__).resolve().parents[3] / "models" / "capacity"
 SOLVERS = ("glpk", "cbc", "scip")
@@ -86,9 +87,18 @@ def test_relaxed_plans_of_direct_and_of_solvers_cost_the_same() -> None:
     assert solve(spec, relax=True).solver["name"] == "direct"
 
 
-def test_auto_takes_direct_where_there_are_many_classes() -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_auto_takes_direct_where_it_proves_its_plan_and_highs_otherwise(seed: int) -> None:
+    assert solve(specs.random_spec(seed, classes=5)).solver["name"] == "direct"
+    several = random_types(seed, classes=4, types=3)
+    alone, found = solve(several, solver="direct"), solve(several)
+    assert alone.solution is not SolutionStatus.OPTIMAL
+    assert (found.solver["name"], found.solution) == ("highs", SolutionStatus.OPTIMAL)
+    assert found.value <= alone.value * (1 + 1e-9)
+
+
+def test_auto_takes_direct_alone_where_there_are_many_classes() -> None:
     assert solve(specs.random_spec(1, classes=2100)).solver["name"] == "direct"
-    assert solve(specs.random_spec(1, classes=5)).solver["name"] == "highs"
 
 
 def infeasible() -> Spec:

@@ -155,7 +155,7 @@ def no_plan() -> Result:
     ],
 )
 def test_a_start_that_does_not_fit_is_told_and_changes_nothing(start: Any, words: str) -> None:
-    cold, warm = mrdsl.solve(hour()), mrdsl.solve(hour(), start=start())
+    cold, warm = mrdsl.solve(hour(), "highs"), mrdsl.solve(hour(), "highs", start=start())
     assert told(warm) == [f"the starting plan was not used: {words}"]
     assert (warm.value, warm.termination, warm.bound) == (cold.value, cold.termination, cold.bound)
 
