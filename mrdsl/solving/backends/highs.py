@@ -49,11 +49,16 @@ def solve(request: Request, report: Callable[[Array, float, float | None], None]
     return replace(reply, beside=tuple(beside)) if beside else reply
 
 
+FEW_COLUMNS = 2_000
+"""Columns up to which HiGHS runs on one thread: others would only wait for work, at the cost of a processor."""
+
+
 def _solve(request: Request, program: LinearProgram, report: Callable[[Array, float, float | None], None]) -> Reply:
     highspy.Highs.resetGlobalScheduler(True)  # it keeps the number of threads of the run before, and refuses another
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    for name, value in {**program.hints.get("highs", {}), **request.options}.items():
+    alone = {"threads": 1} if len(program.costs) <= FEW_COLUMNS else {}
+    for name, value in {**alone, **program.hints.get("highs", {}), **request.options}.items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             return Reply(Termination.ERROR, message=f"HiGHS has no option {name} = {value!r}")
     largest, limit = np.abs(program.coefficients).max(initial=0.0), solver.getOptionValue("large_matrix_value")[1]
