@@ -73,9 +73,13 @@ def _without_pygls(folder: Path, patch: Patch) -> None:
     patch.setitem(sys.modules, "pygls", None)
 
 
-DROWNED = ("penalty  = 6 USD", "penalty = 1e12 USD")
+DROWNED = (
+    ("penalty  = 6 USD", "penalty = 1e12 USD"),
+    ("vm m5 {", "vm c5 { on_demand { price = 0.17 USD/h }, available = 7 }\nvm m5 {"),
+    ("slots   { map = 2, reduce = 1 }", "slots { map = 2, reduce = 1 }\n  on c5 { speed = 0.9 }"),
+)
 FILES: dict[str, Callable[[bool], dict[str, str]]] = {
-    "better-plan": lambda bad: {"drowned.mrspec": model("capacity/quickstart.mrspec", DROWNED)},
+    "better-plan": lambda bad: {"drowned.mrspec": model("capacity/quickstart.mrspec", *DROWNED)},
     "broken-plugin": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},
