@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mrdsl.exchange.text import FormatError
 
 SEPARATOR_LINE = re.compile(r'"?sep=([;,\t])"?(?=\r?\n)')
-"""What Excel writes above the header; the end of its line stays, so that the numbers of lines stay right."""
+"""The line that Excel writes above the header. Its line end is kept, so that line numbers stay right."""
 
 
 def plain_table(text: str, path: str) -> tuple[str, str]:

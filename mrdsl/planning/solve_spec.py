@@ -145,6 +145,7 @@ class _Run:
     unused: str = "this method does not support a starting plan"
     doubts: list[Diagnostic] = field(default_factory=list)
     first: Result | None = None
+    spent: float = 0.0
     known: Result | None = None
     interrupted: bool = False
 
@@ -200,9 +201,10 @@ class _Run:
             return None
         started = time.perf_counter()
         self.first = self._known(chosen, limits.time and KNOWN_PART * limits.time)
+        self.spent = time.perf_counter() - started
         if self.first is None or self.first.solution is not SolutionStatus.OPTIMAL:
             return None
-        self.seconds["solve"] = time.perf_counter() - started
+        self.seconds["solve"] = self.spent
         result = self._verified(self.first)
         if result.solution is not SolutionStatus.OPTIMAL:
             return None
@@ -288,7 +290,7 @@ class _Run:
         model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
         built = time.perf_counter()
         with of_the_goal():
-            answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
+            answer = solve_model(model, choice.solver, self._limits(), needs, memory=self.memory, span=choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, choice.span))
@@ -298,7 +300,7 @@ class _Run:
         """Return the result after the steps on its plan that the model leaves out, in the remaining time."""
         from mrdsl.planning.results import refined
 
-        started, limits = time.perf_counter(), self.choice.limits
+        started, limits = time.perf_counter(), self._limits()
         if limits.time is not None:
             limits = replace(limits, time=max(limits.time - self.seconds.get("solve", 0.0), LEAST_TIME))
         unrefined = result
@@ -319,7 +321,7 @@ class _Run:
 
         built = time.perf_counter()
         begins = form.begins_at_known and form.program.kind == "MILP" and solver.name == registry.EMBEDDED
-        limits = self.choice.limits
+        limits = self._limits()
         known = self._known(chosen, limits.time and KNOWN_PART * limits.time) if begins else None
         if begins and limits.time is not None:
             limits = replace(limits, time=max(limits.time - (time.perf_counter() - built), LEAST_TIME))
@@ -343,6 +345,11 @@ class _Run:
         if self.first is not None or chosen.known is None:
             return self.first
         return chosen.known(self.spec, self.relax, Limits(time=seconds))
+
+    def _limits(self) -> Limits:
+        """Return the limits of the solver: the family's own method has used a part of the time."""
+        limits = self.choice.limits
+        return limits if limits.time is None else replace(limits, time=max(limits.time - self.spent, LEAST_TIME))
 
     def _seconds_left(self) -> float | None:
         limit = self.choice.limits.time

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import mrdsl
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
+from mrdsl.planning import solve_spec
 from mrdsl.planning.claims import better_of, not_the_best
 
 SPEC = """problem capacity "x"
@@ -90,3 +92,25 @@ def test_what_a_gap_explains_is_no_false_claim() -> None:
     result = Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Plan(), 10.4, 10.0)
     assert not_the_best(result, known(10.0, None), Limits(gap=0.05), False, "toy", "direct") is result
     assert not_the_best(result, known(10.0, None), Limits(), False, "toy", "direct").solution is SolutionStatus.FEASIBLE
+
+
+def test_a_method_that_proves_nothing_takes_its_time_from_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both together keep the limit: the method is given a quarter of it, and here uses 2 s of 10 s."""
+    clock, given = [0.0], []
+
+    def direct(spec: Any, relax: bool, limits: Limits) -> Result:
+        given.append(limits.time)
+        clock[0] += 2.0
+        return Result(Termination.COMPLETED)
+
+    def solver(program: Any, row_name: Any, solver: Any, limits: Limits, *more: Any) -> Any:
+        given.append(limits.time)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mrdsl.families.capacity.methods.direct.direct", direct)
+    monkeypatch.setattr("mrdsl.solving.programs.solve_arrays", solver)
+    fake = SimpleNamespace(perf_counter=lambda: clock[0], monotonic=lambda: clock[0])
+    monkeypatch.setattr("mrdsl.planning.solve_spec.time", fake)
+    with pytest.raises(KeyboardInterrupt):
+        solve_spec.solve(spec(), limits=Limits(time=10.0))
+    assert given == [2.5, 8.0]
