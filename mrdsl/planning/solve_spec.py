@@ -349,7 +349,9 @@ class _Run:
     def _limits(self) -> Limits:
         """Return the limits of the solver: the family's own method has used a part of the time."""
         limits = self.choice.limits
-        return limits if limits.time is None else replace(limits, time=max(limits.time - self.spent, LEAST_TIME))
+        if limits.time is None or not self.spent:
+            return limits
+        return replace(limits, time=max(limits.time - self.spent, min(limits.time, LEAST_TIME)))
 
     def _seconds_left(self) -> float | None:
         limit = self.choice.limits.time
