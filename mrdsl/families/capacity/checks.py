@@ -11,7 +11,7 @@ from mrdsl.families.capacity.constraints import check_promises
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
 from mrdsl.families.capacity.rent_checks import shares_by_idle_vms
-from mrdsl.families.capacity.type_checks import check_rows, check_types, check_unused, find_impossible_types
+from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -19,6 +19,7 @@ from mrdsl.formulas.stage_checks import (
     check_stages,
     check_upper_of_stages,
 )
+from mrdsl.formulas.type_checks import check_rows
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Reader, matching

@@ -19,10 +19,10 @@ from mrdsl.exchange.targets.deployment import (
     Workload,
 )
 from mrdsl.families.capacity import market
-from mrdsl.families.capacity.containers import RESOURCES, left_to_containers, tasks_of_slots
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.formulas.containers import RESOURCES, left_to_containers, tasks_of_slots
+from mrdsl.formulas.pairs import described_on, slots_on_types
 from mrdsl.spec.blocks import Resources, largest_shuffle, longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 

@@ -24,7 +24,7 @@ def is_plain(facts: CapacityFacts) -> bool:
         return False
     if not has_containers(facts):
         return True
-    from mrdsl.families.capacity.pairs import has_vectors
+    from mrdsl.formulas.pairs import has_vectors
 
     return not has_vectors(facts)
 

@@ -8,7 +8,7 @@ from mrdsl.families.capacity.constraints import class_bounds_of, is_about_runs, 
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import as_planned, is_plain, wholeness_of
 from mrdsl.families.capacity.market import market_of
-from mrdsl.families.capacity.pairs import has_vectors
+from mrdsl.formulas.pairs import has_vectors
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel

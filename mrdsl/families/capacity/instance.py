@@ -12,27 +12,25 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of
-from mrdsl.families.capacity.containers import tasks_of_executors
-from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass
+from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.forms import has_containers, has_executors_or_drivers, wholeness_of
 from mrdsl.families.capacity.market import RESERVED, Market, market_of
-from mrdsl.families.capacity.pairs import (
+from mrdsl.formulas import estimates, mapreduce
+from mrdsl.formulas.containers import tasks_of_executors
+from mrdsl.formulas.estimates import SlotLimits, stage_counts
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.pairs import (
     Floats,
     Pairs,
     SlotSizes,
-    described_on,
     has_vectors,
     kept_together,
-    on_rows,
     pairs_of,
     slot_sizes,
 )
-from mrdsl.formulas import estimates, mapreduce, workloads
-from mrdsl.formulas.estimates import SlotLimits, stage_counts
-from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.profiles import profile_of
+from mrdsl.formulas.spot_losses import slots_in_lanes, spot_shares
 from mrdsl.formulas.whole_slots import whole_slots
-from mrdsl.spec.blocks import Stage, any_stages, dags_of, stages_of
+from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -190,87 +188,6 @@ def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
     return kept(facts, "whole_jobs", lambda: (ceiling(column(jobs, "jobs.low")), floor(column(jobs, "jobs.high"))))
 
 
-def kept_work(
-    facts: CapacityFacts, market: Market, pairs: Pairs, slots: tuple[Floats, Floats]
-) -> tuple[Floats, Floats]:
-    """Return the parts of the map and of the reduce slots whose work is not lost, (lanes, classes); 1 on firm VMs.
-
-    ``slots`` are those of one job by lane without losses. The parts are 0 if losses exceed the range of the formula.
-    """
-    kept = tuple(np.ones((len(market.lanes), len(facts.classes))) for _ in range(2))
-    if not market.spot.any():
-        return kept[0], kept[1]
-    ages, on_machine = _ages(facts), _on_machine(facts)
-    for number, lane in enumerate(market.lanes):
-        if not lane.spot:
-            continue
-        times = _times(pairs, lane.vm, (slots[0][number], slots[1][number]))
-        known = tuple(
-            np.where(np.isnan(age[lane.vm]), time / 2.0, age[lane.vm]) for age, time in zip(ages, times, strict=True)
-        )
-        gone = workloads.lost(lane.interruptions, (known[0], known[1]), times, on_machine)
-        for part, lost in zip(kept, gone, strict=True):
-            part[number] = np.where(lost <= workloads.MOST_LOST, 1.0 - lost, 0.0)
-    return kept[0], kept[1]
-
-
-def _times(pairs: Pairs, vm: int, slots: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Compute the map and reduce times of one job on its slots [s]; the constant time is part of the last phase."""
-    one = np.ones_like(slots[0])
-    constant = np.maximum(pairs.work.constant[vm], 0.0)
-    maps = np.where(np.isfinite(slots[0]), mapreduce.phase(pairs.work.map_work[vm], one, slots[0]), 0.0)
-    reduces = np.where(np.isfinite(slots[1]), mapreduce.phase(pairs.work.reduce_work[vm], one, slots[1]), 0.0)
-    reducing = pairs.work.reduce_work[vm] > 0.0
-    return maps + np.where(reducing, 0.0, constant), reduces + np.where(reducing, constant, 0.0)
-
-
-def _ages(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """Return the age of running map and reduce tasks [s], (types, classes); NaN if the tasks are not known."""
-    shape = len(facts.vms), len(facts.classes)
-    speed = np.ones(shape)
-    rows = on_rows(facts)
-    for vm, index, row in rows:
-        speed[vm, index] = row.speed
-    found = _ages_at(facts.classes, speed)
-    own = [(vm, index, described_on(facts.classes[index], row)) for vm, index, row in rows if row.described]
-    for vm, index, node in own:
-        for all_ages, age in zip(found, _ages_at((node,), speed[vm : vm + 1, index : index + 1]), strict=True):
-            all_ages[vm, index] = age[0, 0]
-    return found
-
-
-def _ages_at(classes: object, speed: Floats) -> tuple[Floats, Floats]:
-    profile = mapreduce.faster(profile_of(classes), speed)  # type: ignore[arg-type]
-    maps = workloads.age(profile.map_avg, profile.map_max)
-    shuffle = np.nan_to_num(profile.shuffle_avg), np.nan_to_num(profile.shuffle_max)
-    reduces = workloads.age_of_two(
-        (np.broadcast_to(shuffle[0], speed.shape), profile.reduce_avg),
-        (np.broadcast_to(shuffle[1], speed.shape), profile.reduce_max),
-    )
-    reduces = np.where(profile.map_only, 0.0, reduces)
-    for index, stages in enumerate(stages_of(classes) if any_stages(classes) else ()):  # type: ignore[arg-type]
-        if stages:
-            work = np.array([stage.tasks * stage.avg for stage in stages])
-            ages = workloads.age(np.array([s.avg for s in stages]), np.array([s.max for s in stages]))
-            maps[:, index] = float(work @ ages / work.sum()) / speed[:, index]
-    unknown = np.isnan(profile.map_tasks)
-    return np.where(unknown, np.nan, maps), np.where(unknown, np.nan, reduces)
-
-
-def _on_machine(facts: CapacityFacts) -> NDArray[np.bool_]:
-    """Return the classes whose ended tasks leave output on the machine for others to fetch."""
-    service = facts.simulation is not None and facts.simulation.shuffle_service == "yes"
-    return np.array([not service and _hands_on(node) for node in facts.classes], dtype=bool)
-
-
-def _hands_on(node: JobClass) -> bool:
-    if node.stages:
-        return any(stage.after for stage in node.stages)
-    if node.coefficients is not None:
-        return node.coefficients.B > 0.0
-    return node.reduce is not None and node.reduce.tasks > 0
-
-
 @dataclass(frozen=True)
 class Mix:
     """The numbers of a spec, by class, by VM type and by lane (see :mod:`mrdsl.families.capacity.market`).
@@ -367,13 +284,7 @@ def _mix_of(spec: Spec) -> Mix:
     limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
     pairs = replace(_pairs(facts), completion_limit=limit)
     whole = wholeness_of(facts) != NO
-    firm = pairs.slots_per_job(whole)
-    by_lane = firm[0][market.vm_of_lane], firm[1][market.vm_of_lane]
-    kept = kept_work(facts, market, pairs, by_lane)
-    slots = list(pairs.slots_with_losses(market.vm_of_lane, kept, whole) if market.spot.any() else by_lane)
-    spot_share = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
-    never = market.spot[:, None] & (spot_share[None, :] <= 0.0)
-    slots = [np.where(never, np.inf, each) for each in slots]
+    slots, kept = slots_in_lanes(facts, market.lanes, pairs, whole)
     per_vm = pairs.map_per_vm[market.vm_of_lane], pairs.reduce_per_vm[market.vm_of_lane]
     executors = has_executors_or_drivers(facts)
     return Mix(
@@ -385,7 +296,7 @@ def _mix_of(spec: Spec) -> Mix:
         map_kept=kept[0],
         reduce_kept=kept[1],
         gamma=slots[0] / per_vm[0] + slots[1] / per_vm[1],
-        spot_share=spot_share,
+        spot_share=spot_shares(classes),
         together=kept_together(facts),
         deadline=deadline,
         low=low,

@@ -18,7 +18,6 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, number_of, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import FEASIBILITY, PROVEN
-from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
@@ -26,11 +25,12 @@ from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_cl
 from mrdsl.families.capacity.market import Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, by_class, joined, packed
-from mrdsl.families.capacity.pairs import slot_sizes, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought
 from mrdsl.families.capacity.slot_choices import in_fractions, slots_by_vector
 from mrdsl.families.capacity.verify import quantity
+from mrdsl.formulas.containers import tasks_of_slots
+from mrdsl.formulas.pairs import slot_sizes, slots_on_types
 from mrdsl.spec.spec import Spec
 
 

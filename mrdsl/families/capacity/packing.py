@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
 from mrdsl.core.tables import Rows
-from mrdsl.families.capacity.pairs import SlotSizes
 from mrdsl.formulas.packing import Packed, Size, pack, units_of
+from mrdsl.formulas.pairs import SlotSizes
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -18,7 +18,6 @@ from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
 from mrdsl.families.capacity.packing import Packing
-from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan_parts import (
     Bought,
     Calibration,
@@ -31,6 +30,7 @@ from mrdsl.families.capacity.plan_parts import (
 )
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of
+from mrdsl.formulas.pairs import Floats
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.blocks import Stage
 

@@ -11,12 +11,12 @@ import numpy as np
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.constraints import promises_of
-from mrdsl.families.capacity.containers import tasks_of_slots
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence, Mixture, summed
+from mrdsl.formulas.containers import tasks_of_slots
+from mrdsl.formulas.pairs import described_on, slots_on_types
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import simulated_as
 from mrdsl.simulation.planned import (

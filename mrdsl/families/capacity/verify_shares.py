@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.rows import MOST, Losses, Rows, fewest_vm_pairs, losses_of, phases
 from mrdsl.checking.work import ESTIMATES, Work
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence
-from mrdsl.families.capacity.verify_facts import MOST, Losses, Rows, fewest_vm_pairs, losses_of, phases
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.schema import PERCENTILES

@@ -17,9 +17,9 @@ from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.instance import Instance, Mix, instance_of
 from mrdsl.families.capacity.lanes import Spare, SpareSlots, solved_mix, spare_of
-from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import places_of, rented_plan, taken_vms
+from mrdsl.formulas.pairs import Floats
 from mrdsl.spec.spec import Spec
 
 

@@ -31,9 +31,9 @@ from mrdsl.families.capacity.forms import in_fractions, refuse_types
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.models import linear
 from mrdsl.families.capacity.models.variables import ModelSpans
-from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.formulas import mapreduce
+from mrdsl.formulas.pairs import Floats
 from mrdsl.spec.spec import Spec
 
 HAIR = 1e-2

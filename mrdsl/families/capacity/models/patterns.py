@@ -22,9 +22,9 @@ from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.models.variables import row_of
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned, joined
-from mrdsl.families.capacity.pairs import SlotSizes
 from mrdsl.families.capacity.slot_choices import Choices, choices_of_instance, choices_of_mix, steps
 from mrdsl.formulas.packing import Counts, Packed, Size, generated_patterns, maximal_patterns, pack, without_surplus
+from mrdsl.formulas.pairs import SlotSizes
 
 MOST_PATTERNS = 3_000
 ALL, SOME, BOUND = "all", "some", "bound"

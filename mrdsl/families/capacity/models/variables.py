@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.core.diagnostics import Span
-from mrdsl.families.capacity.containers import RESOURCES
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import Spare, limited_classes, spare_of
 from mrdsl.families.capacity.market import FIRM, Floats
 from mrdsl.families.capacity.slot_choices import SlotsByVector, in_fractions, slots_by_vector
+from mrdsl.formulas.containers import RESOURCES
 from mrdsl.spec.columns import names_of
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.families.capacity.forms import contracts
-from mrdsl.families.capacity.pairs import slot_sizes
 from mrdsl.families.capacity.periods.table import demand_of
+from mrdsl.formulas.pairs import slot_sizes
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import floor
-from mrdsl.families.capacity.containers import (
+from mrdsl.formulas import estimates
+from mrdsl.formulas.containers import (
     RESOURCES,
     in_executors,
     left_to_containers,
@@ -21,8 +23,6 @@ from mrdsl.families.capacity.containers import (
     tasks_of_slots,
     with_drivers,
 )
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.formulas import estimates
 from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.packing import Size
@@ -32,6 +32,18 @@ from mrdsl.spec.blocks import ONE, OnType, any_rows, shared_rows
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Pair = tuple[int, int]
+
+
+class Typed(Protocol):
+    """Facts with VM types and with classes that run on them."""
+
+    @property
+    def vms(self) -> Sequence[Any]:
+        """The VM types."""
+
+    @property
+    def classes(self) -> Sequence[Any]:
+        """The classes."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ class Pairs:
         return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
 
 
-def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
+def pairs_of(facts: Typed, completion_limit: Floats) -> Pairs:
     """Return the pairs of a checked spec; ``completion_limit`` is the time limit of each class [s]."""
     classes = facts.classes
     per_vm = slots_on_types(facts)
@@ -182,7 +194,7 @@ def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
     return Pairs(estimates, work, limits, hosted[0], hosted[1], completion_limit, allowed)
 
 
-def described_on(node: JobClass, row: OnType) -> JobClass:
+def described_on(node: Any, row: OnType) -> Any:
     """Return a class as measured on one type: blocks of ``on`` replace the general ones."""
     if row.coefficients is not None:
         return replace(node, map=None, shuffle=None, reduce=None, stages=(), coefficients=row.coefficients)
@@ -198,7 +210,7 @@ def described_on(node: JobClass, row: OnType) -> JobClass:
     )
 
 
-def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
+def slots_on_types(facts: Typed) -> tuple[Floats, Floats]:
     """Return the map and the reduce slots that one VM of each type hosts; stage slots replace both.
 
     ``on TYPE { slots }`` has priority, then ``slots``, then the number of containers that fit. A slot of a class with
@@ -210,14 +222,14 @@ def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
     return np.nan_to_num(found[0]), np.nan_to_num(found[1])
 
 
-def fits_by_container(facts: CapacityFacts) -> tuple[Flags, Flags]:
+def fits_by_container(facts: Typed) -> tuple[Flags, Flags]:
     """Return the pairs, (types, classes), whose map or reduce slots follow from containers that fit."""
     hosted = slots_on_types(facts)
     maps, reduces = (np.isnan(said) & (count >= 1.0) for said, count in zip(_said_on_types(facts), hosted, strict=True))
     return maps, reduces
 
 
-def _said_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
+def _said_on_types(facts: Typed) -> tuple[Floats, Floats]:
     """Return the ``slots`` of each type; NaN if they are not given."""
     classes = facts.classes
     shape = len(facts.vms), len(classes)
@@ -240,7 +252,7 @@ def holds(per_vm: tuple[Floats, Floats], limits: SlotLimits) -> Flags:
     return np.asarray(held)
 
 
-def on_rows(facts: CapacityFacts) -> list[tuple[int, int, OnType]]:
+def on_rows(facts: Typed) -> list[tuple[int, int, OnType]]:
     """Return every ``on TYPE`` with the numbers of its type and its class; unknown types are left out."""
     if not any_rows(facts.classes, "on"):
         return []
@@ -253,14 +265,14 @@ def on_rows(facts: CapacityFacts) -> list[tuple[int, int, OnType]]:
     ]
 
 
-def kept_together(facts: CapacityFacts) -> Flags:
+def kept_together(facts: Typed) -> Flags:
     """Return the classes whose jobs all stay on one type."""
     if not any_rows(facts.classes, "types"):
         return np.zeros(len(facts.classes), dtype=bool)
     return np.array([types == (ONE,) for types in shared_rows(facts.classes, "types")], dtype=bool)
 
 
-def _as_said(facts: CapacityFacts) -> tuple[Floats, dict[Pair, OnType]]:
+def _as_said(facts: Typed) -> tuple[Floats, dict[Pair, OnType]]:
     """Return the speed of every class on every type, and the pairs with a separate profile."""
     speed = np.ones((len(facts.vms), len(facts.classes)))
     own: dict[Pair, OnType] = {}
@@ -271,7 +283,7 @@ def _as_said(facts: CapacityFacts) -> tuple[Floats, dict[Pair, OnType]]:
     return speed, own
 
 
-def _listed(facts: CapacityFacts) -> Flags:
+def _listed(facts: Typed) -> Flags:
     """Return True for types that each class may use by its list of types."""
     listed = np.ones((len(facts.vms), len(facts.classes)), dtype=bool)
     if any_rows(facts.classes, "types"):
@@ -282,7 +294,7 @@ def _listed(facts: CapacityFacts) -> Flags:
     return listed
 
 
-def _fitting(facts: CapacityFacts, kind: str) -> Floats:
+def _fitting(facts: Typed, kind: str) -> Floats:
     """Return the containers of a kind that fit one VM of each type, by the scarcer resource; NaN if not given."""
     slots = np.full((len(facts.vms), len(facts.classes)), np.inf)
     for resource in RESOURCES:
@@ -330,17 +342,17 @@ class SlotSizes:
         return key if key > 0 else self.vectors[-1 - key]
 
 
-def slot_sizes(facts: CapacityFacts) -> SlotSizes:
+def slot_sizes(facts: Typed) -> SlotSizes:
     """Return the sizes of a spec's slots, cached with it."""
     return kept(facts, "slot_sizes", lambda: _slot_sizes(facts))
 
 
-def has_vectors(facts: CapacityFacts) -> bool:
+def has_vectors(facts: Typed) -> bool:
     """Return True if some slot takes other parts of cores than of memory, or a part that is not one of equal ones."""
     return bool(slot_sizes(facts).vectors)
 
 
-def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
+def _slot_sizes(facts: Typed) -> SlotSizes:
     hosts = np.maximum(np.stack(slots_on_types(facts)), 1.0)
     keys = np.rint(hosts).astype(np.int64)
     parts = np.repeat(1.0 / hosts[:, None], len(RESOURCES), axis=1)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.capacity.facts import JobClass, VmType
 from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.platforms import system_part
@@ -27,14 +27,14 @@ Flags = NDArray[np.bool_]
 RESOURCES = ("cores", "memory")
 
 
-def staged(classes: Sequence[JobClass]) -> Flags:
+def staged(classes: Sequence[Any]) -> Flags:
     """Return the classes that consist of stages."""
     if not any_stages(classes):
         return np.zeros(len(classes), dtype=bool)
     return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
 
 
-def left_to_containers(vms: Sequence[VmType], resource: str) -> Floats:
+def left_to_containers(vms: Sequence[Any], resource: str) -> Floats:
     """Return the cores or the memory [B] of each VM type without those of its system; NaN if not given."""
     there = column(vms, resource)
     platforms = words(vms, "system.platform")
@@ -44,7 +44,7 @@ def left_to_containers(vms: Sequence[VmType], resource: str) -> Floats:
     return np.asarray(there - system)
 
 
-def taken(classes: Sequence[JobClass], kind: str, resource: str) -> Floats:
+def taken(classes: Sequence[Any], kind: str, resource: str) -> Floats:
     """Return the cores or memory [B] of the map or reduce slots of each class; NaN if not given."""
     of_kind = column(classes, f"container.{kind}.{resource}")
     there = staged(classes)
@@ -57,18 +57,18 @@ def taken(classes: Sequence[JobClass], kind: str, resource: str) -> Floats:
     return found
 
 
-def tasks_of_executors(classes: Sequence[JobClass]) -> Floats:
+def tasks_of_executors(classes: Sequence[Any]) -> Floats:
     """Return the tasks of one executor of each class; 0 without executors."""
     tasks = column(classes, "container.executor.tasks")
     return np.where(staged(classes) & ~np.isnan(tasks), tasks, 0.0)
 
 
-def tasks_of_slots(classes: Sequence[JobClass]) -> Floats:
+def tasks_of_slots(classes: Sequence[Any]) -> Floats:
     """Return the tasks of one slot of each class: those of an executor, otherwise 1."""
     return np.maximum(tasks_of_executors(classes), 1.0)
 
 
-def with_drivers(classes: Sequence[JobClass]) -> Flags:
+def with_drivers(classes: Sequence[Any]) -> Flags:
     """Return the classes whose jobs have a driver."""
     found = [~np.isnan(column(classes, f"driver.{resource}")) for resource in RESOURCES]
     return np.asarray(staged(classes) & (found[0] | found[1]))
