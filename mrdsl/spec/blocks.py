@@ -234,6 +234,19 @@ class Spot(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Quota(Node):
+    """A limit of the provider on the cores of all rented VMs of a group of types."""
+
+    EXAMPLE: ClassVar[str] = '{ cores = 512, types = ["m*", "r*"] }'
+
+    cores: Quantity = quantity("number", "most cores of all its VMs, masters included", at_least=0.0)
+    types: tuple[str, ...] = references(
+        'the VM types that count, by names or patterns such as `"m5.*"`; default: all', of="vm"
+    )
+    spot: str = choice(YES_OR_NO, "`yes`: only VMs on spot count; `no`: only the others", default="no")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class System(Node):
     """Cores and memory of a VM that its operating system and its platform take."""
 

@@ -10,13 +10,13 @@ from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
     ONE,
-    YES_OR_NO,
     Coefficients,
     Container,
     Driver,
     MapPhase,
     OnDemand,
     OnType,
+    Quota,
     ReducePhase,
     Reserved,
     ShufflePhase,
@@ -156,19 +156,6 @@ class Master(Node):
 
     vm: str = reference("its VM type, which need not run tasks")
     count: Whole = quantity("vms", "number of masters", default=1, at_least=1, whole=True)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Quota(Node):
-    """A limit of the provider on the cores of all rented VMs of a group of types."""
-
-    EXAMPLE: ClassVar[str] = '{ cores = 512, types = ["m*", "r*"] }'
-
-    cores: Quantity = quantity("number", "most cores of all its VMs, masters included", at_least=0.0)
-    types: tuple[str, ...] = references(
-        'the VM types that count, by names or patterns such as `"m5.*"`; default: all', of="vm"
-    )
-    spot: str = choice(YES_OR_NO, "`yes`: only VMs on spot count; `no`: only the others", default="no")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

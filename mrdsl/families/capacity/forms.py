@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.diagnostics import MrdslError, error
@@ -127,8 +126,3 @@ in_fractions, as_planned = WHOLENESS.in_fractions, WHOLENESS.as_planned
 def shared(spec: Spec) -> Spec:
     """Return the spec with whole slots on VMs that classes share."""
     return WHOLENESS.meant(spec, SLOTS)
-
-
-def is_named(name: str, types: Sequence[str]) -> bool:
-    """Return True if a type is one of the names or patterns, or if there are none."""
-    return not types or any(name == each or fnmatchcase(name, each) for each in types)

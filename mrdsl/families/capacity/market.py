@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.forms import added_price, contracts, is_named, masters_of
-from mrdsl.spec.columns import column, names_of
+from mrdsl.families.capacity.forms import added_price, contracts, masters_of
+from mrdsl.formulas.quotas import CoreQuota, core_quotas
+from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
 
@@ -50,16 +51,6 @@ class Offer:
     def label(self) -> str:
         """The way of buying, with the contract's name."""
         return f"{self.way} {self.term}" if self.term else self.way
-
-
-@dataclass(frozen=True, eq=False)
-class CoreQuota:
-    """A limit on cores: those of one VM of each type that counts, 0 of the others, of firm or of ``spot`` VMs."""
-
-    name: str
-    limit: float
-    cores: Floats
-    spot: bool
 
 
 @dataclass(frozen=True)
@@ -208,22 +199,6 @@ def market_of(facts: CapacityFacts) -> Market:
         core_quotas(facts),
         np.nan_to_num(column(facts.vms, "disk.size")),
         0.0 if facts.hdfs is None else facts.hdfs.data * facts.hdfs.replication,
-    )
-
-
-def core_quotas(facts: CapacityFacts) -> tuple[CoreQuota, ...]:
-    """Return the quotas of a spec, with the cores of the types that count."""
-    if not len(facts.quotas):
-        return ()
-    names, cores = names_of(facts.vms), np.nan_to_num(column(facts.vms, "cores"))
-    return tuple(
-        CoreQuota(
-            each.name,
-            each.cores,
-            np.where([is_named(name, each.types) for name in names], cores, 0.0),
-            each.spot == "yes",
-        )
-        for each in facts.quotas
     )
 
 

@@ -8,27 +8,18 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, warning
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.forms import is_named
+from mrdsl.formulas.quotas import check_quotas
 from mrdsl.formulas.stage_checks import at_path
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import column, matching
 from mrdsl.spec.spec import Spec, bounds_in
-
-PATTERN = frozenset("*?[")
-"""Characters of patterns of names."""
 
 
 def check_rented(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
     """Yield errors in the master and in the quotas."""
     yield from _master(facts, names)
     yield from _disks(facts)
-    for index, quota in enumerate(facts.quotas):
-        for each in _quota(facts, names, index):
-            yield at_path(each, f"quotas[{index}]")
-        if "types" in quota.spans and not quota.types:
-            message = f"the types of quota {quota.name} are an empty list"
-            hint = "leave the line out for all types"
-            yield at_path(error("missing-item", message, quota.span_of("types"), hint), f"quotas[{index}].types")
+    yield from check_quotas(facts)
 
 
 def _master(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
@@ -61,7 +52,7 @@ def _disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
         yield at_path(error("missing-item", message, facts.hdfs.span, hint), "hdfs")
 
 
-def _unused_disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
+def unused_disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
     if facts.hdfs is not None:
         return
     for index in matching(facts.vms, lambda vm: vm.has("disk.size") & (vm("disk.price", 0.0) <= 0.0)):
@@ -70,37 +61,6 @@ def _unused_disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
         hint = "write disk { size = 100 GiB, price = 0.0001 USD/GiB/h }, or hdfs { data = 2 TiB }"
         yield at_path(warning("unused", message, None if vm.disk is None else vm.disk.span, hint), f"vms[{index}].disk")
         return
-
-
-def _quota(facts: CapacityFacts, names: list[str], index: int) -> Iterator[Diagnostic]:
-    """Yield names of unknown types, and types without cores."""
-    quota = facts.quotas[index]
-    for name in quota.types:
-        if name not in names and not PATTERN & set(name):
-            message = f"quota {quota.name} names the VM type `{name}`, but there is no such vm"
-            hint = did_you_mean(name, names, "VM types: ")
-            yield error("unknown-name", message, quota.span_of("types"), hint)
-    for place in matching(facts.vms, lambda vm: vm.lacks("cores")):
-        vm = facts.vms[place]
-        if is_named(vm.name, quota.types):
-            message = f"vm {vm.name} has no `cores`, which quota {quota.name} counts"
-            yield error("missing-item", message, vm.span, "add cores = 4", Related("the quota is here", quota.span))
-            return
-
-
-def unused_quotas(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield quotas that count no VMs, and a disk without a use."""
-    yield from _unused_disks(facts)
-    for index, quota in enumerate(facts.quotas):
-        named = [vm for vm in facts.vms if is_named(vm.name, quota.types)]
-        if not named:
-            what, hint = "no vm matches its `types`", 'write a pattern such as types = ["m5.*"], or leave `types` out'
-        elif quota.spot == "yes" and all(vm.spot is None for vm in named):
-            what, hint = "no vm that it counts has a spot price", "write spot = no, or leave the quota out"
-        else:
-            continue
-        place = quota.span_of("types" if not named else "spot")
-        yield at_path(warning("unused", f"quota {quota.name} has no effect: {what}", place, hint), f"quotas[{index}]")
 
 
 def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:

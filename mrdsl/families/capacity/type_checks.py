@@ -19,7 +19,8 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
-from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_quotas
+from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_disks
+from mrdsl.formulas.quotas import unused_quotas
 from mrdsl.formulas.stage_checks import at_path
 from mrdsl.formulas.type_checks import (
     check_hosting,
@@ -173,6 +174,7 @@ def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | No
 def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
     """Yield one warning for each unused setting; a table or generator has one for all its classes."""
     spot = any(vm.spot is not None for vm in facts.vms)
+    yield from unused_disks(facts)
     yield from unused_quotas(facts)
     rows = any_rows(facts.classes, "on")
     for index, node in distinct_classes(facts):
