@@ -139,6 +139,8 @@ class QuantityKind:
         words: Words that are its argument, such as `spot` in `share(spot)`.
         whole: Without an argument it is the sum.
         was: Name in an earlier release.
+        per: Field of the facts whose blocks can be a second argument, such as `vms` in `share(spot, m5)`.
+        per_words: Words that can be the second argument, such as `largest` in `share(spot, largest)`.
     """
 
     name: str
@@ -148,6 +150,8 @@ class QuantityKind:
     words: tuple[str, ...] = ()
     whole: bool = False
     was: str = ""
+    per: str = ""
+    per_words: tuple[str, ...] = ()
 
     @property
     def takes_argument(self) -> bool:

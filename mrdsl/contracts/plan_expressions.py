@@ -13,6 +13,7 @@ from mrdsl.core import budgets, units
 from mrdsl.core.diagnostics import described, one_error
 from mrdsl.core.lazy import kept
 from mrdsl.core.units import Dimension
+from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import Mistake, python_number_mistake
 from mrdsl.spec.expression import (
     OPERATORS,
@@ -110,6 +111,27 @@ def worth(spec: Spec, quantity: Callable[[str, str], float], otherwise: float) -
     """
     aim = aim_of(spec)
     return otherwise if aim is None else value_of(aim.left, quantity)
+
+
+SECOND = ", "
+"""Between the two arguments of a quantity."""
+
+
+def arguments_of(kind: QuantityKind, facts: Any) -> dict[str, None]:
+    """List the valid arguments of a quantity.
+
+    Args:
+        kind: The quantity.
+        facts: The facts of the spec.
+
+    Returns:
+        The arguments in order, those with a second one last, such as `spot, m5`.
+    """
+    first, second = (
+        (*words, *(map(str, names_of(getattr(facts, field, ()))) if field else ()))
+        for words, field in ((kind.words, kind.over), (kind.per_words, kind.per))
+    )
+    return dict.fromkeys((*first, *(f"{one}{SECOND}{other}" for one in first for other in second)))
 
 
 def is_own(goal: Goal | None) -> bool:

@@ -65,6 +65,7 @@ def add_comparisons(spec: Spec, model: Any) -> None:
 
 
 def _relation(body: Any, comparison: str) -> Any:
+    body = getattr(body, "with_sign", body)  # of a quotient whose divisor is not negative
     return (None if comparison == "<=" else 0.0, body, None if comparison == ">=" else 0.0)
 
 

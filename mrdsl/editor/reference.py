@@ -63,7 +63,10 @@ def _forms(quantity: QuantityKind) -> Iterator[str]:
     if not quantity.needs_argument:
         yield f"`{quantity.name}`"
     if quantity.takes_argument:
-        yield f"`{quantity.name}({quantity.over or ' | '.join(quantity.words)})`"
+        first = quantity.over or " | ".join(quantity.words)
+        yield f"`{quantity.name}({first})`"
+        if quantity.per:
+            yield f"`{quantity.name}({first}, {' | '.join((quantity.per, *quantity.per_words))})`"
 
 
 def _node(node: type[Node], title: str, seen: set[tuple[type[Node], str]]) -> Iterator[str]:

@@ -159,10 +159,11 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
             yield f"the quantity {quantity.name} has the unknown kind {quantity.kind!r}"
         if not quantity.doc:
             yield f"the quantity {quantity.name} has no description"
-        block = fields.get(quantity.over)
-        listed = isinstance(getattr(declared.facts, quantity.over or "name", None), property)
-        if quantity.over and not listed and not (isinstance(block, Block) and block.repeated):
-            yield f"the quantity {quantity.name} is over {quantity.over!r}, which the facts do not have"
+        for over in filter(None, (quantity.over, quantity.per)):
+            block = fields.get(over)
+            listed = isinstance(getattr(declared.facts, over, None), property)
+            if not listed and not (isinstance(block, Block) and block.repeated):
+                yield f"the quantity {quantity.name} is over {over!r}, which the facts do not have"
 
 
 def check_promised_numbers(declared: Family) -> Iterator[str]:

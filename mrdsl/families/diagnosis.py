@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
-from mrdsl.contracts.plan_expressions import expression_mistake, is_own, let_mistake, own_goal_mistake, serving
+from mrdsl.contracts.plan_expressions import (
+    arguments_of,
+    expression_mistake,
+    is_own,
+    let_mistake,
+    own_goal_mistake,
+    serving,
+)
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, has_errors, one_error
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.formulas.profiles import implausible_prices
-from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, python_number_mistake
 from mrdsl.spec.spec import Constraint, Goal, Method, Spec, requested_places
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
@@ -101,7 +107,7 @@ def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
             continue
         field = kind.over or f"arguments of `{kind.name}`"
         if kind.name not in known:
-            known[kind.name] = frozenset((*kind.words, *names_of(getattr(spec.facts, kind.over or "_", ()))))
+            known[kind.name] = frozenset(arguments_of(kind, spec.facts))
         members = known[kind.name]
         if quantity.argument not in members:
             message = f"there is no `{quantity.argument}` among the {field}"

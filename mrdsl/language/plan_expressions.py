@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, TypeGuard
 
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
-from mrdsl.contracts.plan_expressions import LINEAR
+from mrdsl.contracts.plan_expressions import LINEAR, SECOND, arguments_of
 from mrdsl.core import budgets, units
 from mrdsl.core.diagnostics import Related, did_you_mean, nearest
 from mrdsl.core.units import Dimension
@@ -16,7 +16,6 @@ from mrdsl.language.evaluate import bound, finite, fixed_value, note_currency
 from mrdsl.language.formatting import inline_text, value_text
 from mrdsl.language.items import word_param
 from mrdsl.language.scope import MistakeError, Scope, Value
-from mrdsl.spec.columns import names_of
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within, terms_of
 from mrdsl.spec.spec import Constraint, Goal, Let
 
@@ -129,13 +128,11 @@ class PlanExpressions:
         if not kind.takes_argument:
             raise self.scope.mistake("wrong-arguments", f"`{name}` takes no argument", node, f"write `{name}`")
         members = self._members_of(kind)
-        if len(arguments) != 1 or not isinstance(arguments[0], tree.Name | tree.Text):
-            example = next(iter(members), "x")
-            raise self.scope.mistake(
-                "wrong-arguments", f"`{name}` requires one name", node, f"write `{name}({example})`"
-            )
-        param = word_param(arguments[0], self.scope)
-        argument = tree.word_text(arguments[0].token) if param is None else param.text
+        two = bool(kind.per)
+        if not 1 <= len(arguments) <= 1 + two or not all(isinstance(each, tree.Name | tree.Text) for each in arguments):
+            example, many = next(iter(members), "x"), "one name or two" if two else "one name"
+            raise self.scope.mistake("wrong-arguments", f"`{name}` requires {many}", node, f"write `{name}({example})`")
+        argument = SECOND.join(map(self._word, arguments))
         unusable = self.facts is None and kind.over and argument not in kind.words
         if unusable or argument in self.scope.report.dropped:
             raise MistakeError(None)
@@ -148,11 +145,14 @@ class PlanExpressions:
             )
         return PlanQuantity(name, argument), dimension
 
+    def _word(self, node: Any) -> str:
+        param = word_param(node, self.scope)
+        return tree.word_text(node.token) if param is None else str(param.text)
+
     def _members_of(self, kind: QuantityKind) -> Mapping[str, None]:
         """Return the valid arguments of a quantity, in order."""
         if kind.name not in self._members:
-            there = map(str, names_of(getattr(self.facts, kind.over, ())))
-            self._members[kind.name] = dict.fromkeys((*kind.words, *there))
+            self._members[kind.name] = arguments_of(kind, self.facts)
         return self._members[kind.name]
 
     def _sum(self, parts: tuple[Any, ...]) -> Built:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.contracts.plan_expressions import MixedDimensionsError, dimension_of, with_plain_constants
+from mrdsl.contracts.plan_expressions import SECOND, MixedDimensionsError, dimension_of, with_plain_constants
 from mrdsl.core import units
 from mrdsl.core.units import KINDS, NUMBER, Dimension
 from mrdsl.families import family as find_family
@@ -25,6 +25,7 @@ class AskedText:
         self.currency = spec.currency
         self.lets: dict[Expression, Let] = {}
         self.kinds = {q.name: units.KINDS[q.kind].dimension for q in (family.quantities if family else ())}
+        self.with_two = {q.name for q in (family.quantities if family else ()) if q.per}
 
     def let(self, let: Let) -> str:
         """``let NAME = ...``"""
@@ -70,7 +71,8 @@ class AskedText:
             case Constant(value):
                 return self._constant(value, dimension_of(expression, self.kinds) or NUMBER)
             case PlanQuantity(name, argument):
-                return f"{name}({name_text(argument)})" if argument else name
+                words = argument.split(SECOND, 1) if name in self.with_two else [argument]
+                return f"{name}({SECOND.join(map(name_text, words))})" if argument else name
             case Operation("neg", (inner,)):
                 return f"-({self._text(inner, wanted, factor)})"
             case Operation("*" | "/" as operator, (first, *others)):

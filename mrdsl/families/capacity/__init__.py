@@ -9,7 +9,7 @@ from typing import Any
 from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
 from mrdsl.families.capacity.checks import check, find_impossible
-from mrdsl.families.capacity.facts import WAYS, CapacityFacts
+from mrdsl.families.capacity.facts import LARGEST, WAYS, CapacityFacts
 from mrdsl.spec.spec import Spec
 
 
@@ -117,7 +117,14 @@ FAMILY = Family(
     quantities=(
         QuantityKind("cost", "money", "VMs for one period and penalties; the VMs alone of one type", "vms", whole=True),
         QuantityKind("vms", "vms", "rented VMs, however bought; of all types or of one", "vms", whole=True),
-        QuantityKind("share", "share", "the part of all rented VMs that is bought so", words=WAYS),
+        QuantityKind(
+            "share",
+            "share",
+            "the part of all rented VMs that is bought so; those of one VM type, or of the type with most of them",
+            words=WAYS,
+            per="vms",
+            per_words=(LARGEST,),
+        ),
         QuantityKind("admitted", "jobs", "jobs of a class that are admitted", over="classes"),
         QuantityKind(
             "on_time", "share", "share of a class's jobs that end in time, in simulation", over="classes", was="kept"

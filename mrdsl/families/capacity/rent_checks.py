@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrdsl.contracts.plan_expressions import SECOND
 from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, warning
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import LARGEST, CapacityFacts
 from mrdsl.formulas.quotas import check_quotas
 from mrdsl.formulas.stage_checks import at_path
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import column, matching
-from mrdsl.spec.spec import Spec, bounds_in
+from mrdsl.spec.expression import quantities_in, terms_of
+from mrdsl.spec.spec import Constraint, Spec, bounds_in, pieces, requested_places
 
 
 def check_rented(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
@@ -95,6 +97,52 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
             "raise its cores, lower the least jobs of classes, or add a vm type that it does not count",
         )
         return
+
+
+def check_largest(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield errors if the largest share of a type is not bounded from above, or if a vm has its name."""
+    for path, span, quantity in requested_places(spec):
+        if quantity.name == "share" and quantity.argument.endswith(f"{SECOND}{LARGEST}"):
+            for place, vm in enumerate(spec.facts.vms):
+                if vm.name == LARGEST:
+                    message = (
+                        f"`share(..., {LARGEST})` is of the type with most VMs, but a vm is also called `{LARGEST}`"
+                    )
+                    yield at_path(error("reserved-name", message, vm.span, "give the vm another name"), f"vms[{place}]")
+            if path.startswith("goal"):
+                message = f"`share({quantity.argument})` cannot be part of an objective"
+                yield at_path(error("wrong-statement", message, span, "compare it under `subject to`"), path)
+    for index, constraint in enumerate(spec.constraints):
+        if any(f"{SECOND}{LARGEST}" in argument for argument in _pushed_up(constraint)):
+            yield at_path(
+                error(
+                    "wrong-statement",
+                    f"`share(..., {LARGEST})` is compared in one way: with a share that it reaches at most",
+                    constraint.span,
+                    f"write share(spot, {LARGEST}) <= 30% * share(spot)",
+                ),
+                f"constraints[{index}]",
+            )
+
+
+def _pushed_up(constraint: Constraint) -> Iterator[str]:
+    """Yield the arguments of shares that a comparison bounds from below, or that have no linear form."""
+    try:
+        left, right = terms_of(constraint.left).factors, terms_of(constraint.right).factors
+    except ValueError:
+        parts = [*pieces(constraint)]
+        if all((constraint.left, constraint.right) == each[:2] for each in parts):
+            sides = constraint.left, constraint.right
+            yield from (each.argument for side in sides for each in quantities_in(side) if each.name == "share")
+            return
+        for a, b, comparison in parts:
+            yield from _pushed_up(Constraint(a, comparison, b))
+        return
+    signs = {"<=": (1.0,), ">=": (-1.0,)}.get(constraint.comparison, (1.0, -1.0))
+    for name, argument in {**left, **right}:
+        factor = left.get((name, argument), 0.0) - right.get((name, argument), 0.0)
+        if name == "share" and any(sign * factor < 0.0 for sign in signs):
+            yield argument
 
 
 def shares_by_idle_vms(spec: Spec) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.checking.rows import Rows
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
-from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
+from mrdsl.families.capacity.facts import LARGEST, MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_facts import (
@@ -399,7 +399,12 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     if name == "share":
         bought = vms_of(plan)
         total = sum(bought.values())
-        return sum(count for way, count in bought.items() if way[1] == argument) / total if total else float("nan")
+        how, _, vm = argument.partition(", ")
+        of_type: defaultdict[str, float] = defaultdict(float)
+        for way, count in bought.items():
+            of_type[way[0]] += count if way[1] == how else 0.0
+        part = max(of_type.values(), default=0.0) if vm == LARGEST else of_type[vm] if vm else sum(of_type.values())
+        return part / total if total else float("nan")
     index = list(plan.names).index(argument)
     if name == "admitted":
         return float(plan.admitted[index])

@@ -20,8 +20,9 @@ import numpy as np
 import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from mrdsl.contracts.plan_expressions import SECOND
 from mrdsl.families.capacity.constraints import class_bounds_of, refuse_completion
-from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.facts import LARGEST, NO
 from mrdsl.families.capacity.forms import as_solved, is_plain
 from mrdsl.families.capacity.instance import Instance, Mix, instance_of
 from mrdsl.families.capacity.lanes import leaves_lanes_out, solved_mix, spare_of
@@ -49,7 +50,7 @@ from mrdsl.families.capacity.models.variables import (
 )
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import places_of, rented_plan
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, requested_quantities
 
 
 def build_lanes(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
@@ -302,26 +303,89 @@ def _add_quantities(model: pyo.ConcreteModel, spec: Spec, mix: Mix, jobs: JobVar
     for way in (ON_DEMAND, RESERVED, SPOT):
         bought = row_of([(1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.way == way])
         quantities["share", way] = Part(bought, every)
+    for argument in _shares_of_types(spec):
+        way, name = argument.split(SECOND, 1)
+        there = _bought_by_type(market, vms, way)
+        part = _largest(model, way, there) if name == LARGEST else there.get(name, 0.0)
+        quantities["share", argument] = Part(part, every)
     for index, numbers in enumerate(jobs.by(jobs.of_class, len(mix))):
         quantities["admitted", mix.names[index]] = row_of([(1.0, jobs.variables[number]) for number in numbers])
         quantities["completion", mix.names[index]] = float(mix.pairs.completion_limit[index])
     model.plan_quantities = quantities
 
 
+def _shares_of_types(spec: Spec) -> list[str]:
+    """List the arguments of the shares of single types that comparisons and the objective mention."""
+    mentioned = (each.argument for each in requested_quantities(spec) if each.name == "share")
+    return list(dict.fromkeys(each for each in mentioned if SECOND in each))
+
+
+def _bought_by_type(market: Market, vms: list[Any], way: str) -> dict[str, Any]:
+    """Return the VMs of each type that are bought in one way."""
+    found: dict[str, list[tuple[float, Any]]] = {}
+    for number, offer in enumerate(market.offers):
+        if offer.way == way:
+            found.setdefault(market.names[market.lanes[offer.lane].vm], []).append((1.0, vms[number]))
+    return {name: row_of(terms) for name, terms in found.items()}
+
+
+def _largest(model: pyo.ConcreteModel, way: str, there: dict[str, Any]) -> Any:
+    """Return a variable that is at least the VMs of each type; comparisons only bound it from above."""
+    largest = pyo.Var(domain=pyo.NonNegativeReals)
+    model.add_component(f"largest_{way}", largest)
+    model.add_component(f"within_{way}", pyo.Constraint(list(there), rule=lambda _, name: there[name] <= largest))
+    return largest
+
+
 @dataclass(frozen=True)
 class Part:
-    """``part`` of a ``whole`` that is not negative, compared with a number: ``part - number * whole`` has its sign."""
+    """``part`` of a ``whole`` that is not negative. Sums and multiples of parts of the same whole are parts of it."""
 
     part: Any
     whole: Any
 
-    def __sub__(self, number: Any) -> Any:
-        if not isinstance(number, int | float):
-            raise ValueError("a share of the VMs is compared with a number alone in a linear model")
-        return self.part - number * self.whole
+    @property
+    def with_sign(self) -> Any:
+        """An expression with the sign of the quotient, or 0 if the whole is 0."""
+        return self.part
 
-    def __rsub__(self, number: Any) -> Any:
-        return -(self - number)
+    def __add__(self, other: Any) -> Part:
+        if isinstance(other, Part):
+            return Part(self.part + other.part, self.whole)
+        return Part(self.part + _number(other) * self.whole, self.whole)
+
+    def __mul__(self, number: Any) -> Part:
+        return Part(_number(number) * self.part, self.whole)
+
+    def __truediv__(self, number: Any) -> Part:
+        return self * (1.0 / _number(number))
+
+    def __rtruediv__(self, _: Any) -> Part:
+        raise ValueError(NOT_LINEAR)
+
+    def __neg__(self) -> Part:
+        return self * -1.0
+
+    def __sub__(self, other: Any) -> Part:
+        return self.__add__(-other)
+
+    def __rsub__(self, other: Any) -> Part:
+        return self.__neg__().__add__(other)
+
+    def __gt__(self, _: Any) -> bool:
+        raise ValueError(NOT_LINEAR)
+
+    __radd__, __rmul__, __lt__ = __add__, __mul__, __gt__
+
+
+NOT_LINEAR = "a share of the VMs is compared with numbers and other shares alone in a linear model"
+
+
+def _number(value: Any) -> float:
+    """Return a number. Raises ValueError for other operands of a share."""
+    if not isinstance(value, int | float):
+        raise ValueError(NOT_LINEAR)
+    return float(value)
 
 
 def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
@@ -424,6 +488,8 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
     quantities["cost", prices.vm] = prices.on_demand * model.on_demand + prices.reserved * model.reserved
     for way, bought in ((ON_DEMAND, model.on_demand), (RESERVED, model.reserved), (SPOT, 0.0)):
         quantities["share", way] = Part(bought, every)
+        for name in (prices.vm, LARGEST):
+            quantities["share", f"{way}{SECOND}{name}"] = Part(bought, every)
     quantities.update((("admitted", name), variable) for name, variable in model.admitted.items())
     quantities.update((("completion", name), value) for name, value in completion.items())
     model.plan_quantities = quantities
