@@ -8,6 +8,7 @@ number equals ``float`` of its text (Clinger, How to read floating point numbers
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -73,13 +74,19 @@ class RawTable:
         """Every data row with the number of its first line, blank lines left out."""
         return list(csv_rows(self.lines, self.delimiter))[1:]
 
+    @cached_property
+    def _starts(self) -> array[int]:
+        """The places in the text of its first lines: so many as were looked for."""
+        return array("q", [0])
+
     def _line_at(self, number: int) -> str:
         """Return a line of the text, counted from 1."""
         if not self.plain:
             return self.lines[number - 1]
-        start = 0
-        for _ in range(number - 1):
-            start = self.text.index("\n", start) + 1
+        starts = self._starts
+        while len(starts) < number:
+            starts.append(self.text.index("\n", starts[-1]) + 1)
+        start = starts[number - 1]
         end = self.text.find("\n", start)
         return self.text[start:] if end < 0 else self.text[start:end]
 
