@@ -194,6 +194,14 @@ KINDS = MappingProxyType(
                 "{currency}/GiB/h",
                 "0.0001 {currency}/GiB/h",
             ),
+            Kind(
+                "data_price",
+                "a price of data",
+                _dimension(money=1, data=-1),
+                "{currency}/B",
+                "{currency}/GiB",
+                "0.09 {currency}/GiB",
+            ),
             Kind("data", "an amount of data", DATA, "B", "MB", "256 MB"),
             Kind("data_rate", "a data rate", _dimension(data=1, time=-1), "B/s", "MB/s", "4 MB/s"),
             Kind("rate", "a rate", _dimension(time=-1), "1/s", "1/s", "1200/s"),
@@ -317,6 +325,8 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY, beside: Sequ
         return f"{_digits(value * 3600.0)} {currency}/h"
     if kind == "storage_price":
         return f"{_digits(value * 3600.0 * 2.0**30)} {currency}/GiB/h"
+    if kind == "data_price":
+        return f"{_digits(value * 2.0**30)} {currency}/GiB"
     if kind == "share":
         return f"{_digits(value * 100.0)}%"
     if kind == "rate" and 0.0 < abs(value) < 1.0 / MINUTE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -84,8 +85,12 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
 
 
 def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
-    """Return the cost of VMs by type and purchase option, fees included, and of rejected jobs; parts of 0 left out."""
+    """Return the cost of VMs by type and purchase option, fees included, of disks, data and rejected jobs; no 0."""
     market = market_of(spec.facts)
+    if market.disk_prices is not None:
+        of_offer = market.disk_prices[market.vm_of_lane[market.lane_of_offer]].tolist()
+        offers = zip(market.offers, of_offer, strict=True)
+        market = replace(market, offers=tuple(replace(each, price=each.price - disk) for each, disk in offers))
     prices = dict(zip(market.ways, market.prices.tolist(), strict=True))
     mixture = plan.mixture
     vms = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
@@ -97,7 +102,9 @@ def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
         if cost:
             costs[_named(Bought(*way, 0.0))] -= cost
             masters[f"{way[0]} as master"] = masters.get(f"{way[0]} as master", 0.0) + cost
-    return {**{name: cost for name, cost in costs.items() if cost > SAME_SUM}, **masters, **_penalties(plan)}
+    parts = {"disks": plan.disk_cost, "data transfer": plan.transfer_cost}
+    costs = {name: cost for name, cost in costs.items() if cost > SAME_SUM}
+    return {**costs, **masters, **{name: cost for name, cost in parts.items() if cost}, **_penalties(plan)}
 
 
 def _penalties(plan: CapacityPlan) -> dict[str, float]:

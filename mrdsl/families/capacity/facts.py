@@ -78,6 +78,8 @@ __all__ = [
     "Source",
     "Spot",
     "Stage",
+    "Transfer",
+    "TransferPrices",
     "VmType",
 ]
 
@@ -109,6 +111,26 @@ class Hdfs(Node):
 
     data: Quantity = quantity("data", "amount of data, without its copies", at_least=0.0)
     replication: Whole = quantity("number", "copies of each block", default=3, at_least=1, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Transfer(Node):
+    """Data that each job of a class moves into and out of the cloud."""
+
+    EXAMPLE: ClassVar[str] = "{ output = 20 GiB }"
+
+    input: Quantity = quantity("data", "data that one job moves in", default=0.0, at_least=0.0)
+    output: Quantity = quantity("data", "data that one job moves out", default=0.0, at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class TransferPrices(Node):
+    """Prices of data that jobs move into and out of the cloud."""
+
+    EXAMPLE: ClassVar[str] = "{ input = 0 USD/GiB, output = 0.09 USD/GiB }"
+
+    input: OptionalQuantity = quantity("data_price", "price of data moved in", default=None, at_least=0.0)
+    output: OptionalQuantity = quantity("data_price", "price of data moved out", default=None, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -223,6 +245,7 @@ class JobClass(Node):
     )
     deadline: Quantity = quantity("time", "by when each job of the class is done", above=0.0, symbol="D")
     penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
+    transfer: Transfer | None = block(Transfer, "data that each admitted job moves into and out of the cloud")
     guarantee: str | None = choice(
         GUARANTEES,
         "which estimate meets the deadline, default average; p95: 95 % of the jobs do, in simulation",
@@ -250,6 +273,7 @@ class CapacityFacts(Node):
     )
     master: Master | None = block(Master, "VMs of one type that hold no slots and are paid all the same, firm")
     hdfs: Hdfs | None = block(Hdfs, "data on the disks of the cluster, which need enough firm VMs")
+    transfer: TransferPrices | None = block(TransferPrices, "prices of the data that jobs move")
     quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     demand: Demand | None = block(Demand, "the demand over several periods, for which VMs are committed")

@@ -39,13 +39,15 @@ from mrdsl.spec.spec import Spec
 class Prices:
     """Prices of VMs for one period, in the spec's currency, and the number of reserved VMs.
 
-    If the spec reserves none, ``reserved`` equals ``on_demand`` and ``available`` is 0.
+    If the spec reserves none, ``reserved`` equals ``on_demand`` and ``available`` is 0. ``disk`` is the part of each
+    price that pays for the disk of the VM.
     """
 
     vm: str
     on_demand: float
     reserved: float
     available: int
+    disk: float = 0.0
 
     def cost(self, on_demand: float, reserved: float) -> float:
         """Return the first two terms of equation (5)."""
@@ -61,7 +63,8 @@ class Instance:
     ``deadline`` is the spec's, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
     ``stages`` counts those of each class, 0 if it has none; ``dags`` has them by class. ``low`` and ``expected`` bound
     the admitted jobs, in whole jobs. The relaxation has the same bounds, so it stays a relaxation. ``wholeness`` is the
-    integrality of a plan, see :mod:`mrdsl.families.capacity.forms`.
+    integrality of a plan, see :mod:`mrdsl.families.capacity.forms`. ``transfer`` is the cost of the data that one job
+    moves.
     """
 
     names: Sequence[str]
@@ -77,12 +80,22 @@ class Instance:
     low: Floats
     expected: Floats
     penalty: Floats
+    transfer: Floats
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
     wholeness: str = NO
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def worth(self) -> Floats:
+        """The penalty that one job saves, less the cost of the data that it moves."""
+        return self.penalty - self.transfer
+
+    def cost_of_jobs(self, admitted: Floats) -> float:
+        """Return the penalties of rejected jobs, and the cost of the data that admitted jobs move."""
+        return float(self.penalty @ (self.expected - admitted) + self.transfer @ admitted)
 
     @property
     def slack(self) -> Floats:
@@ -132,7 +145,7 @@ class Instance:
 
     def cost(self, on_demand: float, reserved: float, admitted: Floats) -> float:
         """Equation (5), constant included."""
-        return self.prices.cost(on_demand, reserved) + float(self.penalty @ (self.expected - admitted))
+        return self.prices.cost(on_demand, reserved) + self.cost_of_jobs(admitted)
 
 
 def instance_of(spec: Spec) -> Instance:
@@ -157,6 +170,7 @@ def instance_of(spec: Spec) -> Instance:
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),
+        transfer=transfer_of(facts),
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),
@@ -176,10 +190,21 @@ def prices_of(facts: CapacityFacts) -> Prices:
     """Find the prices of the one VM type for a period, as the market has them."""
     vm, offers = facts.vms[0], market_of(facts).offers
     on_demand = offers[0].price
+    disk = 0.0 if vm.disk is None else vm.disk.size * vm.disk.price * facts.period
     contracts = [each for each in offers if (each.lane, each.way, each.term) == (0, RESERVED, "")]
     if not contracts:
-        return Prices(vm.name, on_demand, on_demand, 0)
-    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available))
+        return Prices(vm.name, on_demand, on_demand, 0, disk)
+    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available), disk)
+
+
+def transfer_of(facts: CapacityFacts) -> Floats:
+    """Return the cost of the data that one job of each class moves."""
+    found = np.zeros(len(facts.classes))
+    for way in ("input", "output") if facts.transfer is not None else ():
+        price = getattr(facts.transfer, way)
+        if price:
+            found += price * column(facts.classes, f"transfer.{way}", missing=0.0)
+    return found
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
@@ -217,6 +242,7 @@ class Mix:
     low: Floats
     expected: Floats
     penalty: Floats
+    transfer: Floats
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
     wholeness: str = NO
@@ -225,6 +251,15 @@ class Mix:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def worth(self) -> Floats:
+        """The penalty that one job saves, less the cost of the data that it moves."""
+        return self.penalty - self.transfer
+
+    def cost_of_jobs(self, admitted: Floats) -> float:
+        """Return the penalties of rejected jobs, and the cost of the data that admitted jobs move."""
+        return float(self.penalty @ (self.expected - admitted) + self.transfer @ admitted)
 
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
@@ -266,7 +301,7 @@ class Mix:
 
     def cost(self, bought: Floats, jobs: Floats) -> float:
         """Equation (5); ``jobs`` has the shape (lanes, classes)."""
-        return self.vm_cost(bought) + float(self.penalty @ (self.expected - jobs.sum(axis=0)))
+        return self.vm_cost(bought) + self.cost_of_jobs(jobs.sum(axis=0))
 
 
 def mix_of(spec: Spec) -> Mix:
@@ -302,6 +337,7 @@ def _mix_of(spec: Spec) -> Mix:
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),
+        transfer=transfer_of(facts),
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),

@@ -58,7 +58,8 @@ class Market:
     """All VM types: their lanes and offers, the VMs of each, and the number of masters.
 
     ``sunk`` is the cost of prepaid contracts. A plan's cost does not include it. ``disks`` are the sizes of the
-    disks of each type, and ``stored`` is the data, with its copies, that those of firm VMs without masters hold [B].
+    disks of each type, and ``disk_prices`` the cost of one VM's disk for a period. ``stored`` is the data, with its
+    copies, that the disks of firm VMs without masters hold [B].
     """
 
     names: tuple[str, ...]
@@ -70,6 +71,13 @@ class Market:
     quotas: tuple[CoreQuota, ...] = ()
     disks: Floats | None = None
     stored: float = 0.0
+    disk_prices: Floats | None = None
+
+    def cost_of_disks(self, bought: Floats) -> float:
+        """Return the part of the cost of the given VMs of each offer that pays for their disks."""
+        if self.disk_prices is None:
+            return 0.0
+        return float(self.disk_prices[self.vm_of_lane[self.lane_of_offer]] @ bought)
 
     @cached_property
     def stored_by_lane(self) -> Floats:
@@ -199,6 +207,7 @@ def market_of(facts: CapacityFacts) -> Market:
         core_quotas(facts),
         np.nan_to_num(column(facts.vms, "disk.size")),
         0.0 if facts.hdfs is None else facts.hdfs.data * facts.hdfs.replication,
+        np.nan_to_num(column(facts.vms, "disk.size")) * column(facts.vms, "disk.price", missing=0.0) * facts.period,
     )
 
 

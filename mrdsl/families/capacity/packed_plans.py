@@ -196,7 +196,10 @@ def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> Capacity
         free = prices.available - plan.reserved if prices.reserved < prices.on_demand else 0.0
         reserved = min(lacking, max(0.0, free))
         vms = plan.on_demand + lacking - reserved, plan.reserved + reserved
-        return replace(plan, on_demand=vms[0], reserved=vms[1], vm_cost=prices.cost(*vms)) if lacking else plan
+        costs = prices.cost(*vms), prices.disk * sum(vms)
+        return (
+            replace(plan, on_demand=vms[0], reserved=vms[1], vm_cost=costs[0], disk_cost=costs[1]) if lacking else plan
+        )
     market = market_of(spec.facts)
     there = {(each.vm, each.way, each.term): each.vms for each in plan.mix.bought}
     bought = np.array([there.get(key, 0.0) for key in market.ways])
@@ -204,7 +207,8 @@ def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> Capacity
     if more is None or bool((more == bought).all()):
         return None if more is None else plan
     rented = tuple(Bought(*key, vms) for key, vms in zip(market.ways, more.tolist(), strict=True))
-    return _with_bought(replace(plan, vm_cost=float(market.prices @ more)), rented)
+    costs = float(market.prices @ more), market.cost_of_disks(more)
+    return _with_bought(replace(plan, vm_cost=costs[0], disk_cost=costs[1]), rented)
 
 
 def _with_bought(plan: CapacityPlan, bought: tuple[Bought, ...]) -> CapacityPlan:

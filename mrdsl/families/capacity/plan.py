@@ -58,6 +58,7 @@ class CapacityPlan(Plan):
     - ``packing`` has the slots on each VM if slots are whole.
     - ``executor_tasks`` has the tasks of an executor of each class, 0 without; empty if no class has executors or
       drivers. A driver of stages is a reduce slot.
+    - ``disk_cost`` is the part of ``vm_cost`` that pays for disks, and ``transfer_cost`` that of the data of all jobs.
     - ``calibration`` describes how service levels of runs are met, if there are any.
     """
 
@@ -88,6 +89,8 @@ class CapacityPlan(Plan):
     packing: Packing | None = None
     calibration: Calibration | None = None
     executor_tasks: NDArray[np.int64] = field(default_factory=lambda: NO_EXECUTORS)
+    disk_cost: float = 0.0
+    transfer_cost: float = 0.0
 
     @property
     def penalties(self) -> float:
@@ -97,7 +100,7 @@ class CapacityPlan(Plan):
     @property
     def total(self) -> float:
         """Equation (5)."""
-        return self.vm_cost + self.penalties
+        return self.vm_cost + self.penalties + self.transfer_cost
 
     @cached_property
     def mixture(self) -> Mixture:
@@ -162,7 +165,6 @@ class CapacityPlan(Plan):
         plain_vms = {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}}
         mixture = self.mixture
         sunk = {"sunk": mixture.sunk} if mixture.sunk else {}
-        masters = {"masters": mixture.masters_cost} if mixture.masters.any() else {}
         whole: dict[str, Any] = {"whole": self.wholeness}
         if self.packing is not None:
             whole["packing"] = self.packing.document(self.types, self.names, self.stages)
@@ -173,11 +175,23 @@ class CapacityPlan(Plan):
                     self._staged(dict(zip(self.names, map(class_document, self._rows(slice(None))), strict=True)))
                 )
             ),
-            "cost": {"vms": self.vm_cost, **masters, "penalties": self.penalties, "total": self.total, **sunk},
+            "cost": {**{name.split()[-1].lower(): cost for name, cost in self.costs().items()}, **sunk},
             **whole,
             **how,
             **({} if self.calibration is None else {"calibration": plain(self.calibration)}),
         }
+
+    def costs(self) -> dict[str, float]:
+        """Return the parts of the cost, and the parts of the cost of VMs after it; those that are 0 are left out."""
+        mixture = self.mixture
+        parts = {
+            "VMs": self.vm_cost,
+            **({"for masters": mixture.masters_cost} if mixture.masters.any() else {}),
+            **({"for disks": self.disk_cost} if self.disk_cost else {}),
+            "penalties": self.penalties,
+            **({"transfer": self.transfer_cost} if self.transfer_cost else {}),
+        }
+        return {**parts, "total": self.total}
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """Return the outcome of the deadline of each class that admits jobs; inconclusive if the class cannot run."""
@@ -225,8 +239,6 @@ class CapacityPlan(Plan):
         """Return the VMs, the classes, the cost, and the observations of simulated classes."""
         kinds, executors = kinds_of(self.stages), bool(self.executor_tasks.any())
 
-        masters = {"for masters": self.mixture.masters_cost} if self.mixture.masters.any() else {}
-
         def rows(part: slice) -> Iterator[tuple[Any, ...]]:
             for name, c in zip(self.names[part], self._classes(part), strict=True):
                 yield (
@@ -268,8 +280,8 @@ class CapacityPlan(Plan):
             ),
             Table(
                 "Cost",
-                tuple(f"{part} {MONEY}" for part in ("VMs", *masters, "penalties", "total")),
-                [(self.vm_cost, *masters.values(), self.penalties, self.total)],
+                tuple(f"{part} {MONEY}" for part in self.costs()),
+                [tuple(self.costs().values())],
             ),
             *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
             *(() if self.calibration is None else self.calibration.tables()),
@@ -340,4 +352,6 @@ def plan_of(
         stages=instance.stages,
         dags=instance.dags,
         wholeness=instance.wholeness,
+        disk_cost=instance.prices.disk * (on_demand + reserved),
+        transfer_cost=float(instance.transfer @ jobs),
     )

@@ -57,6 +57,8 @@ def mix_plan_of(
         mix=mixture,
         wholeness=mix.wholeness,
         executor_tasks=NO_EXECUTORS if mix.tasks is None else mix.tasks.astype(np.int64),
+        disk_cost=mix.market.cost_of_disks(bought),
+        transfer_cost=float(mix.transfer @ admitted),
     )
 
 

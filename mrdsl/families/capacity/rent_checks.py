@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mrdsl.contracts.plan_expressions import SECOND
@@ -21,6 +21,7 @@ def check_rented(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]
     """Yield errors in the master and in the quotas."""
     yield from _master(facts, names)
     yield from _disks(facts)
+    yield from _transfer(facts)
     yield from check_quotas(facts)
 
 
@@ -54,7 +55,44 @@ def _disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
         yield at_path(error("missing-item", message, facts.hdfs.span, hint), "hdfs")
 
 
+def _transfer(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Yield an error if classes move data without a price."""
+    prices = facts.transfer
+    for way in ("input", "output"):
+        if prices is not None and getattr(prices, way) is not None:
+            continue
+        for index in _moving(facts, way):
+            node = facts.classes[index]
+            place = node.span if node.transfer is None else node.transfer.span_of(way)
+            message = f"class {node.name} moves {way} data, but its price is missing"
+            hint = f"add transfer {{ {way} = 0.09 USD/GiB }} at the top level, or {way} = 0 USD/GiB if it is free"
+            related = (Related("other prices are here", prices.span),) if prices is not None else ()
+            yield at_path(error("missing-item", message, place, hint, *related), f"classes[{index}].transfer")
+            break
+
+
+def _moving(facts: CapacityFacts, way: str) -> Iterable[int]:
+    """Return the classes whose jobs move data in (``input``) or out (``output``)."""
+    return matching(facts.classes, lambda c: c(f"transfer.{way}", 0.0) > 0.0)
+
+
+def _unused_transfer(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Yield a warning if prices of data or amounts of data have no effect."""
+    moved = {way: any(True for _ in _moving(facts, way)) for way in ("input", "output")}
+    prices = facts.transfer
+    if prices is not None:
+        for way, some in moved.items():
+            if getattr(prices, way) and not some:
+                message = f"the price of {way} data has no effect: no class moves any"
+                hint = f"add transfer {{ {way} = 20 GiB }} to a class, or remove the price"
+                yield at_path(warning("unused", message, prices.span_of(way), hint), f"transfer.{way}")
+        if any(moved.values()) and not any(getattr(prices, way) for way, some in moved.items() if some):
+            message, hint = "the data that jobs move is free", "write its price, or leave `transfer` out"
+            yield at_path(warning("unused", message, prices.span, hint), "transfer")
+
+
 def unused_disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    yield from _unused_transfer(facts)
     if facts.hdfs is not None:
         return
     for index in matching(facts.vms, lambda vm: vm.has("disk.size") & (vm("disk.price", 0.0) <= 0.0)):

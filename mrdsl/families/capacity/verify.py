@@ -17,7 +17,9 @@ from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_facts import (
     beyond_core_quotas,
+    cost_of_disks,
     cost_of_masters,
+    cost_of_transfer,
     lacking_disks,
     masters,
     offered,
@@ -226,16 +228,21 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     if plan.mix is not None:
         yield from verify_mix(spec, plan, shares, relax)
     vms, penalties = vm_cost(spec.facts, plan), _penalties(spec.facts, plan)
-    cost = vms + float(penalties.sum())
+    moved, disks = cost_of_transfer(spec.facts, plan), cost_of_disks(spec.facts, plan)
+    cost = vms + float(penalties.sum()) + moved
     if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
     elif not abs(vms - plan.vm_cost) <= FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims {plan.vm_cost:g} for its VMs, which cost {vms:g}", spec.span)
+    for what, shown, right in (("the transfer", plan.transfer_cost, moved), ("disks", plan.disk_cost, disks)):
+        if not abs(shown - right) <= FEASIBILITY * max(1.0, abs(right)):
+            yield error("broken-plan", f"the plan claims {shown:g} for {what}, which cost {right:g}", spec.span)
 
 
 def measure(spec: Spec, plan: CapacityPlan) -> float:
     """Compute equation (5) of a plan, from its VMs and its admitted jobs."""
-    return vm_cost(spec.facts, plan) + float(_penalties(spec.facts, plan).sum())
+    parts = vm_cost(spec.facts, plan), float(_penalties(spec.facts, plan).sum()), cost_of_transfer(spec.facts, plan)
+    return sum(parts)
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from fnmatch import translate
 from math import inf
 
+import numpy as np
+
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.facts import CapacityFacts, Quota
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.spec.columns import column
 
 Way = tuple[str, str, str]
 """A VM type, a way of buying, and the name of the contract, if it has one."""
@@ -81,6 +84,21 @@ def beyond_core_quotas(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[tup
                 used += count * cores[vm]
         if used > quota.cores + FEASIBILITY * max(1.0, quota.cores):
             yield quota, used
+
+
+def cost_of_disks(facts: CapacityFacts, plan: CapacityPlan) -> float:
+    """Compute the cost of the disks of all rented VMs for one period."""
+    priced = {vm.name: vm.disk.price * vm.disk.size for vm in facts.vms if vm.disk is not None}
+    return facts.period * sum(count * priced.get(way[0], 0.0) for way, count in vms_of(plan).items())
+
+
+def cost_of_transfer(facts: CapacityFacts, plan: CapacityPlan) -> float:
+    """Compute the cost of the data that admitted jobs move."""
+    if facts.transfer is None:
+        return 0.0
+    each = [np.nan_to_num(column(facts.classes, f"transfer.{way}")) for way in ("input", "output")]
+    prices = facts.transfer.input or 0.0, facts.transfer.output or 0.0
+    return float((each[0] * prices[0] + each[1] * prices[1]) @ plan.admitted)
 
 
 def paid_in_any_case(facts: CapacityFacts) -> float:

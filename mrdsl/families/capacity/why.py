@@ -82,9 +82,10 @@ def _solved(spec: Spec) -> Result:
 class Worth:
     """The worth of a class's jobs: the reason for its admission, and the penalties at which that changes.
 
-    ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM. A penalty above ``in_full_above`` admits every job in
-    any spec; below ``least_below`` it admits only the fewest. ``break_even`` is the penalty that pays for one job's VMs
-    at this plan's marginal price of a VM. They are None if no slots meet the class's time limit.
+    ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM, without the cost of the data that it moves. A penalty
+    above ``in_full_above`` admits every job in any spec; below ``least_below`` it admits only the fewest.
+    ``break_even`` is the penalty that pays for one job at this plan's marginal price of a VM. They are None if no slots
+    meet the class's time limit.
     """
 
     gamma: float | None
@@ -138,14 +139,15 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
     reserved = min(prices.reserved, prices.on_demand) if prices.available else prices.on_demand
     rows = zip(
         instance.vms_per_job().tolist(),
-        instance.penalty.tolist(),
+        instance.worth.tolist(),
+        instance.transfer.tolist(),
         plan.admitted.tolist(),
         instance.low.tolist(),
         instance.expected.tolist(),
         instance.never.tolist(),
         strict=True,
     )
-    for gamma, penalty, admitted, low, expected, never in rows:
+    for gamma, worth, moved, admitted, low, expected, never in rows:
         if never:
             yield Worth(
                 None, None, None, None, None, "no slots meet its deadline, so that all of its jobs are rejected"
@@ -153,11 +155,11 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
             continue
         yield Worth(
             gamma,
-            penalty / gamma,
-            reserved * gamma,
-            price * gamma,
-            prices.on_demand * gamma,
-            _reason(penalty / gamma, reserved, price, prices.on_demand, (admitted, low, expected)),
+            worth / gamma,
+            reserved * gamma + moved,
+            price * gamma + moved,
+            prices.on_demand * gamma + moved,
+            _reason(worth / gamma, reserved, price, prices.on_demand, (admitted, low, expected)),
         )
 
 

@@ -150,9 +150,9 @@ def _places(spec: Spec, plan: CapacityPlan, mixture: Mixture, task: Task, prices
                 runs or None,
                 float(mix.penalty[index]),
                 mix.market.names[found.vm] if np.isfinite(found.cost) else None,
-                found.cost if np.isfinite(found.cost) else None,
+                found.cost + float(mix.transfer[index]) if np.isfinite(found.cost) else None,
                 None if found.runner_up is None else mix.market.names[found.runner_up],
-                found.next_cost,
+                None if found.next_cost is None else found.next_cost + float(mix.transfer[index]),
                 found.wins_below,
                 found.way,
             )

@@ -57,6 +57,7 @@ class Class:
     penalty: float
     spot: bool
     types: tuple[str, ...]
+    moved: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Fleet:
     master: tuple[str, int] | None
     quotas: tuple[tuple[int, tuple[str, ...], bool], ...]
     hdfs: tuple[int, int] | None = None
+    data: tuple[float, float] | None = None
+    pool: tuple[int, bool] | None = None
 
 
 def draw(seed: int) -> Fleet:
@@ -121,7 +124,14 @@ def draw(seed: int) -> Fleet:
     hdfs = None
     if any(each.disk for each in types) and random.random() < 0.6:
         hdfs = random.choice([0, 30, 90, 120]), random.choice([1, 2, 3])
-    return Fleet(tuple(types), tuple(classes), master, tuple(quotas), hdfs)
+    data = None
+    if random.random() < 0.5:
+        data = random.choice([0.0, 0.01, 0.09]), random.choice([0.0, 0.02, 0.1])
+        classes = [replace(each, moved=(random.choice([0, 1, 5]), random.choice([0, 2, 30]))) for each in classes]
+    pool = (random.choice([0, 30, 34, 50, 75]), random.random() < 0.5) if random.random() < 0.4 else None
+    if len(types) > 2 or sum(each.slots * each.high for each in classes) > 12:
+        pool = None
+    return Fleet(tuple(types), tuple(classes), master, tuple(quotas), hdfs, data, pool)
 
 
 def text_of(fleet: Fleet) -> str:
@@ -160,8 +170,14 @@ def text_of(fleet: Fleet) -> str:
         lines.append(
             f"class c{number} {{ coefficients {{ A = {job.slots * 100} s, B = 0 s, C = 0 s }}\n{on}\n"
             f"types = [{only}]{spot}\n"
-            f"jobs = {job.low} .. {job.high}, deadline = 100 s, penalty = {job.penalty} USD }}"
+            f"jobs = {job.low} .. {job.high}, deadline = 100 s, penalty = {job.penalty} USD\n"
+            f"transfer {{ input = {job.moved[0]} GiB, output = {job.moved[1]} GiB }} }}"
         )
+    if fleet.data:
+        lines.append(f"transfer {{ input = {fleet.data[0]} USD/GiB, output = {fleet.data[1]} USD/GiB }}")
+    if fleet.pool:
+        whole = " * share(spot)" if fleet.pool[1] else ""
+        lines.append(f"subject to {{ share(spot, largest) <= {fleet.pool[0]}%{whole} }}")
     return "\n".join([*lines, "minimize cost", ""])
 
 
@@ -184,7 +200,8 @@ def cheapest(fleet: Fleet) -> float:
                 slots = [0] * len(lanes)
                 for place, count in zip(mine, placed, strict=True):
                     slots[place] = count * job.slots
-                ways.append((slots, (job.high - sum(placed)) * job.penalty))
+                moved = sum(gib * price for gib, price in zip(job.moved, fleet.data or (0.0, 0.0), strict=True))
+                ways.append((slots, (job.high - sum(placed)) * job.penalty + sum(placed) * moved))
         options.append(ways)
     best = inf
     for chosen in product(*options):
@@ -201,8 +218,35 @@ def cheapest(fleet: Fleet) -> float:
     return best
 
 
+IDLE = 5
+"""Most idle VMs of a lane that a pool or HDFS needs in a drawn spec."""
+
+
+def is_spread(fleet: Fleet, lanes: list[tuple[Type, bool]], vms: list[int]) -> bool:
+    """Return True if no type has more than its share of VMs on spot."""
+    assert fleet.pool is not None
+    on_spot = [count for count, (_, spot) in zip(vms, lanes, strict=True) if spot]
+    return 100 * max(on_spot, default=0) <= fleet.pool[0] * sum(on_spot if fleet.pool[1] else vms)
+
+
+def is_stored(fleet: Fleet, lanes: list[tuple[Type, bool]], vms: list[int]) -> bool:
+    """Return True if the disks of firm VMs without masters hold the data of HDFS."""
+    if fleet.hdfs is None:
+        return True
+    masters = dict([fleet.master]) if fleet.master else {}
+    firm = [(vm, count) for count, (vm, spot) in zip(vms, lanes, strict=True) if not spot and vm.disk]
+    held = sum(vm.disk[0] * (count - masters.get(vm.name, 0)) for vm, count in firm if vm.disk)
+    return held >= fleet.hdfs[0] * fleet.hdfs[1]
+
+
 def beyond_jobs(fleet: Fleet, lanes: list[tuple[Type, bool]], vms: list[int]) -> list[list[int]]:
-    """List the VMs of lanes with those that HDFS needs in addition."""
+    """List the VMs of lanes with those that HDFS or pools need in addition."""
+    if fleet.pool is not None:
+        spread_out = [
+            [count + extra for count, extra in zip(vms, more, strict=True)]
+            for more in product(range(IDLE + 1), repeat=len(vms))
+        ]
+        return [each for each in spread_out if is_spread(fleet, lanes, each) and is_stored(fleet, lanes, each)]
     if fleet.hdfs is None:
         return [vms]
     masters = dict([fleet.master]) if fleet.master else {}

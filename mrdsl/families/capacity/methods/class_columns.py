@@ -96,7 +96,7 @@ class Answers:
             pieces = cheapest_pieces(machines, prices)
             numbers = np.arange(len(machines))[:, None]
             allowed = (numbers >= task.low[part]) & (numbers <= task.high[part])
-            total = np.where(allowed, pieces.least - mix.penalty[part] * numbers, np.inf)
+            total = np.where(allowed, pieces.least - mix.worth[part] * numbers, np.inf)
             count = total.argmin(axis=0)
             costs[part] = total[count, np.arange(len(part))]
             count = np.where(np.isfinite(costs[part]), count, 0)
@@ -109,7 +109,7 @@ def bound_at(answers: Answers, prices: Floats, quotas: Floats) -> float:
     task = answers.task
     ways = cheapest(task, prices)
     count = wanted(task, ways)
-    fluid = np.where(count > 0.0, ways.cost - task.mix.penalty, 0.0) * count
+    fluid = np.where(count > 0.0, ways.cost - task.mix.worth, 0.0) * count
     costs = answers.at_prices(prices)[1]
     return dual_bound(task, prices, quotas, ways, count) + float((np.fmax(costs, fluid) - fluid).sum())
 
@@ -190,6 +190,7 @@ class ClassProgram:
             taken = summed(types[lanes], vms, len(self.left))
             if bool((taken <= self.left).all()):
                 cost = float(self.prices[lanes] @ vms + mix.penalty[index] * (mix.expected[index] - total))
+                cost += float(mix.transfer[index] * total)
                 self.seen[key] = mine.copy(), taken, cost
         return len(self.seen) > before
 

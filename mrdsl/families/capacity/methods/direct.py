@@ -164,7 +164,7 @@ def on_one_lane(task: Task) -> Relaxed:
     ever worth more than the on-demand price. If that price leaves reserved VMs idle, classes follow by penalty per VM.
     This ends when the reserved VMs are used up or no class is worth the reserved price.
     """
-    penalty, gamma, vms = task.mix.penalty, _gamma(task), _vm_cost(task.market)
+    penalty, gamma, vms = task.mix.worth, _gamma(task), _vm_cost(task.market)
     low, high = task.low, task.high
     jobs, price = np.where(penalty > vms.on_demand * gamma, high, low), vms.on_demand
     left = vms.available - float(gamma @ jobs)
@@ -253,7 +253,7 @@ def _exchanged(
     best = exchange(
         jobs,
         float(placement.relaxed.prices[0]),
-        task.mix.penalty,
+        task.mix.worth,
         _gamma(task),
         task.low,
         task.high,

@@ -265,9 +265,9 @@ class LaneProgram:
         self.there = np.zeros(len(lanes.kind), dtype=bool)
         mix = self.task.mix
         self.dear = DEAR * np.maximum(prices, LEAST * float(prices.max(initial=0.0)) + ROUNDING)
-        self.dearest = 10.0 * (float(mix.penalty.max(initial=0.0)) + float(self.dear.max(initial=0.0))) + 1.0
+        self.dearest = 10.0 * (float(mix.worth.max(initial=0.0)) + float(self.dear.max(initial=0.0))) + 1.0
         each = np.arange(classes)
-        self._columns(-mix.penalty, self.task.high - self.task.low, each, each, -np.ones(classes))
+        self._columns(-mix.worth, self.task.high - self.task.low, each, each, -np.ones(classes))
         self._columns(self.dear, np.full(classes, np.inf), each, each, np.ones(classes))
         self._pairs(FURTHER * prices)
         self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(FURTHER * prices) > 0.0)))
@@ -339,7 +339,7 @@ class LaneProgram:
     def solve(self, until: float | None) -> None:
         """Add contents and lanes that pay until the bound meets the program."""
         task, classes, inside = self.task, len(self.task.mix), INSIDE
-        constant = float(task.mix.penalty @ (task.mix.expected - task.low)) + task.market.of_masters
+        constant = float(task.mix.penalty @ task.mix.expected - task.mix.worth @ task.low) + task.market.of_masters
         prices = self.at
         for _ in range(self.lanes.rounds):
             bound, new, more = self._priced(prices)
@@ -385,8 +385,8 @@ class LaneProgram:
                 of_types[vm] = min(of_types[vm], _within(nets[0], nets[1], float(lanes.room[vm])))
         pays = np.flatnonzero((saved > 0.0) & lanes.narrow & ~self.there)
         self._lanes(pays[np.argsort(-saved[pays], kind="stable")[:MORE]])
-        numbers = np.where(prices > task.mix.penalty, task.low, task.high)
-        least = float(task.mix.penalty @ task.mix.expected + (prices - task.mix.penalty) @ numbers)
+        numbers = np.where(prices > task.mix.worth, task.low, task.high)
+        least = float(task.mix.penalty @ task.mix.expected + (prices - task.mix.worth) @ numbers)
         return task.market.of_masters + least - float(of_types.sum()), new, len(pays) > 0
 
     def with_a_vm(self) -> Floats:

@@ -128,7 +128,7 @@ def vms_with_spare(mix: Mix, jobs: Floats, spare: SpareSlots) -> Floats:
 def dearest(task: Task) -> float:
     """Return the highest cost or worth of a VM; 1 if that is 0."""
     mix = task.mix
-    worth = float((mix.penalty / np.where(mix.possible, mix.gamma, np.inf).min(axis=0)).max(initial=0.0))
+    worth = float((mix.worth / np.where(mix.possible, mix.gamma, np.inf).min(axis=0)).max(initial=0.0))
     return max(worth, float(mix.market.prices.max(initial=0.0))) or 1.0
 
 
@@ -139,7 +139,7 @@ def by_type(market: Market, bought: Floats) -> Floats:
 
 def wanted(task: Task, ways: Ways) -> Floats:
     """Return the jobs of each class at the cost of its way: all if the penalty is higher, otherwise the fewest."""
-    return np.where(task.mix.penalty > ways.cost, task.high, task.low)
+    return np.where(task.mix.worth > ways.cost, task.high, task.low)
 
 
 def cheapest(task: Task, prices: Floats) -> Ways:
@@ -288,5 +288,5 @@ def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Fl
         + prices @ market.masters_of_lane
         - (there[~endless] * np.maximum(surplus[~endless], 0.0)).sum()
         - quotas[limited] @ task.available[limited]
-        + np.where(count > 0.0, ways.cost - mix.penalty, 0.0) @ count
+        + np.where(count > 0.0, ways.cost - mix.worth, 0.0) @ count
     )

@@ -71,7 +71,7 @@ class Rents:
         for index in task.spare.entries:
             self.vms[:, index] = self._vms(index, jobs[:, index])
         self.total = self.vms.sum(axis=1) + market.masters_of_lane
-        dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
+        dearest = float(market.prices.max(initial=0.0)) + float(mix.worth.max(initial=0.0))
         self.lacking = LACKING * max(dearest, SAME_SUM)
         self.tariff = tariff_of(market, self.lacking)
 
@@ -119,7 +119,7 @@ class Rents:
         taken = summed(market.vm_of_lane[lanes], vms, len(market.names))
         cost = float((self.tariff.cost(lanes, before + vms) - self.tariff.cost(lanes, before)).sum())
         cost += self.lacking * float(np.maximum(taken - self._left(), 0.0).sum())
-        return cost - float(self.task.mix.penalty[index] * jobs.sum())
+        return cost - float(self.task.mix.worth[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
         """Replace a class's jobs by these if they cost less, or if it has too few."""
@@ -139,7 +139,7 @@ class Rents:
         every = np.arange(len(self.total))
         types, market, mix = self.task.market.vm_of_lane, self.task.market, self.task.mix
         over = np.maximum(summed(types, self.total, len(market.names)) - self.task.available, 0.0)
-        turned_away = mix.penalty @ (mix.expected - self.jobs.sum(axis=0))
+        turned_away = mix.cost_of_jobs(self.jobs.sum(axis=0))
         return float(self.tariff.cost(every, self.total).sum() + turned_away + self.lacking * over.sum())
 
 
@@ -256,7 +256,7 @@ def _takes_better(task: Task, rents: Rents, index: int) -> None:
     alone = without.more(possible, ceiling(task.mix.gamma[possible, index][:, None] * np.arange(most + 1.0)))
     lanes = np.unique(np.concatenate([np.argsort(alone[:, jobs], kind="stable")[:AMONG] for jobs in {1, most}]))
     least, mixes = cheapest_mixes(alone[lanes][:, None, :])
-    total = least[0] - task.mix.penalty[index] * np.arange(most + 1.0)
+    total = least[0] - task.mix.worth[index] * np.arange(most + 1.0)
     low = int(task.low[index])
     count = low + int(total[low:].argmin())
     jobs = np.zeros(len(task.market.lanes))

@@ -144,7 +144,7 @@ class _Program:
         capped = np.flatnonzero(part_of[of_class] != NONE)
         beyond = gamma * (task.market.spot[of_lane] - mix.spot_share[of_class])
         self._columns(
-            -mix.penalty[of_class],
+            -mix.worth[of_class],
             np.full(len(of_class), np.inf),
             (of_lane, each, gamma),
             (part_of[of_class][capped], capped, beyond[capped]),
@@ -174,7 +174,7 @@ class _Program:
         prices = np.maximum(-of_lanes, market.cheapest() + quotas[market.vm_of_lane])
         each = prices[:, None] + (market.spot[:, None] - mix.spot_share) * parts
         with np.errstate(invalid="ignore"):
-            reduced = np.where(mix.possible, mix.gamma * each - mix.penalty - of_classes, np.inf)
+            reduced = np.where(mix.possible, mix.gamma * each - mix.worth - of_classes, np.inf)
         return value + float(mix.penalty @ mix.expected), point, prices, quotas, reduced
 
     def parts(self, point: Floats) -> tuple[Floats, Floats, float]:
@@ -275,7 +275,8 @@ def never_fits(task: Task, until: float | None = None) -> bool:
     """Return True if the least jobs are proven to take more VMs than there are, however they are placed."""
     market = task.market
     free = replace(market, offers=tuple(replace(offer, price=0.0) for offer in market.offers))
-    mix = replace(task.mix, market=free, penalty=np.zeros_like(task.mix.penalty))
+    none = np.zeros(len(task.mix))
+    mix = replace(task.mix, market=free, penalty=none, transfer=none)
     return _method(task)(replace(task, mix=mix, high=task.low), ROUNDING, DEAR, until).bound > ROUNDING
 
 
@@ -339,7 +340,7 @@ class _Master:
         used = np.where(mix.possible, mix.gamma, 0.0) * jobs
         taken = np.stack([summed(self.groups, row, self.count) for row in used])
         self.answers.taken.append(taken)
-        spared = summed(self.groups, mix.penalty * jobs.sum(axis=0), self.count)
+        spared = summed(self.groups, mix.worth * jobs.sum(axis=0), self.count)
         self.answers.spared.append(spared)
         self.answers.jobs.append(jobs)
 

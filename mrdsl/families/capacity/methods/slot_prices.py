@@ -203,8 +203,8 @@ class _Cutting:
         lower = np.concatenate([np.where(self.of_class >= 0, task.low, 0.0), np.zeros(shapes.count), free])
         upper = np.concatenate([np.full(self.of_type, np.inf), np.maximum(task.available - market.masters, 0.0)])
         self.program, self.seen = GrowingProgram(lower, upper), set[bytes]()
-        dear = float(mix.penalty.max(initial=0.0)) + float(self.price.max()) + 1.0
-        self._add(np.eye(len(mix), len(lower)) * -1.0, -mix.penalty, task.high - task.low)
+        dear = float(mix.worth.max(initial=0.0)) + float(self.price.max()) + 1.0
+        self._add(np.eye(len(mix), len(lower)) * -1.0, -mix.worth, task.high - task.low)
         self._add(np.eye(shapes.count, len(lower), self.of_kind), np.full(shapes.count, dear))
 
     def _lane_of_class(self) -> Places:

@@ -111,7 +111,7 @@ class _Moves:
         self.spare = np.zeros_like(self.gamma)
         for index in task.spare.entries:
             self._spare_anew(index)
-        dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
+        dearest = float(market.prices.max(initial=0.0)) + float(mix.worth.max(initial=0.0))
         self.lacking = 1000.0 * max(dearest, SAME_SUM)
         self.steps = _steps(market)
 
@@ -192,11 +192,7 @@ class _Moves:
         """Return the cost of the plan, and far more for VMs that there are not."""
         mix = self.task.mix
         whole = np.asarray(ceiling(self.needed))
-        return (
-            float(self._lane_costs(whole).sum())
-            + self._over(whole)
-            + float(mix.penalty @ (mix.expected - self.jobs.sum(axis=0)))
-        )
+        return float(self._lane_costs(whole).sum()) + self._over(whole) + mix.cost_of_jobs(self.jobs.sum(axis=0))
 
     def _over(self, whole: Floats) -> float:
         by_vm = np.bincount(self.task.market.vm_of_lane, weights=whole, minlength=len(self.task.available))
@@ -229,9 +225,9 @@ class _Moves:
         come = np.where(self._may_come(), come, np.inf)
         before = self.cost()
         candidates: list[tuple[float, int, int, int]] = []
-        away = np.where(total > task.low, leave + mix.penalty, np.inf)
+        away = np.where(total > task.low, leave + mix.worth, np.inf)
         candidates += _least(away, lambda place, index: (place, NOWHERE, index))
-        admitted = np.where(total < task.high, come - mix.penalty, np.inf)
+        admitted = np.where(total < task.high, come - mix.worth, np.inf)
         candidates += _least(admitted, lambda place, index: (NOWHERE, place, index))
         for lane in range(len(jobs)):
             there = come.copy()

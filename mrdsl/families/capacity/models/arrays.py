@@ -81,7 +81,7 @@ def plain_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     with np.errstate(divide="ignore", invalid="ignore"):  # of a deadline that nothing keeps: told by the model's build
         gamma = instance.vms_per_job()
     prices = instance.prices
-    costs = np.concatenate([[prices.on_demand, prices.reserved], -instance.penalty])
+    costs = np.concatenate([[prices.on_demand, prices.reserved], -instance.worth])
     plain = np.isfinite(gamma) & (gamma > 0.0)
     if not plain.all() or not costs.all() or (not relax and all_fit_one_vm(instance, gamma)):
         return None
@@ -169,7 +169,7 @@ def program_of(mix: Mix, relax: bool) -> Written:
     """Return P2 of a mix, with the columns of :func:`mixed_arrays`."""
     of_class, of_lane = places_of(mix)
     pairs = Pairs(mix, of_class, of_lane, mix.gamma[of_lane, of_class], spare_of(mix))
-    costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
+    costs = np.concatenate([mix.market.prices, -mix.worth[of_class]])
     taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
     rows = [(name, row) for part in _rows(pairs, taken) for name, row in part]
     spare, count, takes = pairs.spare, len(costs), len(taken)

@@ -281,7 +281,7 @@ def _add_cost(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
         sense=pyo.minimize,
         expr=LinearExpression(
             constant=float(mix.penalty @ mix.expected),
-            linear_coefs=[*mix.market.prices.tolist(), *(-mix.penalty[jobs.of_class]).tolist()],
+            linear_coefs=[*mix.market.prices.tolist(), *(-mix.worth[jobs.of_class]).tolist()],
             linear_vars=[*model.vms.values(), *jobs.variables],
         ),
     )
@@ -474,7 +474,7 @@ def add_cost(model: pyo.ConcreteModel, instance: Instance) -> None:
         sense=pyo.minimize,
         expr=LinearExpression(
             constant=float(instance.penalty @ instance.expected),
-            linear_coefs=[instance.prices.on_demand, instance.prices.reserved, *(-instance.penalty).tolist()],
+            linear_coefs=[instance.prices.on_demand, instance.prices.reserved, *(-instance.worth).tolist()],
             linear_vars=[model.on_demand, model.reserved, *model.admitted.values()],
         ),
     )

@@ -95,14 +95,14 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     }
     _keep_deadlines(model, instance, times)
     _limit_slots(model, instance)
-    prices, penalty = instance.prices, dict(zip(instance.names, instance.penalty.tolist(), strict=True))
+    prices, worth = instance.prices, dict(zip(instance.names, instance.worth.tolist(), strict=True))
     model.cost = pyo.Objective(
         sense=pyo.minimize,
         expr=(
             prices.on_demand * model.on_demand
             + prices.reserved * model.reserved
             + float(instance.penalty @ instance.expected)
-            - sum(penalty[name] / psi[name] for name in instance.names)
+            - sum(worth[name] / psi[name] for name in instance.names)
         ),
     )
     return _with_completion(model, instance, times)

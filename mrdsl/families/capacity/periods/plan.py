@@ -115,9 +115,14 @@ class PeriodsPlan(Plan):
         return self._summed([plan.penalties for plan in self.plans])
 
     @property
+    def transfer_cost(self) -> float:
+        """The cost of the data that jobs move in all periods."""
+        return self._summed([plan.transfer_cost for plan in self.plans])
+
+    @property
     def total(self) -> float:
         """The cost of all periods."""
-        return self.committed_cost + self.rented_cost + self.penalties
+        return self.committed_cost + self.rented_cost + self.penalties + self.transfer_cost
 
     @property
     def saving(self) -> float | None:
