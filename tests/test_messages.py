@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.cli.solvers import _text
+from mrdsl.cli.extending import _text
 from mrdsl.contracts.family import kind_words
 from mrdsl.families import SHIPPED
 from mrdsl.planning.solver_inventory import entries

@@ -1,4 +1,4 @@
-"""The command line: thin commands over the Python API, each in a module that is loaded on use.
+"""The command line: thin commands over the Python API, in modules that are loaded on use.
 
 Such a module imports only the declarations of its options; the rest is imported when it runs, so that help is fast.
 """
@@ -15,32 +15,32 @@ from mrdsl.core import ctrl_c
 from mrdsl.core.lazy import named
 from mrdsl.core.version import __version__
 
-COMMANDS = (
-    "check",
-    "new",
-    "fmt",
-    "explain",
-    "show",
-    "lsp",
-    "solve",
-    "report",
-    "simulate",
-    "why",
-    "verify",
-    "compare",
-    "diff",
-    "export",
-    "compile",
-    "read",
-    "profile",
-    "solvers",
-    "schema",
-    "sweep",
-    "study",
-    "experiment",
-    "check-plugin",
-)
-"""Each is the function of its name in the module of its name."""
+COMMANDS = {
+    "check": "specs",
+    "new": "extending",
+    "fmt": "specs",
+    "explain": "specs",
+    "show": "specs",
+    "lsp": "specs",
+    "solve": "solve",
+    "report": "plans",
+    "simulate": "solve",
+    "why": "plans",
+    "verify": "plans",
+    "compare": "compare",
+    "diff": "compare",
+    "export": "export",
+    "compile": "model_files",
+    "read": "model_files",
+    "profile": "profile",
+    "solvers": "extending",
+    "schema": "plans",
+    "sweep": "studies",
+    "study": "studies",
+    "experiment": "studies",
+    "check-plugin": "extending",
+}
+"""Module of each command, which is the function of its name."""
 
 
 class Commands(click.Group):
@@ -52,8 +52,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
-        command: click.Command = named(f"mrdsl.cli.{name}", name)
+        command: click.Command = named(f"mrdsl.cli.{COMMANDS[cmd_name]}", cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:

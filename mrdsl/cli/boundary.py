@@ -207,3 +207,11 @@ def print_diagnostics(diagnostics: object, texts: object) -> None:
     """Diagnostics on standard error, in colour on a terminal."""
     style = colour if sys.stderr.isatty() and "NO_COLOR" not in os.environ else plain
     say(as_text(diagnostics, texts, style, terminal_width(sys.stderr)), err=True, nl=False)  # type: ignore[arg-type]
+
+
+def diagnostics_exit_code(diagnostics: Iterable[Diagnostic]) -> int:
+    """2 for a mistake, 1 for a promise that no plan can keep, 0 otherwise."""
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR]
+    if not errors:
+        return PLAN
+    return NO_PLAN_EXISTS if all(d.impossible for d in errors) else WRONG_INPUT

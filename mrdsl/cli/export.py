@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import print_briefly, print_diagnostics
-from mrdsl.cli.check import exit_code as diagnostics_exit_code
+from mrdsl.cli.boundary import diagnostics_exit_code, print_briefly, print_diagnostics
 from mrdsl.cli.inputs import open_input, solve_command
 from mrdsl.cli.outputs import Outputs, say, say_file, say_wrapped, terminal_width
 from mrdsl.cli.solve import exit_code

@@ -21,22 +21,23 @@ from mrdsl.cli.boundary import (
     SOLVER_FAILED,
     STOPPED,
     UNDECIDED,
+    diagnostics_exit_code,
     print_cause,
     print_diagnostics,
 )
-from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import Opened, open_input
 from mrdsl.cli.outputs import Outputs, say, terminal_style, terminal_width
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT, is_through
 from mrdsl.core.result import Limits, Outcome, Result, SolutionStatus, Termination
-from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
+from mrdsl.exchange.registry import OF_A_PLAN, OF_A_RUN, PlanWriter
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.language.resolving import Loaded
     from mrdsl.simulation.settings import Settings
+
 
 EXPLAIN_FOR = 10.0
 """Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
@@ -273,3 +274,67 @@ def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
         message = f"{cause.what}: {kind_words(result.problem)} plan has {cause.lacks}"
         hint = "remove the option; the plan is printed without it"
         raise MrdslError([error("nothing-to-write", message, None, hint)]) from None
+
+
+@click.command()
+@shared.spec_options
+@shared.solver_folder
+@shared.time_limit
+@shared.runs
+@shared.jobs
+@shared.processes
+@click.option(
+    "--slowstart", callback=shared.share, metavar="P", help="Start reduces once a share P of the maps is done."
+)
+@click.option(
+    "--stragglers", callback=shared.slow_tasks, metavar="P:F", help="Make a share P of all tasks take F times as long."
+)
+@click.option(
+    "--fail-machines",
+    cls=shared.Renamed,
+    former=("--lose",),
+    metavar="N",
+    type=click.IntRange(0),
+    help="Remove N machines of every class after the warm-up.",
+)
+@click.option("--burst", metavar="N", type=click.IntRange(1), help="Let N jobs come with each arrival.")
+@shared.as_json
+@shared.json_file
+@shared.plan_files(OF_A_RUN)
+@shared.force
+@shared.verbose
+def simulate(
+    as_json: bool,
+    output: Path | None,
+    force: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Simulate the spec or saved plan in FILE and report the outcome.
+
+    A spec is solved first, within --time-limit; a saved plan is run as it is.
+
+    Exit code 6 if the runs miss a constraint, 7 if they are inconclusive.
+    """
+    outputs = Outputs({"-o": output, **files_of_plan(OF_A_RUN, options)}, force, as_json)
+    return run_command(_run, options, outputs, OF_A_RUN, verbose, own_seed=True)
+
+
+def _run(opened: Opened, options: dict[str, Any]) -> Result:
+    from mrdsl.api import simulate as run
+    from mrdsl.simulation.settings import RUNS, WhatIf
+
+    given = opened.loaded.spec if opened.plan is None else opened.plan
+    assert given is not None
+    what_if = WhatIf(options["slowstart"], options["stragglers"], options["fail_machines"], options["burst"])
+    started = time.perf_counter()
+    result = run(
+        given,
+        runs=options["runs"] or RUNS,
+        jobs=options["jobs"],
+        processes=options["processes"] or 1,
+        seed=options["seed"],
+        what_if=what_if,
+        limits=Limits(time=options["time_limit"]),
+    )
+    return replace(result, seconds={"simulate": time.perf_counter() - started})

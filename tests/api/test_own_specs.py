@@ -99,7 +99,7 @@ def test_a_terminal_is_asked_for_the_files_that_a_family_reads(
         read.append(tuple(str(file) if isinstance(file, Path) else file for file in files))
         return ""
 
-    monkeypatch.setattr("mrdsl.cli.new.asks", lambda: True)
+    monkeypatch.setattr("mrdsl.cli.extending.asks", lambda: True)
     monkeypatch.setattr("mrdsl.api.own_specs.own_spec", own_spec)
     done = CliRunner().invoke(cli, ["new", family], input=answers)
     assert read == ([] if given is None else [given])

@@ -1,0 +1,268 @@
+"""Commands on the text of specs: `check`, `fmt`, `show`, `lsp`, and `explain` for the codes of messages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mrdsl.cli import options as shared
+from mrdsl.cli.boundary import PLAN, WRONG_INPUT, diagnostics_exit_code, print_diagnostics
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, load_spec, parameters, specs_below, standard_input
+from mrdsl.cli.outputs import say, say_file, say_wrapped, terminal_width
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, Span, error, number_of
+from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
+from mrdsl.core.resources import codes, page
+from mrdsl.core.wrapping import unfolded
+from mrdsl.exchange.text import decode
+from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
+from mrdsl.spec.blocks import Stage
+from mrdsl.spec.columns import Columns
+
+if TYPE_CHECKING:
+    from mrdsl.language.resolving import Loaded
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@shared.params
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text", show_default=True
+)
+@shared.allow_outside
+@shared.solver_folder
+def check(files: tuple[Path, ...], form: str, allow_outside: bool, **options: Any) -> int:
+    """Report every mistake in FILES, specs or saved plans; a folder means all .mrspec files below it, and
+    `-` the standard input.
+
+    A file without a problem that another of them imports is checked as a part of that one.
+    """
+    values = parameters(options)
+    paths = list(specs_below(files))
+    specs = _without_parts({path: _loaded(path, values, allow_outside) for path in paths})
+    diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))
+    texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
+    if form == "json":
+        say(as_json(diagnostics))
+    elif form == "sarif":
+        say(as_sarif(diagnostics))
+    elif form == "github":
+        say(as_github(diagnostics), nl=False)
+    else:
+        style = colour if sys.stdout.isatty() and "NO_COLOR" not in os.environ else plain
+        say(as_text(diagnostics, texts, style, terminal_width(sys.stdout)), nl=False)
+        say(_summary(len(paths), diagnostics), err=True)
+    return diagnostics_exit_code(diagnostics)
+
+
+def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
+    """Return a spec, or a saved plan as far as it is one of the spec in it."""
+    from mrdsl.language.loading import load_file, load_text
+    from mrdsl.language.resolving import Loaded
+
+    if path == STANDARD_INPUT:
+        text = standard_input()
+        if not text.lstrip().startswith("{"):
+            return load_text(text, values, name=STANDARD_INPUT_NAME, outside=outside)
+        from mrdsl.planning.verified_plans import open_text
+
+        return Loaded(None, open_text(text, STANDARD_INPUT_NAME).found, {})
+    if values or not is_json_object(path):
+        return load_file(path, values, outside=outside)
+    from mrdsl.api import check
+
+    return Loaded(None, check(path), {})
+
+
+def _without_parts(loaded: Mapping[Path, Loaded]) -> list[Loaded]:
+    """Return the loaded files without those that have no problem and are imported by others of them."""
+    imported = {path for one in loaded.values() for path in one.files}
+    return [one for path, one in loaded.items() if not (_states_no_problem(one) and path.resolve() in imported)]
+
+
+def _states_no_problem(loaded: Loaded) -> bool:
+    return any(diagnostic.code == "missing-problem" for diagnostic in loaded.diagnostics)
+
+
+def _summary(count: int, diagnostics: list[Diagnostic]) -> str:
+    errors = sum(d.severity is Severity.ERROR for d in diagnostics)
+    warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
+    files = f"{number_of(count, 'file')} checked"
+    if not errors and not warnings:
+        return f"{files}: no problems"
+    return f"{files}: {number_of(errors, 'error')}, {number_of(warnings, 'warning')}"
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--check", "only_check", is_flag=True, help="Write no file; exit 1 if one would change.")
+@click.option("--diff", is_flag=True, help="Write no file; print the differences.")
+@click.option("--upgrade", is_flag=True, help="Replace the words of earlier releases by those of today.")
+def fmt(files: tuple[Path, ...], only_check: bool, diff: bool, upgrade: bool) -> int:
+    """Rewrite FILES in the canonical form; `-` reads standard input and prints."""
+    codes = [_format_one(path, only_check, diff, upgrade) for path in list(specs_below(files))]
+    return max(codes, default=PLAN)
+
+
+def _format_one(path: Path, only_check: bool, diff: bool, upgrade: bool) -> int:
+    from mrdsl.language.formatting import format_text
+
+    shown = STANDARD_INPUT_NAME if path == STANDARD_INPUT else str(path)
+    try:
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else read_bytes(path, budgets.DOCUMENT_BYTES)
+        text, problem = decode(data)
+    except UnreadableError as refused:
+        data, text, problem = b"", None, str(refused)
+    if text is None:
+        print_diagnostics(
+            [error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1))], {}
+        )
+        return WRONG_INPUT
+    made, problems = format_text(_upgraded(text, shown, path) if upgrade else text, shown)
+    if made is None:
+        print_diagnostics(problems, {shown: text})
+        return WRONG_INPUT
+    changed = data != made.encode()
+    if diff and changed:
+        import difflib
+
+        before, after = text.splitlines(keepends=True), made.splitlines(keepends=True)
+        say_file("".join(difflib.unified_diff(before, after, shown, f"{shown} (formatted)")))
+    elif only_check and changed:
+        say(f"{shown} is not in the canonical form", err=True)
+    if only_check or diff:
+        return int(changed)
+    if path == STANDARD_INPUT:
+        say_file(made)
+    elif changed:
+        from mrdsl.core.writer import write_text
+
+        write_text(path, made, force=True)
+        say(f"formatted {shown}", err=True)
+    return PLAN
+
+
+def _upgraded(text: str, shown: str, path: Path) -> str:
+    from mrdsl.language.loading import upgraded
+
+    return upgraded(text, shown, Path.cwd() if path == STANDARD_INPUT else path.parent)
+
+
+@click.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Explain CODE, with a bad and a good spec; without CODE, list all codes."""
+    if code is not None:
+        text, width = page(code), terminal_width(sys.stdout)
+        say_wrapped((text if width is None else unfolded(text)).rstrip("\n"), 0)
+        return
+    for name, meaning in codes().items():
+        say_wrapped(f"{name}: {meaning}")
+
+
+@click.command()
+def lsp() -> None:
+    """Serve editors: diagnostics, hover, completion, definitions, rename, formatting (extra `lsp`)."""
+    try:
+        from mrdsl.editor.server import serve
+    except ModuleNotFoundError as missing:
+        raise MrdslError(
+            [error("missing-extra", f"the language server needs {missing.name}", None, 'pip install "pygls>=2.0"')], 3
+        ) from None
+    serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+@click.command()
+@shared.spec_options
+@click.option("--stage", type=click.Choice(["tree", "spec", "model"]), default="spec", show_default=True)
+@shared.model_options
+def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> int:
+    """Show FILE as a syntax tree, as the resolved spec in SI units, or as the Pyomo model."""
+    if stage == "tree":
+        return _show_tree(options["file"])
+    loaded = load_spec(options)
+    print_diagnostics(loaded.diagnostics, loaded.texts)
+    if loaded.spec is None:
+        return diagnostics_exit_code(loaded.diagnostics)
+    if stage == "spec":
+        say("\n".join(spec_lines(loaded.spec, 0)))
+        return 0
+    from io import StringIO
+
+    from mrdsl.planning.solve_spec import build_model
+
+    out = StringIO()
+    build_model(loaded.spec, formulation, relax).pprint(ostream=out)
+    say(out.getvalue(), nl=False)
+    return 0
+
+
+def _show_tree(path: Path) -> int:
+    from mrdsl.language.parsing import parse
+
+    try:
+        text, problem = decode(path.read_bytes())
+    except OSError as failure:
+        text, problem = None, failure.strerror or "the system refused it"
+    if text is None:
+        from mrdsl.core.diagnostics import error
+
+        raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}")])
+    document, problems = parse(text, str(path))
+    print_diagnostics(problems, {str(path): text})
+    for statement in document.statements:
+        say("\n".join(tree_lines(statement, 0)))
+    return diagnostics_exit_code(problems)
+
+
+def tree_lines(node: Any, depth: int) -> list[str]:
+    """Return a syntax tree as indented lines, each node with its place."""
+    indent = "  " * depth
+    if not isinstance(node, tuple) or not hasattr(node, "_fields"):
+        return [f"{indent}{node}"]
+    from mrdsl.language.tree import first_token
+
+    first = first_token(node)
+    lines = [f"{indent}{type(node).__name__} {first.line}:{first.column}"]
+    for part in node:
+        parts = part if isinstance(part, tuple) and not hasattr(part, "_fields") else (part,)
+        lines += [line for inner in parts if inner is not None for line in tree_lines(inner, depth + 1)]
+    return lines
+
+
+def spec_lines(value: Any, depth: int, name: str = "") -> list[str]:
+    """Return a spec as indented lines of its dataclasses, SI values as they are."""
+    indent, label = "  " * depth, f"{name} = " if name else ""
+    if isinstance(value, Columns):
+        lines = [f"{indent}{label}{len(value)} x {value.node_type.__name__}"]
+        for path, column in value.values.items():
+            blocks = isinstance(column, tuple) and any(is_dataclass(part) for part in column)
+            lines += spec_lines(column, depth + 1, path) if blocks else [f"{indent}  {path} = {_brief(column)}"]
+        return lines
+    if is_dataclass(value) and not isinstance(value, type):
+        lines = [f"{indent}{label}{type(value).__name__}"]
+        for item in fields(value):
+            if item.repr and getattr(value, item.name) not in (None, "", ()):
+                lines += spec_lines(getattr(value, item.name), depth + 1, item.name)
+        return lines
+    if isinstance(value, tuple) and any(is_dataclass(part) for part in value):
+        lines = [f"{indent}{label}", *(line for part in value for line in spec_lines(part, depth + 1))]
+        if all(isinstance(part, Stage) for part in value):
+            from mrdsl.formulas.stages import described
+
+            lines += [f"{indent}  {line}" for line in described(value)]
+        return lines
+    return [f"{indent}{label}{dict(value) if hasattr(value, 'keys') else value}"]
+
+
+def _brief(column: Any) -> str:
+    if not getattr(column, "ndim", 0):
+        return str(column)
+    shown = ", ".join(str(part) for part in column[:4].tolist())
+    return f"[{shown}{', ...' if len(column) > 4 else ''}]"
