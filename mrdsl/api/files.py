@@ -11,8 +11,7 @@ from mrdsl.core import units
 from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result
-from mrdsl.exchange.arrow import Arrow, is_arrow
-from mrdsl.language.given_tables import blocks_from, blocks_of_file, blocks_of_rows
+from mrdsl.language.given_tables import Arrow, blocks_from, blocks_of_file, blocks_of_rows, is_arrow
 
 if TYPE_CHECKING:
     from mrdsl.exchange.targets.deployment import Exported

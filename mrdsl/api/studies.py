@@ -98,8 +98,8 @@ def sweep(
     Raises:
         MrdslError: With the diagnostics of `mrdsl sweep`.
     """
-    from mrdsl.sweeping.cases import cases_in, cases_of
     from mrdsl.sweeping.cells import Setting, axis_of, seeds_of
+    from mrdsl.sweeping.sweep import cases_in, cases_of
     from mrdsl.sweeping.sweep import sweep as run
 
     axes = [axis_of(name, values) for name, values in (over or {}).items()]

@@ -63,10 +63,9 @@ def sweep(
     """
     from mrdsl.core.diagnostics import MrdslError, error, number_of
     from mrdsl.reporting.report_files import check_plot
-    from mrdsl.sweeping.cases import cases_in
     from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
     from mrdsl.sweeping.report import MOST_ROWS, changed_columns, sweep_table
-    from mrdsl.sweeping.sweep import check_ending
+    from mrdsl.sweeping.sweep import cases_in, check_ending
     from mrdsl.sweeping.sweep import sweep as run
 
     if plot is not None:

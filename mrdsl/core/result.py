@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from mrdsl.core import saving
 from mrdsl.core.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, printable, shortened
+from mrdsl.core.json_text import lacking, plain, same, unfinite
 from mrdsl.core.status import (
     CUT_SHORT,
     LEAST_VALUE,
@@ -21,7 +22,6 @@ from mrdsl.core.status import (
     status_text,
 )
 from mrdsl.core.tables import TITLE, Readable, Rows, Style, Table, frame_of, table_text
-from mrdsl.core.values import lacking, plain, same, unfinite
 from mrdsl.core.wrapping import wrapped
 
 if TYPE_CHECKING:

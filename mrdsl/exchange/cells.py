@@ -23,8 +23,7 @@ from mrdsl.core import budgets
 from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.exchange.separators import head_of, plain_table
-from mrdsl.exchange.text import FormatError, decode
+from mrdsl.exchange.text import FormatError, decode, head_of, plain_table
 from mrdsl.spec.schema import Source
 
 if TYPE_CHECKING:

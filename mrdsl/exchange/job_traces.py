@@ -20,8 +20,7 @@ from typing import TextIO, TypeVar
 from mrdsl.core.csv_text import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.units import TIME, UNITS, scaled
-from mrdsl.exchange.separators import SEPARATOR_LINE, delimiter_of, plain_table
-from mrdsl.exchange.text import FormatError
+from mrdsl.exchange.text import SEPARATOR_LINE, FormatError, delimiter_of, plain_table
 from mrdsl.spec.blocks import JobFile
 
 SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}

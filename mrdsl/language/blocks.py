@@ -10,9 +10,11 @@ from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
 from mrdsl.language import tree
 from mrdsl.language.block_context import (
     BlockContext,
+    base_of,
     duplicate,
     meant_item,
     require,
+    shares_last,
     stray_statement,
     unknown_block,
     unknown_item,
@@ -20,7 +22,6 @@ from mrdsl.language.block_context import (
 from mrdsl.language.items import convert, plain_number
 from mrdsl.language.parsing import statement_at
 from mrdsl.language.scope import MistakeError, Scope
-from mrdsl.language.shares import base_of, shares_last
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.spec.schema import Block, Item, Node, Source
 

@@ -19,13 +19,12 @@ from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named
 from mrdsl.exchange.spot_history import mean_prices
 from mrdsl.exchange.text import FormatError
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_context import BlockContext, collect_shares, split_shares
 from mrdsl.language.evaluate import note_currency
 from mrdsl.language.generators import collect
 from mrdsl.language.items import convert
 from mrdsl.language.requirements import Attribute, Rows, matching_rows, split
 from mrdsl.language.scope import MistakeError
-from mrdsl.language.shares import collect_shares, split_shares
 from mrdsl.language.table_heads import NAME_COLUMN, attribute
 from mrdsl.language.tables import resolve_table
 from mrdsl.spec.columns import Columns, names_of

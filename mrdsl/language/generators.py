@@ -7,10 +7,18 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Span, error
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext, meant_item, require, stray_statement, unknown_block, unknown_item
+from mrdsl.language.block_context import (
+    BlockContext,
+    collect_shares,
+    meant_item,
+    require,
+    split_shares,
+    stray_statement,
+    unknown_block,
+    unknown_item,
+)
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError
-from mrdsl.language.shares import collect_shares, split_shares
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.columns import Columns, Everywhere
 from mrdsl.spec.schema import Node, Range

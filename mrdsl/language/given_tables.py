@@ -1,4 +1,8 @@
-"""Blocks from a table, rows or a file that a program has at hand: what ``classes from "classes.csv"`` reads."""
+"""Blocks from the tables of a program: files, rows, and tables of other libraries such as polars, pyarrow and pandas.
+
+nanoarrow reads the latter through the Arrow PyCapsule interface (``__arrow_c_stream__``), whatever library they come
+from. Their values, and those of rows of a program, become the text that mrdsl reads.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from mrdsl.core.csv_text import cell_starts, csv_rows
+from mrdsl.core.csv_text import cell_starts, csv_rows, exact_text
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, has_errors, one_error
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.exchange.arrow import Arrow, as_csv, rows_of
 from mrdsl.exchange.text import FormatError
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
@@ -25,6 +28,69 @@ from mrdsl.language.scope import Report, Scope, TooManyMistakesError
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.columns import Columns
 from mrdsl.spec.schema import Block, Node
+
+
+@runtime_checkable
+class Arrow(Protocol):
+    """An object that offers its rows through the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def is_arrow(table: object) -> TypeGuard[Arrow]:
+    """Return True if an object offers its rows so."""
+    return isinstance(table, Arrow)
+
+
+def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the heads and the rows of a table as Python values, with None for empty cells.
+
+    pandas offers its frames through Arrow only with pyarrow, so its own iterator is used.
+    It reads row by row: nanoarrow 0.9 makes an array of a column alone anew, and fails on long texts of polars. Raises
+    MrdslError ``missing-extra`` without nanoarrow, and FormatError for objects that are not tables of named columns.
+    """
+    if type(table).__module__.partition(".")[0] == "pandas":
+        frame: Any = table
+        return tuple(map(str, frame.columns)), list(frame.itertuples(index=False, name=None))
+    try:
+        import nanoarrow
+    except ImportError:
+        hint = "pip install nanoarrow, or mrdsl with its extra `tables`"
+        message = "tables of other libraries need nanoarrow, which is not installed"
+        raise one_error("missing-extra", message, None, hint, exit_code=3) from None
+    try:
+        stream = nanoarrow.ArrayStream(table)
+        heads = tuple(str(field.name) for field in stream.schema.fields)
+        return heads, list(stream.iter_tuples())
+    except (ValueError, TypeError, NotImplementedError, RuntimeError, KeyError, ImportError) as refused:
+        raise FormatError(f"its columns cannot be read: {refused}") from None
+
+
+def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[str, list[int]]:
+    """Return rows of Python values as the text of a CSV file for mrdsl itself, and the line on which each of them
+    begins.
+
+    A list is written as its words; empty cells, and NaN, which pandas has for them, stay empty.
+    """
+    cells = [[_cell(value) for value in values] for values in rows]
+    line, starts = 1 + sum(head.count("\n") for head in heads), []
+    for row in cells:
+        starts.append(line + 1)
+        line += 1 + sum(cell.count("\n") for cell in row)
+    return exact_text(heads, cells), starts
+
+
+def _cell(value: Any) -> str:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    if isinstance(value, list | tuple):
+        return ";".join(map(_cell, value))
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if isinstance(value, float) and value != value else str(value)
+
 
 _FILE, _BRACES = "table.csv", "<braces>"
 

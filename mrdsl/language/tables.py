@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Span, did_you_mean, error, is_printable, number_of
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
-from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_context import BlockContext, collect_shares, split_shares
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
 from mrdsl.language.requirements import Attribute, Rows, matching_rows, required_words, split
-from mrdsl.language.shares import collect_shares, split_shares
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns, optional_block

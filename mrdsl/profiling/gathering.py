@@ -16,7 +16,7 @@ import numpy as np
 from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
 from mrdsl.profiling.classes import MAX, JobClass, LeftOut, Profiled, Summary, classes_of, sort_out
 from mrdsl.profiling.cluster import Cluster, cluster_of
-from mrdsl.profiling.inputs import divided
+from mrdsl.profiling.growth import divided
 from mrdsl.profiling.phases import phases_of
 from mrdsl.profiling.stage_classes import (
     Grouped,

@@ -19,8 +19,8 @@ from mrdsl.core.diagnostics import printable
 from mrdsl.core.result import Table
 from mrdsl.core.tables import cell_text, numeric_columns
 from mrdsl.core.version import __version__
+from mrdsl.reporting.charts.drawing import FONT, GROUNDS, Ground, configuration
 from mrdsl.reporting.charts.rendering import bundle, require, specification, svg
-from mrdsl.reporting.charts.theme import FONT, GROUNDS, Ground, configuration
 from mrdsl.reporting.report import Listing, Part, Report
 
 SCRIPT = """

@@ -13,7 +13,7 @@ import mrdsl
 from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.exchange.logs.records import SparkApplication
-from mrdsl.profiling.gaps import delays_of
+from mrdsl.profiling.ran import delays_of
 from mrdsl.profiling.replay import replayed
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events

@@ -13,8 +13,7 @@ from mrdsl.cli import cli
 from mrdsl.exchange.logs.spark_events import operator
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.profiles import Profiles
-from mrdsl.profiling.ran import Ran
-from mrdsl.profiling.shapes import alike
+from mrdsl.profiling.ran import Ran, alike
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
 

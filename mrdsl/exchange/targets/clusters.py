@@ -1,17 +1,175 @@
-"""A managed cluster that runs YARN for several classes, on EMR or Dataproc: queues, nodes, and settings of Spark."""
+"""Containers on the nodes of a platform, and managed clusters that run YARN for several classes, on EMR or Dataproc.
+
+Containers are executors or tasks, and a driver or an application master for each job. A plan may give them all cores
+and memory of its machines; the platform's system takes a part, so that they can need more machines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import ceil
 
+from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.exchange.capacity_scheduler import PREFIX, ROOT
-from mrdsl.exchange.targets.deployment import Deployment, Setting
-from mrdsl.exchange.targets.nodes import node_of
+from mrdsl.exchange.targets.deployment import Deployment, Group, MachineType, Setting, Share, Workload
 from mrdsl.exchange.targets.spark import executors_of, explained
-from mrdsl.exchange.targets.yarn import LAYER, MEMORY, VCORES, masters_of, queues_of
+from mrdsl.exchange.targets.yarn import (
+    LAYER,
+    MEMORY,
+    MIB,
+    VCORES,
+    Size,
+    masters_of,
+    queues_of,
+    sized,
+    sizes_given,
+    sizes_of,
+)
+from mrdsl.formulas.packing import Units, pack, units_of
+from mrdsl.formulas.platforms import emr_memory, system_cores, system_memory
+from mrdsl.spec.platforms import DATAPROC, EMR, KUBERNETES
+
+EC2 = re.compile(r"([cmr])([5-9])(?!n\.)[a-z]*\.(?:(\d*)x)?large")
+"""Types whose cores and memory follow from their name: c5n has other memory."""
+GIB_OF_CORE = {"c": 2, "m": 4, "r": 8}
+GOOGLE = re.compile(r"(n1|n2|n2d|e2|c2|c2d|c3|c3d|t2d)-(standard|highmem|highcpu)-(\d+)(?:-lssd)?")
+CUSTOM = re.compile(r"(?:[a-z]\d+[a-z]?-)?custom-(\d+)-(\d+)(?:-ext)?")
+GIB_OF_VCPU = {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0}
+GIB_APART = {
+    ("n1", "standard"): 3.75,
+    ("n1", "highmem"): 6.5,
+    ("n1", "highcpu"): 0.9,
+    ("c2d", "highcpu"): 2.0,
+    ("c3", "highcpu"): 2.0,
+    ("c3d", "highcpu"): 2.0,
+}
+"""GiB for each vCPU of Google's types: cloud.google.com/compute/docs/general-purpose-machines."""
+STEP = {DATAPROC: 32, EMR: 32, KUBERNETES: 1}
+"""Step of the memory of containers [MiB]: the minimum allocation of YARN, which exports set or EMR has."""
+MANY = 12
+"""Sizes of containers beyond which nodes are counted by the sum of their parts."""
+
+
+def node_of(kind: MachineType, platform: str) -> Size | None:
+    """Return cores and memory that a node has for containers; None if its memory is unknown."""
+    cores, memory = kind.cores, None if kind.memory is None else kind.memory / MIB
+    cores, memory = hardware_of(kind.name) or (cores, memory)
+    if cores is None or memory is None:
+        return None
+    if platform == EMR:
+        return Size(cores, int(emr_memory(kind.name, memory)))
+    system = system_memory(platform, kind.name, MIB * memory) / MIB
+    return Size(cores - system_cores(platform, cores), int(memory - system))
+
+
+def hardware_of(name: str) -> tuple[float, float] | None:
+    """Return cores and memory [MiB] of a type of Amazon's or Google's, if its name gives them."""
+    if found := EC2.fullmatch(name):
+        vcpu = 2 if found[3] is None else 4 * int(found[3] or 1)
+        return float(vcpu), 1024.0 * GIB_OF_CORE[found[1]] * vcpu
+    if found := GOOGLE.fullmatch(name):
+        each = GIB_APART.get((found[1], found[2]), GIB_OF_VCPU[found[2]])
+        return float(found[3]), 1024.0 * each * int(found[3])
+    if found := CUSTOM.fullmatch(name):
+        return float(found[1]), float(found[2])
+    return None
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The nodes that the containers of one group of machines take, None if one of them fits no node."""
+
+    group: Group
+    node: Size
+    vms: int | None
+    largest: Size
+
+
+def needed(deployment: Deployment, platform: str) -> Iterator[Needed]:
+    """Yield the nodes that each group's containers take, of groups whose nodes and containers are known.
+
+    Where YARN runs, files contain only sizes of the spec, not those of machines that are divided by their slots.
+    """
+    given = all(sizes_given(load) for load in deployment.workloads)
+    if not sized(deployment, deployment.workloads) or (platform != KUBERNETES and not given):
+        return
+    for group in deployment.groups:
+        node = node_of(deployment.type_of(group.vm), platform)
+        if node is None:
+            continue
+        counts: dict[Size, int] = {}
+        for load in deployment.workloads:
+            for share in load.shares:
+                if (share.vm, share.lane) == (group.vm, group.lane):
+                    for size, count in containers_on(deployment, load, share).items():
+                        cores = size.cores if platform == KUBERNETES else float(size.vcores)
+                        rounded = Size(cores, _up(size.memory, platform))
+                        counts[rounded] = counts.get(rounded, 0) + count
+        if counts:
+            yield _needed(group, node, counts)
+
+
+def containers_on(deployment: Deployment, load: Workload, share: Share) -> Mapping[Size, int]:
+    """Return the containers of a class on machines of one type, by size: executors or tasks, and drivers."""
+    found: dict[Size, int] = {}
+    sizes = sizes_of(deployment, load)
+    for one in share.tasks:
+        size, count = sizes[one.kind], one.at_once
+        if load.executor is not None:
+            size = Size(load.executor.cores, int(load.executor.memory / MIB))
+            count = -(-one.at_once // load.executor.tasks)
+        if count:
+            found[size] = found.get(size, 0) + count
+    master = masters_of(load)
+    found[master] = found.get(master, 0) + share.jobs
+    return found
+
+
+def _up(memory: int, platform: str) -> int:
+    return -(-memory // STEP[platform]) * STEP[platform]
+
+
+def _needed(group: Group, node: Size, counts: Mapping[Size, int]) -> Needed:
+    parts = {
+        size: (Fraction(repr(size.cores)) / Fraction(repr(node.cores)), Fraction(size.memory, node.memory))
+        for size in counts
+    }
+    largest = max(counts, key=lambda size: max(parts[size]))
+    if max(parts[largest]) > 1:
+        return Needed(group, node, None, largest)
+    listed, slots = [parts[size] for size in counts], list(counts.values())
+    units: Units = units_of(listed)
+    vms = units.least(slots) if len(listed) > MANY else pack(listed, slots, group.count).vms
+    return Needed(group, node, vms, largest)
+
+
+def beyond_node(deployment: Deployment, platform: str) -> tuple[Diagnostic, ...]:
+    """Return a warning for each group whose containers do not fit its machines, with the machines that they need."""
+    found = needed(deployment, platform)
+    return tuple(
+        _told(each, deployment.type_of(each.group.vm), platform)
+        for each in found
+        if each.vms is None or each.vms > each.group.count
+    )
+
+
+def _told(each: Needed, kind: MachineType, platform: str) -> Diagnostic:
+    group, node = each.group, each.node
+    room = f"{node.cores:g} cores and {node.memory:,} MiB of a {group.vm} are for containers"
+    if each.vms is None:
+        size = f"{each.largest.cores:g} cores and {each.largest.memory:,} MiB"
+        message, hint = f"a container of {size} fits no node: {room}", "plan with a larger type, or smaller containers"
+    else:
+        message = f"the planned containers take {each.vms} {group.vm} {group.lane}, not {group.count}: {room}"
+        hint = f"write `system = {platform}` in the vm, with its cores and memory, to plan with what is left"
+        if kind.system is not None and kind.memory is not None:
+            hint = f"the plan counts on {kind.cores:g} cores and {kind.memory / MIB:,.0f} MiB: write those of the type"
+    return warning("beyond-node", message, None, hint)
+
 
 IDLE = 3600
 """Seconds after which an idle cluster ends, as EMR's console has it."""

@@ -22,13 +22,13 @@ from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets.clusters import (
     IDLE,
     SparkOfClasses,
+    beyond_node,
     nodes_of_one_type,
     share_of_masters,
     spark_of_classes,
     with_default_queue,
 )
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, Origin, TargetError, Wishes, master_of
-from mrdsl.exchange.targets.nodes import beyond_node
 from mrdsl.exchange.targets.yarn import ClusterSettings, cluster_settings
 from mrdsl.spec.platforms import DATAPROC
 

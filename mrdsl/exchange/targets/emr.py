@@ -14,7 +14,9 @@ from typing import Any
 
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.targets.clusters import (
+    EC2,
     IDLE,
+    beyond_node,
     nodes_of_one_type,
     share_of_masters,
     spark_of_classes,
@@ -33,7 +35,6 @@ from mrdsl.exchange.targets.deployment import (
     tags,
 )
 from mrdsl.exchange.targets.emr_rules import MOST_TYPES, NAME_LENGTH, STRATEGIES, mistakes, takes
-from mrdsl.exchange.targets.nodes import EC2, beyond_node
 from mrdsl.exchange.targets.yarn import cluster_settings
 from mrdsl.spec.platforms import EMR
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets import spark
+from mrdsl.exchange.targets.clusters import beyond_node
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, distinct, plain
-from mrdsl.exchange.targets.nodes import beyond_node
 from mrdsl.exchange.targets.spark import (
     ALLOCATION,
     Executors,

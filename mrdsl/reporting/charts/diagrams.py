@@ -16,8 +16,19 @@ from mrdsl.core.charts import Bar, GanttChart, Graph, GraphNode
 from mrdsl.core.diagnostics import printable
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import UNITS
-from mrdsl.reporting.charts.drawing import CLOCK, LETTER, ROW, WIDTH, chart_of, chosen, coloured, time_unit, told, zoom
-from mrdsl.reporting.charts.theme import LIMIT
+from mrdsl.reporting.charts.drawing import (
+    CLOCK,
+    LETTER,
+    LIMIT,
+    ROW,
+    WIDTH,
+    chart_of,
+    chosen,
+    coloured,
+    time_unit,
+    told,
+    zoom,
+)
 
 DENSE = 60
 """From how many rows on they are low, and bars have no label."""

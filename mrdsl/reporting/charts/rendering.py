@@ -13,7 +13,7 @@ from typing import Any
 
 from mrdsl.core.charts import BarChart, Chart, GanttChart, Graph, IntervalChart, LineChart
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.reporting.charts.theme import GROUNDS, configuration
+from mrdsl.reporting.charts.drawing import GROUNDS, configuration
 
 
 def require() -> None:

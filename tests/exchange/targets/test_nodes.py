@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mrdsl.exchange.targets.clusters import EC2, node_of
 from mrdsl.exchange.targets.deployment import MachineType, Wishes
-from mrdsl.exchange.targets.nodes import EC2, node_of
 from mrdsl.formulas.platforms import emr_hardware, emr_memory, kubernetes_hardware, system_cores, system_memory
 from mrdsl.spec.platforms import EMR, KUBERNETES
 from tests.exchange.targets.plans import exported
