@@ -27,8 +27,8 @@ import numpy as np
 import mrdsl
 from mrdsl.core.result import Limits
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.families.deadline.methods.contraction import contracted, without_twins
 from mrdsl.families.deadline.methods.interior_point import maximize_product
+from mrdsl.families.deadline.methods.slack_limits import contracted, without_twins
 from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.workload import tasks_of
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity

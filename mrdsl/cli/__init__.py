@@ -20,7 +20,7 @@ COMMANDS = {
     "new": "extending",
     "fmt": "specs",
     "explain": "specs",
-    "show": "specs",
+    "show": "model_files",
     "lsp": "specs",
     "solve": "solve",
     "report": "plans",

@@ -1,4 +1,4 @@
-"""``mrdsl solve``: a spec in, a plan out."""
+"""Commands that make results: `mrdsl solve` finds a plan for a spec, `mrdsl simulate` runs it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def run_command(
         return fail(failure, loaded, outputs, parsed)
     diagnostics = tuple(in_order((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=diagnostics)
-    show(result, loaded, outputs, verbose)
+    print_result(result, loaded, outputs, verbose)
     return write_files(result, outputs, writers)
 
 
@@ -185,7 +185,7 @@ def exit_code(result: Result) -> int:
     return SOLVER_FAILED if result.termination is Termination.ERROR else STOPPED
 
 
-def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> None:
+def print_result(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> None:
     """Print a result as a table or as JSON, its diagnostics, and on request the times of its stages.
 
     If a file of another kind goes to standard output, the table goes to standard error.

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.families.deadline.methods.contraction import contracted, of_each_dag, without_twins
 from mrdsl.families.deadline.methods.factors import Direct, Solved
 from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.methods.laplacian import Pattern
 from mrdsl.families.deadline.methods.multigrid import Multigrid
+from mrdsl.families.deadline.methods.slack_limits import contracted, of_each_dag, without_twins
 from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import tasks_of
 from mrdsl.spec.spec import Spec

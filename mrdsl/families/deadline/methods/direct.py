@@ -11,9 +11,18 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.linear_program import ProgramRows
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.rounding import FEASIBILITY, PROVEN
-from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins
 from mrdsl.families.deadline.methods.interior_point import maximize_product
-from mrdsl.families.deadline.methods.slack_limits import HAIR, NoPlanError, SlackLimits, limits_of, no_limits
+from mrdsl.families.deadline.methods.slack_limits import (
+    HAIR,
+    NoPlanError,
+    SlackLimits,
+    contracted,
+    freed,
+    limits_of,
+    no_limits,
+    of_each_dag,
+    without_twins,
+)
 from mrdsl.families.deadline.network import PRODUCT, Floats, Network, goal_of, network_of, scale_of, shares, value_of
 from mrdsl.families.deadline.plan import kept, plan_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
