@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mrdsl.api.plans import solve
 from mrdsl.core import units
 from mrdsl.core.arguments import checked
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, one_error
 from mrdsl.core.result import Result
 from mrdsl.language.given_tables import Arrow, blocks_from, blocks_of_file, blocks_of_rows, is_arrow
 
@@ -45,7 +45,7 @@ def vm_types(
         return tuple(blocks_of_file("capacity", "vms", Path(source), reader, braces, ""))
     if reader is not None:
         hint = "pass the file name, or remove the reader"
-        raise MrdslError([error("wrong-option", f"the reader `{reader}` reads files, not tables or rows", None, hint)])
+        raise one_error("wrong-option", f"the reader `{reader}` reads files, not tables or rows", None, hint)
     if is_arrow(source):
         return tuple(blocks_from("capacity", "vms", source, braces, ""))
     rows = cast("Iterable[Mapping[str, Any]]", source)
@@ -88,7 +88,6 @@ def export(
         MrdslError: As :func:`solve`; `unknown-form` if the family does not support the target; `target-refuses` if the
             target would reject the plan; `nothing-to-export` if there is no plan.
     """
-    from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.exchange.targets.deployment import Wishes
     from mrdsl.planning.exporting import writer_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.exchange.cells import read_raw, unreadable
 from mrdsl.exchange.text import FormatError
 from mrdsl.families import family as family_named
@@ -111,4 +111,4 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _wrong(message: str, hint: str) -> MrdslError:
-    return MrdslError([error("wrong-option", message, None, hint)])
+    return one_error("wrong-option", message, None, hint)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.arguments import checked
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, one_error
 from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result
 from mrdsl.families.diagnosis import diagnose
@@ -124,9 +124,7 @@ def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
     try:
         return run(*(each if isinstance(each, Result) else solve(each) for each in plans), names=names)
     except ValueError as problem:
-        raise MrdslError(
-            [error("different-problems", str(problem), None, "compare plans of the same problem kind")]
-        ) from None
+        raise one_error("different-problems", str(problem), None, "compare plans of the same problem kind") from None
 
 
 @checked

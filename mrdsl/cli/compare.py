@@ -15,7 +15,7 @@ from mrdsl.cli.boundary import PLAN, TO_DO, diagnostics_exit_code, print_briefly
 from mrdsl.cli.inputs import open_input, solve_command
 from mrdsl.cli.outputs import Outputs, say, say_tables, say_wrapped
 from mrdsl.cli.solve import exit_code
-from mrdsl.core.diagnostics import MrdslError, error, number_of
+from mrdsl.core.diagnostics import MrdslError, number_of, one_error
 from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result
 
@@ -64,9 +64,7 @@ def compare(
     try:
         comparison = put_beside(*results, names=names_of(sides))
     except ValueError as problem:
-        raise MrdslError(
-            [error("different-problems", str(problem), None, "compare plans of the same problem kind")]
-        ) from None
+        raise one_error("different-problems", str(problem), None, "compare plans of the same problem kind") from None
     if outputs.to_standard_output is None:
         outputs.write("-o", to_json(comparison.document()))
     if as_json or outputs.to_standard_output is not None:
@@ -106,7 +104,7 @@ def spec_options(side: Side, sides: Sequence[Side], options: dict[str, Any]) -> 
 
 
 def _mistaken(message: str, hint: str) -> MrdslError:
-    return MrdslError([error("wrong-option", message, None, hint)])
+    return one_error("wrong-option", message, None, hint)
 
 
 def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Result:
@@ -161,14 +159,14 @@ def diff(last: Path, now: Path, markdown: bool, as_json: bool, output: Path | No
 
     if markdown and as_json:
         hint = "remove one of them"
-        raise MrdslError([error("wrong-option", "`--markdown` and `--json` both set the output", None, hint)])
+        raise one_error("wrong-option", "`--markdown` and `--json` both set the output", None, hint)
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(last, now, options["data"])
     sides = [Side(last), Side(now)]
     results = [plan_of_side(side, spec_options(side, sides, options), outputs) for side in sides]
     if results[1].plan is None:
         message = f"`{now}` has no plan to compare with: it ended as {results[1].termination}"
-        raise MrdslError([error("no-plan", message, None, f"run `mrdsl why {now}`")], exit_code(results[1]))
+        raise one_error("no-plan", message, None, f"run `mrdsl why {now}`", exit_code=exit_code(results[1]))
     first, second = names_of(sides)
     found = find(results[0], results[1], (first, second))
     if outputs.to_standard_output is None:

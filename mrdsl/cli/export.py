@@ -14,7 +14,7 @@ from mrdsl.cli.boundary import diagnostics_exit_code, print_briefly, print_diagn
 from mrdsl.cli.inputs import open_input, solve_command
 from mrdsl.cli.outputs import Outputs, say, say_file, say_wrapped, terminal_width
 from mrdsl.cli.solve import exit_code
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.result import Limits
 from mrdsl.exchange.registry import STARTS, TARGETS, names
@@ -144,7 +144,7 @@ def _settings_in(path: Path) -> dict[str, str]:
     except FormatError as wrong:
         raise MrdslError([wrong.diagnostic("wrong-value", str(path), "`{path}`: {reason}")]) from None
     except UnreadableError as wrong:
-        raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {wrong}")]) from None
+        raise one_error("unreadable-file", f"`{path}` cannot be read: {wrong}") from None
 
 
 def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable[Path | None]) -> None:
@@ -154,7 +154,7 @@ def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable
     if is_standard_output(output):
         if len(files) > 1:
             message = f"the export has {len(files)} files: {', '.join(files)}"
-            raise MrdslError([error("wrong-option", message, None, "pass a folder with `-o`")])
+            raise one_error("wrong-option", message, None, "pass a folder with `-o`")
         say_file(next(iter(files.values())))
         return
     places = _places(files, output)
@@ -182,5 +182,5 @@ def _places(files: Mapping[str, str], output: Path) -> dict[str, Path]:
         return {first: output}
     if output.suffix == Path(first).suffix:
         message = f"`{output}` is a file, but the export has {len(files)} files: {', '.join(files)}"
-        raise MrdslError([error("wrong-option", message, None, "pass a folder with `-o`")])
+        raise one_error("wrong-option", message, None, "pass a folder with `-o`")
     return {name: output / name for name in files}

@@ -11,7 +11,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file, say_wrapped
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, error
+from mrdsl.core.diagnostics import Diagnostic, did_you_mean, one_error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.families import KITS, family_names, reference_text, summary
 
@@ -138,7 +138,7 @@ def new(
         _plugin(kind, name, output, force)
     elif name is not None:
         hint = did_you_mean(kind, list(KITS), "kinds of plug-ins: ")
-        raise MrdslError([error("wrong-option", f"unknown kind of plug-in `{kind}`", None, hint)])
+        raise one_error("wrong-option", f"unknown kind of plug-in `{kind}`", None, hint)
     else:
         text = _reference(kind)
         if not (vms or classes or logs) and asks():
@@ -197,17 +197,13 @@ def _reference(family: str) -> str:
     text = reference_text(family)
     if text is None:
         names = family_names()
-        raise MrdslError(
-            [
-                error(
-                    "unknown-problem",
-                    f"unknown problem kind `{family}`"
-                    if family not in names
-                    else f"problem kind `{family}` has no reference spec",
-                    None,
-                    did_you_mean(family, [*(name for name in names if name != family), *KITS], "kinds: "),
-                )
-            ]
+        raise one_error(
+            "unknown-problem",
+            f"unknown problem kind `{family}`"
+            if family not in names
+            else f"problem kind `{family}` has no reference spec",
+            None,
+            did_you_mean(family, [*(name for name in names if name != family), *KITS], "kinds: "),
         )
     return text
 
@@ -217,20 +213,13 @@ def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> No
     from mrdsl.extending.kits import kit, write
 
     if name is None:
-        raise MrdslError([error("wrong-option", f"a {kind} needs a name", None, f"write `mrdsl new {kind} NAME`")])
+        raise one_error("wrong-option", f"a {kind} needs a name", None, f"write `mrdsl new {kind} NAME`")
     files = kit(kind, name)
     own = f"own-{name}" if name in family_names() else name
     folder = Path(own) if output is None else output
     if is_standard_output(folder):
-        raise MrdslError(
-            [
-                error(
-                    "wrong-option",
-                    "a plug-in is a folder and cannot be printed with `-o -`",
-                    None,
-                    "pass a folder with `-o`",
-                )
-            ]
+        raise one_error(
+            "wrong-option", "a plug-in is a folder and cannot be printed with `-o -`", None, "pass a folder with `-o`"
         )
     refuse_folder(folder, force=force)
     write(files, folder, force=force)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import Span, one_error
 from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
 from mrdsl.spec.scaling import SCALE
 
@@ -33,7 +33,7 @@ def specs_below(files: Iterable[Path]) -> Iterable[Path]:
         below = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
         if not below:
             hint = f"name a folder with `*{SUFFIX}` files, or the files"
-            raise MrdslError([error("no-specs", f"the folder `{path}` contains no specs", None, hint)])
+            raise one_error("no-specs", f"the folder `{path}` contains no specs", None, hint)
         yield from below
 
 
@@ -82,7 +82,7 @@ def standard_input() -> str:
         problem = "it is empty"
     if problem:
         message = f"`{STANDARD_INPUT_NAME}` cannot be read: {problem}"
-        raise MrdslError([error("unreadable-file", message, Span(STANDARD_INPUT_NAME, 1, 1, 1, 1))])
+        raise one_error("unreadable-file", message, Span(STANDARD_INPUT_NAME, 1, 1, 1, 1))
     return text
 
 
@@ -97,7 +97,7 @@ def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
     for option, given in overrides.items():
         if given or given == 0:
             message = f"`{option}` changes a spec, but `{file}` is a saved plan, whose spec is fixed"
-            raise MrdslError([error("wrong-option", message, None, "pass the spec file instead")])
+            raise one_error("wrong-option", message, None, "pass the spec file instead")
 
 
 def load_spec(options: Mapping[str, Any]) -> Loaded:
@@ -133,11 +133,11 @@ def _pairs(option: str, given: Iterable[str], form: str, example: str) -> dict[s
         name, equals, value = define.partition("=")
         if not equals or not name.strip():
             message = f"`{option} {define}` must have the form {form}"
-            raise MrdslError([error("wrong-option", message, None, f"for example, `{example}`")])
+            raise one_error("wrong-option", message, None, f"for example, `{example}`")
         name, value = name.strip(), value.strip()
         if name in values:
             hint = f"keep one of them: `{option} {name}={values[name]}` or `{option} {name}={value}`"
-            raise MrdslError([error("wrong-option", f"`{option} {name}` is passed twice", None, hint)])
+            raise one_error("wrong-option", f"`{option} {name}` is passed twice", None, hint)
         values[name] = value
     return values
 
@@ -159,37 +159,19 @@ def _from_file(path: Path) -> dict[str, Any]:
         text = read_bytes(path, budgets.DOCUMENT_BYTES, own_descriptors=True).decode("utf-8-sig")
         values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except RecursionError:
-        raise MrdslError(
-            [
-                error(
-                    "wrong-value",
-                    f"`{path}` is nested too deeply",
-                    None,
-                    "write one param per line, such as `peak = 1.1`",
-                )
-            ]
+        raise one_error(
+            "wrong-value", f"`{path}` is nested too deeply", None, "write one param per line, such as `peak = 1.1`"
         ) from None
     except (UnreadableError, ValueError) as problem:
-        raise MrdslError(
-            [
-                error(
-                    "unreadable-file",
-                    f"`{path}` cannot be read: {problem}",
-                    None,
-                    "pass a TOML or JSON file of `name = value`",
-                )
-            ]
+        raise one_error(
+            "unreadable-file", f"`{path}` cannot be read: {problem}", None, "pass a TOML or JSON file of `name = value`"
         ) from None
     if not isinstance(values, dict) or not all(_is_plain(value) for value in values.values()):
-        raise MrdslError(
-            [
-                error(
-                    "wrong-value",
-                    f"`{path}` must contain only names and values",
-                    None,
-                    'write one param per line, such as `peak = 1.1` or `deadline = "15 min"`',
-                )
-            ]
+        raise one_error(
+            "wrong-value",
+            f"`{path}` must contain only names and values",
+            None,
+            'write one param per line, such as `peak = 1.1` or `deadline = "15 min"`',
         )
     return values
 

@@ -13,7 +13,7 @@ from mrdsl.cli.boundary import PLAN, diagnostics_exit_code, print_diagnostics
 from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import OutputFile, Outputs, say
 from mrdsl.cli.solve import print_result, write_files
-from mrdsl.core.diagnostics import MrdslError, in_order
+from mrdsl.core.diagnostics import MrdslError, in_order, one_error
 from mrdsl.exchange.registry import MODELS, SOLUTIONS, endings, names
 from mrdsl.exchange.registry import names as names_of
 from mrdsl.exchange.text import decode
@@ -137,9 +137,7 @@ def _show_tree(path: Path) -> int:
     except OSError as failure:
         text, problem = None, failure.strerror or "the system refused it"
     if text is None:
-        from mrdsl.core.diagnostics import error
-
-        raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}")])
+        raise one_error("unreadable-file", f"`{path}` cannot be read: {problem}")
     document, problems = parse(text, str(path))
     print_diagnostics(problems, {str(path): text})
     for statement in document.statements:

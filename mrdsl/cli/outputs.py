@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.output_names import STANDARD_OUTPUT, same_output
 
 if TYPE_CHECKING:
@@ -49,27 +49,19 @@ class Outputs:
             return
         for (first, one), (second, other) in combinations(named.items(), 2):
             if same_output(one, other):
-                raise MrdslError(
-                    [
-                        error(
-                            "wrong-option",
-                            f"`{first}` and `{second}` would write the same file, `{one}`",
-                            None,
-                            "give each output its own file name",
-                        )
-                    ]
+                raise one_error(
+                    "wrong-option",
+                    f"`{first}` and `{second}` would write the same file, `{one}`",
+                    None,
+                    "give each output its own file name",
                 )
         taken = self.to_standard_output
         if self.printed and taken not in (None, "-o"):
-            raise MrdslError(
-                [
-                    error(
-                        "wrong-option",
-                        f"`--json` and `{taken}` both write to standard output",
-                        None,
-                        "give one of them a file name",
-                    )
-                ]
+            raise one_error(
+                "wrong-option",
+                f"`--json` and `{taken}` both write to standard output",
+                None,
+                "give one of them a file name",
             )
         from mrdsl.core.writer import refusals
 

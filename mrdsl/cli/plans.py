@@ -12,7 +12,7 @@ from mrdsl.cli.boundary import WRONG_INPUT, diagnostics_exit_code, print_briefly
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, open_input, solve_command, standard_input
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables
 from mrdsl.cli.solve import exit_code
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.core.diagnostics import MrdslError, did_you_mean, one_error
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Termination
@@ -44,11 +44,11 @@ def verify(file: Path, rerun: bool, processes: int | None, as_json: bool) -> int
     if file.is_file() and not is_json_object(file):
         hint = f"save a plan first: `mrdsl solve {file} -o plan.json`"
         message = f"`verify` needs a saved plan (JSON), and `{file}` is not one"
-        raise MrdslError([error("malformed-plan", message, None, hint)])
+        raise one_error("malformed-plan", message, None, hint)
     saved = read_saved(standard_input(), STANDARD_INPUT_NAME) if file == STANDARD_INPUT else read_file(file)
     if processes is not None and not rerun:
         hint = "add `--rerun` to repeat the simulation, or remove `--processes`"
-        raise MrdslError([error("wrong-option", "`--processes` requires `--rerun`", None, hint)])
+        raise one_error("wrong-option", "`--processes` requires `--rerun`", None, hint)
     verified = run_again(saved, check(saved), processes or 1) if rerun else check(saved)
     if as_json:
         say(to_json(document(verified, saved)), nl=False)
@@ -110,7 +110,7 @@ def schema(kind: str | None, output: Path, force: bool) -> None:
     outputs.check()
     if kind is not None and kind not in family_names():
         hint = did_you_mean(kind, family_names(), "known kinds: ")
-        raise MrdslError([error("unknown-problem", f"unknown problem kind `{kind}`", None, hint)])
+        raise one_error("unknown-problem", f"unknown problem kind `{kind}`", None, hint)
     text = to_json(plan_schema(None if kind is None else (kind,)))
     if output == STANDARD_OUTPUT:
         say(text, nl=False)

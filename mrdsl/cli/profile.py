@@ -13,6 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say_tables
 from mrdsl.cli.progress import bytes_read
+from mrdsl.core.diagnostics import one_error
 from mrdsl.spec.declared import SEED
 
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ def profile(
 ) -> int:
     """Read the job histories, traces and event logs in LOGS and write a spec with their numbers."""
     from mrdsl.api import profile as run
-    from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.profiling.findings import findings_table
     from mrdsl.profiling.replay import replay_table
     from mrdsl.profiling.report import report
@@ -95,15 +95,11 @@ def profile(
         refuse_folder(samples)
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:
-        raise MrdslError(
-            [
-                error(
-                    "no-logs",
-                    "`profile` needs at least one log file or folder",
-                    None,
-                    "for example, `mrdsl profile logs/ -o night.mrspec`",
-                )
-            ]
+        raise one_error(
+            "no-logs",
+            "`profile` needs at least one log file or folder",
+            None,
+            "for example, `mrdsl profile logs/ -o night.mrspec`",
         )
     split_at = None if share is None else _share(share)
     options: dict[str, Any] = {
@@ -165,17 +161,16 @@ def _write_samples(profiles: Profiles, folder: Path, force: bool, logs: tuple[st
 
 def _check_types(on: Sequence[tuple[str, str]], clustered: bool) -> None:
     """Check that types have distinct names, and that names of classes mean the same in all logs. Raises MrdslError."""
-    from mrdsl.core.diagnostics import MrdslError, error
 
     names = ["machine", *(name for name, _ in on)]
     twice = next((name for name in names if names.count(name) > 1 or name in ("", "one")), None)
     if twice is not None:
         message = f"machine type `{twice}` is already in use"
         hint = "`machine` is the type of LOGS; give each `--on` another name, such as `--on r5 logs-r5/`"
-        raise MrdslError([error("wrong-option", message, None, hint)])
+        raise one_error("wrong-option", message, None, hint)
     if on and clustered:
         message = "`--cluster` names the classes differently for each machine type, so it does not work with `--on`"
-        raise MrdslError([error("wrong-option", message, None, "remove `--cluster` and `--classes`, or `--on`")])
+        raise one_error("wrong-option", message, None, "remove `--cluster` and `--classes`, or `--on`")
 
 
 def _spec(
@@ -186,11 +181,10 @@ def _spec(
     samples: Path | None,
     on: Mapping[str, Profiles],
 ) -> str:
-    from mrdsl.core.diagnostics import MrdslError, error
 
     if not profiles.classes and not profiles.stage_classes:
         message = "no job or application in these logs can be profiled"
-        raise MrdslError([error("no-classes", message, None, _reasons(profiles))])
+        raise one_error("no-classes", message, None, _reasons(profiles))
     try:
         if family != "schedule":
             return profiles.to_mrspec(
@@ -202,10 +196,10 @@ def _spec(
             )
         if arrivals is None:
             message, hint = "`--family schedule` requires `--arrivals`", "add `--arrivals jobs.csv`"
-            raise MrdslError([error("wrong-option", message, None, hint)])
+            raise one_error("wrong-option", message, None, hint)
         return profiles.to_schedule(os.path.relpath(arrivals, output.parent))
     except ValueError as problem:
-        raise MrdslError([error("wrong-option", str(problem), None, "write --family capacity")]) from None
+        raise one_error("wrong-option", str(problem), None, "write --family capacity") from None
 
 
 MOST_REASONS = 3
@@ -224,7 +218,6 @@ def _reasons(profiles: Profiles) -> str:
 
 def _share(text: str) -> float:
     """Return a part of the time: ``80%`` or ``0.8``."""
-    from mrdsl.core.diagnostics import MrdslError, error
 
     number = text.strip().removesuffix("%")
     try:
@@ -232,14 +225,10 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0.0 < share < 1.0:
-        raise MrdslError(
-            [
-                error(
-                    "wrong-option",
-                    f"invalid value `{text}` for `--split`: expected a share between 0% and 100%",
-                    None,
-                    "for example, `--split 80%`",
-                )
-            ]
+        raise one_error(
+            "wrong-option",
+            f"invalid value `{text}` for `--split`: expected a share between 0% and 100%",
+            None,
+            "for example, `--split 80%`",
         )
     return share

@@ -28,7 +28,7 @@ from mrdsl.cli.boundary import (
 from mrdsl.cli.inputs import Opened, open_input
 from mrdsl.cli.outputs import Outputs, say, terminal_style, terminal_width
 from mrdsl.contracts.family import kind_words
-from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
+from mrdsl.core.diagnostics import MrdslError, has_errors, in_order, one_error
 from mrdsl.core.output_names import STANDARD_OUTPUT, is_through
 from mrdsl.core.result import Limits, Outcome, Result, SolutionStatus, Termination
 from mrdsl.exchange.registry import OF_A_PLAN, OF_A_RUN, PlanWriter
@@ -140,7 +140,7 @@ def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
         said = next((each for each in ("runs", "jobs", "processes") if options[each] is not None), None)
         if said is not None:
             hint = f"add `--validate` to simulate the plan, or remove `--{said}`"
-            raise MrdslError([error("wrong-option", f"`--{said}` requires `--validate`", None, hint)])
+            raise one_error("wrong-option", f"`--{said}` requires `--validate`", None, hint)
         return None
     from mrdsl.planning.simulate_spec import require_runs_of_plans
     from mrdsl.simulation.settings import RUNS, Settings
@@ -273,7 +273,7 @@ def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
     except NothingToWriteError as cause:
         message = f"{cause.what}: {kind_words(result.problem)} plan has {cause.lacks}"
         hint = "remove the option; the plan is printed without it"
-        raise MrdslError([error("nothing-to-write", message, None, hint)]) from None
+        raise one_error("nothing-to-write", message, None, hint) from None
 
 
 @click.command()

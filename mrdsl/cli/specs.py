@@ -15,7 +15,7 @@ from mrdsl.cli.boundary import PLAN, WRONG_INPUT, diagnostics_exit_code, print_d
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
 from mrdsl.cli.outputs import say, say_file, say_wrapped, terminal_width
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, Span, error, number_of
+from mrdsl.core.diagnostics import Diagnostic, Severity, Span, error, number_of, one_error
 from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
 from mrdsl.core.resources import codes, page
 from mrdsl.core.wrapping import unfolded
@@ -169,7 +169,7 @@ def lsp() -> None:
     try:
         from mrdsl.editor.server import serve
     except ModuleNotFoundError as missing:
-        raise MrdslError(
-            [error("missing-extra", f"the language server needs {missing.name}", None, 'pip install "pygls>=2.0"')], 3
+        raise one_error(
+            "missing-extra", f"the language server needs {missing.name}", None, 'pip install "pygls>=2.0"', exit_code=3
         ) from None
     serve(sys.stdin.buffer, sys.stdout.buffer)

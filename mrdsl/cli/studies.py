@@ -13,7 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
 from mrdsl.cli.inputs import parameters
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables, say_wrapped
-from mrdsl.core.diagnostics import MrdslError, error, number_of
+from mrdsl.core.diagnostics import number_of, one_error
 from mrdsl.core.result import Limits
 from mrdsl.core.watching import watched
 from mrdsl.exchange.registry import TABLES, endings
@@ -61,7 +61,7 @@ def sweep(
 
     If FILE is the table of a sweep, draw it with `--plot`.
     """
-    from mrdsl.core.diagnostics import MrdslError, error, number_of
+    from mrdsl.core.diagnostics import number_of
     from mrdsl.reporting.report_files import check_plot
     from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
     from mrdsl.sweeping.report import MOST_ROWS, changed_columns, sweep_table
@@ -79,7 +79,7 @@ def sweep(
         return PLAN
     if output is None:
         hint = "add `-o rows.csv`; to draw a table of a sweep, pass the table and `--plot`"
-        raise MrdslError([error("wrong-option", "`sweep` requires `-o`", None, hint)])
+        raise one_error("wrong-option", "`sweep` requires `-o`", None, hint)
     check_ending(output)
     Outputs({"-o": output, "--plot": plot}, force=True).check(file, options["data"], cases)
     limits = Limits(options["time_limit"], options["gap"], None, options["threads"], None)
@@ -250,4 +250,4 @@ def experiment(words: tuple[str, ...]) -> None:
     """Removed: run `python -m studies NAME` in a checkout."""
     command = " ".join(("python -m studies", *words))
     message = "`mrdsl experiment` was removed: the papers' reproductions are now scripts in the repository"
-    raise MrdslError([error("unknown-experiment", message, None, f"run `{command}` in a checkout of mrdsl")])
+    raise one_error("unknown-experiment", message, None, f"run `{command}` in a checkout of mrdsl")

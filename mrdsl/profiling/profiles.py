@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.arguments import checked
 from mrdsl.core.charts import BarChart
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error, has_errors
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error, has_errors, one_error
 from mrdsl.core.lazy import lazy
 from mrdsl.core.tables import Readable, Table
 from mrdsl.exchange.logs.formats import Telling
@@ -240,7 +240,7 @@ def _price(text: str) -> Price:
         return parse_price(text)
     except ValueError as problem:
         hint = 'write an amount, a currency and a time: --price "0.20 USD/h"'
-        raise MrdslError([error("wrong-option", str(problem), None, hint)]) from None
+        raise one_error("wrong-option", str(problem), None, hint) from None
 
 
 def _check(longest: str, sort: str, classes: int | None) -> None:
@@ -266,7 +266,7 @@ def _names(
     try:
         group = grouper(by)
     except ValueError as problem:
-        raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user or tasks")]) from None
+        raise one_error("wrong-option", str(problem), None, "write --by name, queue, user or tasks") from None
     if cluster:
         return _clusters(runs, classes, seed)
     names = [class_name(group(run)) for run in runs]

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from mrdsl.core.charts import Chart
-from mrdsl.core.diagnostics import MrdslError, error, number_of, printable
+from mrdsl.core.diagnostics import number_of, one_error, printable
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Table
 from mrdsl.core.tables import cell_text
@@ -63,7 +63,7 @@ def _form(path: Path) -> Callable[[Chart], bytes]:
     form = FORMS[".svg"] if path == STANDARD_OUTPUT else FORMS.get(path.suffix.lower())
     if form is None:
         message = f"`{path.name}` has no extension of a picture"
-        raise MrdslError([error("wrong-option", message, None, f"end it in {', '.join(FORMS)}")])
+        raise one_error("wrong-option", message, None, f"end it in {', '.join(FORMS)}")
     return form
 
 
@@ -100,7 +100,7 @@ def check_ending(path: Path, others: str = "") -> None:
         require()
     elif ending not in TEXTS and path != STANDARD_OUTPUT:
         message = f"`{path.name}` has no extension of a report"
-        raise MrdslError([error("wrong-option", message, None, f"end it in .html or .md{others}")])
+        raise one_error("wrong-option", message, None, f"end it in .html or .md{others}")
 
 
 def written(report: Report, path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.plan_expressions import Aim
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, impossible
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, impossible, one_error
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.facts import CapacityFacts
@@ -247,16 +247,11 @@ def refuse_promises(spec: Spec, what: str) -> None:
     if not is_about_runs(spec):
         return
     first = promises_of(spec)[0]
-    raise MrdslError(
-        [
-            error(
-                "needs-simulation",
-                f"{what} has no constraint for the share of class {first.name}'s jobs that end in time: only a run "
-                "shows it",
-                first.span,
-                "leave the method to `mrdsl solve`, which takes `calibrated`; or promise guarantee = upper, a formula",
-            )
-        ]
+    raise one_error(
+        "needs-simulation",
+        f"{what} has no constraint for the share of class {first.name}'s jobs that end in time: only a run shows it",
+        first.span,
+        "leave the method to `mrdsl solve`, which takes `calibrated`; or promise guarantee = upper, a formula",
     )
 
 
@@ -326,14 +321,14 @@ def refuse_quotas(facts: CapacityFacts, method: str) -> None:
     if facts.hdfs is not None:
         message = f"{method} does not support `hdfs`: it rents VMs for jobs, and not for their disks"
         hint = "solve with --solver highs, the default here"
-        raise MrdslError([error("unable-solver", message, facts.hdfs.span, hint)])
+        raise one_error("unable-solver", message, facts.hdfs.span, hint)
     if len(facts.quotas):
         quota = facts.quotas[0]
         message = (
             f"{method} does not support `quota {quota.name}`: it limits VMs by type, and not cores of several types"
         )
         hint = "solve with --solver highs, the default here, or write `available` in each vm"
-        raise MrdslError([error("unable-solver", message, quota.span, hint)])
+        raise one_error("unable-solver", message, quota.span, hint)
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:

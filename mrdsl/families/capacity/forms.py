@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mrdsl.contracts.wholeness import Wholeness
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts, JobClass, VmType
 from mrdsl.spec.blocks import Reserved, any_rows
@@ -94,23 +94,14 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
     """
     if spec.facts.demand is not None:
         place = spec.facts.demand.span
-        raise MrdslError([error("several-periods", f"{what} requires a spec of one period", place, instead)])
+        raise one_error("several-periods", f"{what} requires a spec of one period", place, instead)
     if is_plain(spec.facts):
         return
     if is_bought_plainly(spec.facts):
         why = "takes slots that a VM hosts, and not containers of which cores and memory have to fit"
         instead = "solve with formulation P2, or write slots in place of the containers"
     vm = spec.facts.vms[min(1, len(spec.facts.vms) - 1)]
-    raise MrdslError(
-        [
-            error(
-                "needs-one-type",
-                f"{what} {why}",
-                vm.span,
-                instead,
-            )
-        ]
-    )
+    raise one_error("needs-one-type", f"{what} {why}", vm.span, instead)
 
 
 def contracts(vm: VmType) -> tuple[Reserved, ...]:

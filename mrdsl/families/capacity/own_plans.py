@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from mrdsl.core.decisions import place_among, plan_builder, wrong
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.forms import as_solved, is_plain
@@ -50,7 +50,7 @@ def plan_with(spec: Spec, admitted: Mapping[str, float | Mapping[str, float]], *
         for lane, count in lanes.items():
             row = place_among(lane, lane_names(mix), f"VM type for class `{name}`")
             if count and not mix.possible[row, column]:
-                raise MrdslError([error("unknown-name", f"class `{name}` cannot run on `{lane}`")])
+                raise one_error("unknown-name", f"class `{name}` cannot run on `{lane}`")
             if not isinstance(count, Real) or not 0.0 <= float(count) < np.inf:
                 raise MrdslError([wrong(f"jobs of class `{name}` must be finite and at least 0, got {count}")])
             jobs[row, column] = count

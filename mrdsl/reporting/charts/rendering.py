@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from mrdsl.core.charts import BarChart, Chart, GanttChart, Graph, IntervalChart, LineChart
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import one_error
 from mrdsl.reporting.charts.drawing import GROUNDS, configuration
 
 
@@ -25,7 +25,7 @@ def require() -> None:
     except ImportError as missing:
         message = f"charts and reports need {missing.name}, which the extra `report` brings"
         hint = "pip install altair vl-convert-python jinja2"
-        raise MrdslError([error("missing-extra", message, None, hint)], 3) from None
+        raise one_error("missing-extra", message, None, hint, exit_code=3) from None
 
 
 def specification(chart: Chart, titled: bool = True) -> dict[str, Any]:
