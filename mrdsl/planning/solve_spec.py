@@ -14,9 +14,8 @@ from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.watching import DEBUG, INFO, log, of_the_goal, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
-from mrdsl.planning.claims import unproven, verified
+from mrdsl.planning.claims import keep_last_plan, unproven, verified
 from mrdsl.planning.results import ended, goal_of
-from mrdsl.planning.starts import keep_last_plan
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.processes import is_kept
@@ -80,7 +79,7 @@ def solve(
         last = keep_last_plan(spec, family, found, start, limits or Limits(), check)
     result = replace(ended(spec, family, run.choice, last or found, diagnostics, seconds), relaxed=relax)
     if start is not None and run.unused and last is None:
-        from mrdsl.planning.starts import unused
+        from mrdsl.planning.claims import unused
 
         result = replace(result, diagnostics=(*result.diagnostics, unused(run.unused)))
     _log_end(result)
@@ -327,7 +326,7 @@ class _Run:
             limits = replace(limits, time=max(limits.time - (time.perf_counter() - built), LEAST_TIME))
         start = form.point(known.plan) if form.point is not None and known is not None and known.plan else None
         if self.start is not None:
-            from mrdsl.planning.starts import better, point_of
+            from mrdsl.planning.claims import better, point_of
 
             given, self.unused = point_of(self.spec, form, self.start)
             start = better(form.program, start, given)

@@ -14,7 +14,7 @@ from mrdsl.core.linear_program import Array
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.families.capacity.models import arrays
-from mrdsl.planning.starts import better, point_of
+from mrdsl.planning.claims import better, point_of
 from mrdsl.spec import Spec
 from mrdsl.spec.schema import Range
 from tests.command_lines import run_here
