@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, warning
-from mrdsl.formulas.pairs import Floats
 from mrdsl.formulas.stage_checks import at_path
 from mrdsl.spec.blocks import Quota
 from mrdsl.spec.columns import column, matching, names_of
+
+if TYPE_CHECKING:
+    from mrdsl.formulas.pairs import Floats
 
 PATTERN = frozenset("*?[")
 """Characters of patterns of names."""
@@ -50,6 +50,8 @@ def core_quotas(facts: Rented) -> tuple[CoreQuota, ...]:
     """Return the quotas of a spec, with the cores of the types that count."""
     if not len(facts.quotas):
         return ()
+    import numpy as np
+
     names, cores = names_of(facts.vms), np.nan_to_num(column(facts.vms, "cores"))
     return tuple(
         CoreQuota(
