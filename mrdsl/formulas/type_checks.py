@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, number_of, warning
 from mrdsl.core.units import show
-from mrdsl.formulas.pairs import Typed, described_on
 from mrdsl.formulas.platforms import system_part
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_stages
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import Columns, matching, names_of, parts_of
+
+if TYPE_CHECKING:
+    from mrdsl.formulas.pairs import Typed
 
 NAMED = 3
 """Most types for which missing items are named."""
@@ -65,6 +67,8 @@ def check_rows(facts: Typed) -> Iterator[Diagnostic]:
     """Yield errors in the profiles and stages of classes in their blocks ``on TYPE``."""
     if not any_rows(facts.classes, "on"):
         return
+    from mrdsl.formulas.pairs import described_on
+
     for _, node in distinct_classes(facts):
         for row in node.on:
             if row.described and row.coefficients is None:
