@@ -101,7 +101,7 @@ def _searched(kinds: _Kinds, start: tuple[Floats, Floats]) -> tuple[Floats, Floa
     possible = np.isfinite(start[0]) & np.isfinite(start[1])
     first = np.where(possible, ceiling(np.where(possible, start[0], 0.0)), np.inf)
     second = np.where(possible, ceiling(np.where(possible, start[1], 0.0)), np.inf)
-    best = [first, second]
+    best = [first.copy(), second]
     for direction in (-1.0, 1.0):
         active = np.flatnonzero(possible)
         tried = first[active] - 1.0 if direction > 0.0 else first[active]

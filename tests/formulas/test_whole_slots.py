@@ -70,6 +70,12 @@ def test_no_pair_in_the_box_takes_fewer_vms(seed: int) -> None:
     assert kept > 100
 
 
+def test_a_pair_that_meets_the_deadline_exactly_does_not_end_the_search() -> None:
+    """10 map slots and 1 reduce slot take 31 s, and 2.83 VMs; 8 and 2 take 30.75 s, and 2.67 VMs."""
+    case: Case = ((190.0, 10.0, 2.0), 31.0, (4.0, 3.0), (math.nan, math.nan))
+    assert found([case]) == [(8.0, 2.0)]
+
+
 def test_the_corner_beside_the_fewest_reduce_slots() -> None:
     """5 map slots do beside one reduce slot, and take 5 1/9 VMs; 4 do beside two, and take 4 2/9."""
     case: Case = ((10.0, 1.0, 0.0), 3.2, (1.0, 9.0), (math.nan, math.nan))
