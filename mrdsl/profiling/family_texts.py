@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from mrdsl.core.diagnostics import number_of
 from mrdsl.exchange.logs.records import Peaks, SparkApplication
 from mrdsl.profiling import spec_text as parts
 from mrdsl.profiling.classes import JobClass, Summary
@@ -150,16 +151,20 @@ def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int, Peaks]]:
 
 
 def _never_together(gathered: Gathered) -> Iterator[str]:
-    """Yield a comment if the classes ask for more concurrent jobs than ever ran at once."""
+    """Yield the groups of classes that never overlap, and a comment if more jobs are planned than ever ran at once."""
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
-    planned, most = sum(each.jobs_high for each in classes), most_runs_at_once(classes)
+    groups = never_together(classes)
+    planned, most = sum(max(each.jobs_high for each in group) for group in groups), most_runs_at_once(classes)
+    shared = [group for group in groups if len(group) > 1]
+    if shared:
+        yield "# Classes of one block never overlap in the logs: they take turns on the same VMs."
+    for number, group in enumerate(shared, start=1):
+        names = ", ".join(parts.name(each.name) for each in group)
+        yield f"never_together turns{number if len(shared) > 1 else ''} {{ classes = [{names}] }}"
     if 0 < most < planned:
-        yield f"# beware: this plans for {planned} jobs at once, and {most} ran at once at most: some classes never"
-        yield "# overlap. `mrdsl profile --family timetable` plans with their start times."
-        for group in never_together(classes):
-            if len(group) > 1:
-                names = ", ".join(parts.printable(each.name) for each in group)
-                yield f"# Never at the same time in the logs: {names}."
+        yield f"# beware: this plans for {number_of(planned, 'job')} at once, and {most} ran at once at most."
+        yield "# `mrdsl profile --family timetable` plans with their start times."
+    if shared or 0 < most < planned:
         yield ""
 
 

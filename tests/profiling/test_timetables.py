@@ -18,6 +18,7 @@ import mrdsl
 from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.exchange.logs.records import Executor, SparkApplication, StageRun
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.profiling.cluster import Slots, cluster_of
 from mrdsl.profiling.timetables import never_together, recurrence
@@ -128,9 +129,21 @@ def test_a_capacity_says_that_classes_never_ran_at_once(tmp_path: Path) -> None:
     for number, name in enumerate(("load", "clean", "report")):
         (tmp_path / name).write_bytes(one_host(name, BEGIN + number * 60_000))
     text = api.profile([tmp_path]).to_mrspec("capacity")
-    assert "plans for 3 jobs at once, and 1 ran at once at most" in text
-    assert "# Never at the same time in the logs: clean, load, report." in text
-    assert "beware: this plans" not in api.profile([tmp_path / "load"]).to_mrspec("capacity")
+    assert "never_together turns { classes = [clean, load, report] }" in text
+    assert "beware: this plans" not in text
+    plan = mrdsl.solve(mrdsl.loads(text)).of(CapacityPlan).plan
+    assert plan is not None
+    assert plan.rented == 1 + 1, "the one machine of the logs, and a master"
+    assert "never_together" not in api.profile([tmp_path / "load"]).to_mrspec("capacity")
+
+
+def test_a_capacity_warns_of_classes_that_overlap_two_at_a_time(tmp_path: Path) -> None:
+    for number, names in enumerate(combinations(("load", "clean", "report"), 2)):
+        for name in names:
+            (tmp_path / f"{name} {number}").write_bytes(one_host(name, BEGIN + number * 60_000))
+    text = api.profile([tmp_path]).to_mrspec("capacity")
+    assert "beware: this plans for 3 jobs at once, and 2 ran at once at most" in text
+    assert "never_together" not in text
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, max_size=6)

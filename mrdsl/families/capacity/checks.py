@@ -42,6 +42,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_promises(spec),
         *check_largest(spec),
     ]
+    if len(facts.never_together):
+        from mrdsl.families.capacity.groups import check_groups
+
+        found += check_groups(spec)
     if facts.savings_plans:
         from mrdsl.families.capacity.periods.checks import check_savings
 

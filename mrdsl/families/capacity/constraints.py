@@ -306,8 +306,8 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
 
 
 def serves(spec: Spec) -> bool:
-    """Return True if ``direct`` knows every comparison of the spec, and it has no quotas of cores and no HDFS."""
-    if len(spec.facts.quotas) or spec.facts.hdfs is not None:
+    """Return True if ``direct`` knows every comparison of the spec, and it has no quotas of cores, groups or HDFS."""
+    if len(spec.facts.quotas) or spec.facts.hdfs is not None or len(spec.facts.never_together):
         return False
     others = class_bounds_of(spec).others
     return not (others if has_closed_form(spec.facts) else quotas_in(others)[1])

@@ -156,6 +156,10 @@ def _assumptions(spec: Spec, wholeness: str) -> tuple[str, ...]:
         "A class's deadline is met by the estimate that its guarantee names (the average where it names none): single "
         "jobs may take longer than the average, and up to the upper estimate.",
         f"Jobs of a class share their slots evenly; {COUNTED[wholeness]}",
+        *(
+            f"Of {', '.join(each.classes)}, at most one runs at a time: they take the VMs of the most demanding one."
+            for each in spec.facts.never_together
+        ),
     )
 
 

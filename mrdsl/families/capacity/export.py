@@ -179,6 +179,9 @@ def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
             yield f"{held:g} of the {vm.name} are under contract - contracts are of the account and not of a cluster"
     if facts.whole == "machines":
         yield "that classes share no machine - queues place tasks of all classes on all machines"
+    for group in facts.never_together:
+        named = ", ".join(group.classes[:NAMED]) + (" and others" if len(group.classes) > NAMED else "")
+        yield f"that {named} never run together - the weights of their queues add up to more than their part of the VMs"
     turned = {name: count for name, count in zip(plan.names, plan.rejected.tolist(), strict=True) if count}
     if turned:
         told = ", ".join(f"{count:g} of {name}" for name, count in list(turned.items())[:NAMED])

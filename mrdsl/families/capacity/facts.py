@@ -66,6 +66,7 @@ __all__ = [
     "JobClass",
     "MapPhase",
     "Master",
+    "NeverTogether",
     "OnDemand",
     "OnType",
     "Quota",
@@ -263,6 +264,15 @@ class JobClass(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class NeverTogether(Node):
+    """Classes of which at most one runs at a time: they take turns on the same VMs."""
+
+    EXAMPLE: ClassVar[str] = "{ classes = [extract, report] }"
+
+    classes: tuple[str, ...] = references("two classes or more, each in one such block", of="class")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CapacityFacts(Node):
     """The facts of a capacity spec."""
 
@@ -276,6 +286,12 @@ class CapacityFacts(Node):
     transfer: TransferPrices | None = block(TransferPrices, "prices of the data that jobs move")
     quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
+    never_together: Sequence[NeverTogether] = blocks(
+        NeverTogether,
+        "never_together",
+        "classes of which at most one runs at a time, so that they take the VMs of the most demanding one",
+        plural="never_together",
+    )
     demand: Demand | None = block(Demand, "the demand over several periods, for which VMs are committed")
     savings_plans: Sequence[SavingsPlan] = blocks(
         SavingsPlan, "savings_plan", "money per hour to commit, for which VMs on demand cost less"

@@ -17,9 +17,9 @@ def is_plain(facts: CapacityFacts) -> bool:
     """Return True if VMs and slots are as in the paper.
 
     VMs are then of one type, on demand and under one contract, without a quota. A slot takes the same part of every
-    resource of a VM.
+    resource of a VM, and all classes may run at the same time.
     """
-    if not is_bought_plainly(facts) or has_executors_or_drivers(facts):
+    if not is_bought_plainly(facts) or has_executors_or_drivers(facts) or len(facts.never_together):
         return False
     if not has_containers(facts):
         return True
@@ -84,6 +84,7 @@ def _have_some(part: Sequence[JobClass]) -> bool:
 
 
 FIXED = "takes the VM type as fixed: one type, on demand and under one contract, as many as wanted"
+WITHOUT_GROUPS = "solve with formulation P2, or remove `never_together`"
 WITH_P2 = "solve with formulation P2, or keep one vm without spot, quotas, masters and named contracts"
 
 
@@ -97,11 +98,14 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
         raise one_error("several-periods", f"{what} requires a spec of one period", place, instead)
     if is_plain(spec.facts):
         return
-    if is_bought_plainly(spec.facts):
+    if len(spec.facts.never_together):
+        why, instead = "adds up the VMs of all classes, also of those that never run together", WITHOUT_GROUPS
+    elif is_bought_plainly(spec.facts):
         why = "takes slots that a VM hosts, and not containers of which cores and memory have to fit"
         instead = "solve with formulation P2, or write slots in place of the containers"
     vm = spec.facts.vms[min(1, len(spec.facts.vms) - 1)]
-    raise one_error("needs-one-type", f"{what} {why}", vm.span, instead)
+    groups = spec.facts.never_together
+    raise one_error("needs-one-type", f"{what} {why}", groups[0].span if len(groups) else vm.span, instead)
 
 
 def contracts(vm: VmType) -> tuple[Reserved, ...]:

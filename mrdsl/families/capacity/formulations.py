@@ -50,14 +50,14 @@ def decode_p2(spec: Spec, model: ConcreteModel, relax: bool) -> Plan:
 
 
 def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
-    """Build the Pyomo model of ``P2`` with what VMs hold if slots are whole."""
+    """Build the Pyomo model of ``P2`` with what VMs hold if slots are whole and all classes run together."""
     if spec.facts.demand is not None:
         return build_p2(spec, relax)
     from mrdsl.families.capacity.models.linear import build
     from mrdsl.families.capacity.models.patterns import ALL
 
     refuse_promises(spec, "P2")
-    return build(spec, relax, ALL)
+    return build(spec, relax, "" if len(spec.facts.never_together) else ALL)
 
 
 def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:

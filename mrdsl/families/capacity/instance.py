@@ -14,6 +14,7 @@ from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.forms import has_containers, has_executors_or_drivers, wholeness_of
+from mrdsl.families.capacity.groups import Groups, groups_in
 from mrdsl.families.capacity.market import RESERVED, Market, market_of
 from mrdsl.formulas import estimates, mapreduce
 from mrdsl.formulas.containers import tasks_of_executors
@@ -224,7 +225,8 @@ class Mix:
 
     ``sizes`` are those of slots if some are containers, whose cores and memory have to fit. ``gamma`` is then VM time,
     by the number of slots of one kind per VM. ``tasks`` are those of an executor of each class, 0 without, or None if
-    no class has executors or drivers. ``together`` marks classes whose jobs all stay on one type. The rest is as in
+    no class has executors or drivers. ``together`` marks classes whose jobs all stay on one type. ``groups`` are those
+    of classes that never run together, see :mod:`mrdsl.families.capacity.groups`. The rest is as in
     :class:`mrdsl.families.capacity.instance.Instance`.
     """
 
@@ -248,6 +250,7 @@ class Mix:
     wholeness: str = NO
     sizes: SlotSizes | None = None
     tasks: Floats | None = None
+    groups: Groups | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -343,6 +346,7 @@ def _mix_of(spec: Spec) -> Mix:
         wholeness=wholeness_of(facts),
         sizes=slot_sizes(facts) if (executors or has_containers(facts)) and has_vectors(facts) else None,
         tasks=tasks_of_executors(classes) if executors else None,
+        groups=groups_in(facts),
     )
 
 

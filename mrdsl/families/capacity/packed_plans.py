@@ -20,6 +20,7 @@ from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relat
 from mrdsl.core.rounding import FEASIBILITY, PROVEN
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
+from mrdsl.families.capacity.groups import groups_in
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market, market_of
@@ -28,6 +29,7 @@ from mrdsl.families.capacity.packing import Held, PackedLane, Packing, by_class,
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought
 from mrdsl.families.capacity.slot_choices import in_fractions, slots_by_vector
+from mrdsl.families.capacity.turns import packed_in_turns
 from mrdsl.families.capacity.verify import quantity
 from mrdsl.formulas.containers import tasks_of_slots
 from mrdsl.formulas.pairs import slot_sizes, slots_on_types
@@ -45,7 +47,11 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     if not isinstance(plan, CapacityPlan) or plan.wholeness == NO or plan.packing is not None:
         return result
     held = held_by_lane(spec, plan)
-    lanes = [packed(each) for each in (by_class(held) if plan.wholeness == MACHINES else held)]
+    groups = groups_in(spec.facts)
+    if groups is not None:
+        lanes, solve = [packed_in_turns(each, groups) for each in held], None
+    else:
+        lanes = [packed(each) for each in (by_class(held) if plan.wholeness == MACHINES else held)]
     fitting = _enough(spec, plan, lanes)
     if fitting is not None and fitting.total == plan.total:
         return replace(result, plan=replace(fitting, packing=_joined(spec, lanes)))

@@ -220,11 +220,11 @@ def _shared(left: Places, place: Places, sizes: int, patterns: Sequence[tuple[in
         cuts = np.unique(np.concatenate([ends, np.minimum(bins, ends[-1] if len(ends) else 0), [0]]))
         slots = np.diff(cuts)
         found.append((np.searchsorted(bins, cuts[1:]), rows[np.searchsorted(ends, cuts[1:])], slots))
-    return _alike(len(room), *(np.concatenate([each[n] for each in found]).tolist() for n in range(3)))
+    return alike(len(room), *(np.concatenate([each[n] for each in found]).tolist() for n in range(3)))
 
 
-def _alike(vms: int, of_vm: list[int], rows: list[int], slots: list[int]) -> Part:
-    """VMs that hold the same as one pattern."""
+def alike(vms: int, of_vm: list[int], rows: list[int], slots: list[int]) -> Part:
+    """Return the VMs that hold the same as one pattern."""
     held: list[list[tuple[int, int]]] = [[] for _ in range(vms)]
     for vm, row, count in zip(of_vm, rows, slots, strict=True):
         held[vm].append((row, count))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.groups import total
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
@@ -92,9 +93,9 @@ def taken_vms(mix: Mix, jobs: Floats, spare: tuple[Floats, Floats]) -> Floats:
     if mix.sizes is not None:
         both = zip((mix.map_slots, mix.reduce_slots), spare, strict=True)
         slots = [np.where(jobs > 0.0, fewest, 0.0) * jobs + more for fewest, more in both]
-        return np.asarray(mix.taken(*slots).sum(axis=2).max(axis=0) + mix.market.masters_of_lane)
+        return np.asarray(total(mix.taken(*slots), mix.groups).max(axis=0) + mix.market.masters_of_lane)
     used = np.where(jobs > 0.0, mix.gamma, 0.0) * jobs + spare_vms(mix, spare)
-    return np.asarray(used.sum(axis=1) + mix.market.masters_of_lane)
+    return np.asarray(total(used, mix.groups) + mix.market.masters_of_lane)
 
 
 def spare_vms(mix: Mix, spare: tuple[Floats, Floats]) -> Floats:

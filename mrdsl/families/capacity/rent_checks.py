@@ -111,6 +111,8 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     """
     import numpy as np
 
+    from mrdsl.families.capacity.groups import total
+
     market = mix.market
     if not market.quotas:
         return
@@ -122,7 +124,7 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
         of_masters, there = float(weighted @ market.masters_of_lane), float(weights @ limits)
         with np.errstate(invalid="ignore"):
             taken = np.where(mix.possible, mix.fewest * weighted[:, None], np.inf).min(axis=1, initial=np.inf)
-        needed = of_masters + float((np.where(mix.low > 0.0, taken, 0.0) @ mix.low).max())
+        needed = of_masters + float(total(np.where(mix.low > 0.0, taken, 0.0) * mix.low, mix.groups).max())
         if needed <= there * (1.0 + ROUNDING) + ROUNDING:
             continue
         what = "the masters" if of_masters > there else "the least jobs of all classes"

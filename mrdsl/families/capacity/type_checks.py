@@ -138,6 +138,8 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     """
     import numpy as np
 
+    from mrdsl.families.capacity.groups import total
+
     market = mix.market
     limited = np.isfinite(market.available)
     over = np.flatnonzero(market.masters > market.available).tolist()
@@ -153,12 +155,12 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     weighted = np.where(mix.possible, mix.fewest, 0.0) * weight[market.vm_of_lane][:, None]
     taken = np.where(mix.possible, weighted, np.inf).min(axis=1)
     there = float((weight[limited] * (market.available - market.masters)[limited]).sum())
-    needed = float((np.where(mix.low > 0.0, taken, 0.0) @ mix.low).max())
+    needed = float(total(np.where(mix.low > 0.0, taken, 0.0) * mix.low, mix.groups).max())
     if needed > there * (1.0 + ROUNDING) + ROUNDING:
         vms = [facts.vms[int(vm)] for vm in limited.nonzero()[0]]
-        total = float((market.available - market.masters)[limited].sum())
+        every = float((market.available - market.masters)[limited].sum())
         change = "raise available, lower the least jobs of classes, or add a vm type"
-        yield _quota(vms[0], "the least jobs of all classes", f"{total:g}", change, [vm.name for vm in vms])
+        yield _quota(vms[0], "the least jobs of all classes", f"{every:g}", change, [vm.name for vm in vms])
 
 
 def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | None = None) -> Diagnostic:

@@ -16,6 +16,7 @@ from mrdsl.families.capacity.facts import LARGEST, MACHINES, NO, SLOTS, Capacity
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_facts import (
+    at_most_one,
     beyond_core_quotas,
     cost_of_disks,
     cost_of_masters,
@@ -177,8 +178,8 @@ def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diag
     facts: CapacityFacts = spec.facts
     at, patterns = packing.of_pattern, len(packing.count)
     each = Rows(facts, packing.of_class, packing.of_vm[at])
-    taken = np.where(packing.reduces, each.parts[1], each.parts[0]) * packing.slots
-    parts = np.array([np.bincount(at, weights=resource, minlength=patterns) for resource in taken]).max(axis=0)
+    taken = np.asarray(np.where(packing.reduces, each.parts[1], each.parts[0]) * packing.slots, dtype=np.float64)
+    parts = at_most_one(facts, packing.of_class, at, taken, patterns).max(axis=0)
     for pattern in np.flatnonzero(~(parts <= 1.0 + ROUNDING)).tolist():
         yield _broken(spec, f"slots that take {parts[pattern]:.10g} VMs lie on one")
     hosted = np.where(packing.reduces, each.per_vm[1], each.per_vm[0])
@@ -366,7 +367,7 @@ def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterato
         if count > FEASIBILITY and way not in offers:
             yield error("broken-plan", f"{count:g} VMs of {way[0]} are {way[1]}, of which there are none", spec.span)
     lane = shares.rows.of_vm * 2 + shares.spot
-    taken = np.array([np.bincount(lane, weights=each, minlength=2 * len(facts.vms)) for each in shares.taken])
+    taken = at_most_one(facts, shares.rows.of_class, lane, shares.taken, 2 * len(facts.vms))
     there: defaultdict[tuple[str, bool], float] = defaultdict(float)
     for way, count in bought.items():
         there[way[0], way[1] == "spot"] += count

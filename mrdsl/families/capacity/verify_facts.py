@@ -9,12 +9,15 @@ from fnmatch import translate
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.facts import CapacityFacts, Quota
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.spec.columns import column
+from mrdsl.spec.columns import column, names_of
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Way = tuple[str, str, str]
 """A VM type, a way of buying, and the name of the contract, if it has one."""
 
@@ -116,3 +119,27 @@ def vm_cost(facts: CapacityFacts, plan: CapacityPlan, vm: str | None = None) -> 
     """Compute the cost of the VMs of a plan, or those of one type, for one period; without VMs that are not offered."""
     bought = vms_of(plan)
     return sum(bought.get(way, 0.0) * offer.price for way, offer in offered(facts).items() if vm in (None, way[0]))
+
+
+def at_most_one(facts: CapacityFacts, of_class: Ints, of_place: Ints, taken: Floats, places: int) -> Floats:
+    """Add up what rows take at each place, shape (resources, places).
+
+    Of the classes of a ``never_together`` block one runs at a time: the one that takes most there counts.
+
+    Args:
+        facts: The facts of the spec.
+        of_class: The class of each row.
+        of_place: The place of each row.
+        taken: What each row takes, shape (resources, rows).
+        places: The number of places.
+    """
+    names = list(names_of(facts.classes)) if len(facts.never_together) else []
+    found, alone = np.zeros((len(taken), places)), np.ones(len(of_class), dtype=bool)
+    for group in facts.never_together:
+        most = np.zeros_like(found)
+        for name in group.classes:
+            mine = of_class == names.index(name)
+            alone &= ~mine
+            most = np.maximum(most, [np.bincount(of_place[mine], weights=row[mine], minlength=places) for row in taken])
+        found += most
+    return found + [np.bincount(of_place[alone], weights=row[alone], minlength=places) for row in taken]

@@ -25,7 +25,7 @@ from mrdsl.families.capacity.methods.direct import direct, fill, read
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_warnings import taken_of
-from mrdsl.families.capacity.why_types import why_mix
+from mrdsl.families.capacity.why_types import why_groups, why_mix
 from mrdsl.spec.spec import Spec
 
 MOST_CLASSES = 200
@@ -42,7 +42,7 @@ def costs_of_wholeness(spec: Spec, plan: CapacityPlan) -> Table | None:
     if not plan.whole or len(spec.facts.classes) * len(spec.facts.vms) > MOST_CLASSES:
         return None
     rows: list[tuple[str, int | None, int | None, float | None]] = []
-    for wholeness in (NO, SLOTS, MACHINES):
+    for wholeness in (NO, SLOTS) if len(spec.facts.never_together) else (NO, SLOTS, MACHINES):
         mine = wholeness == plan.wholeness
         found = plan if mine else _plan(replace(spec, facts=replace(spec.facts, whole=wholeness)))
         named = f"{wholeness} (this plan)" if mine else wholeness
@@ -111,6 +111,8 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
         tables.append(
             "Reasons and prices are those of VMs that classes share; here the last VM of each class is its own besides."
         )
+    if len(spec.facts.never_together):
+        return (why_groups(spec, plan), *tables)
     if plan.mix is not None:
         return (*why_mix(spec, plan, plan.mix), *tables)
     return (*_reasons_of(spec, plan), *tables)

@@ -71,6 +71,27 @@ def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table 
         yield "Other comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
 
 
+def why_groups(spec: Spec, plan: CapacityPlan) -> Table:
+    """Return the VMs of classes that never run together, and those that decide how many their group takes."""
+    facts, mixture = spec.facts, plan.mixture
+    lanes = mixture.of_vm * 2 + mixture.spot
+    rows = []
+    for group in facts.never_together:
+        members = np.array([name in group.classes for name in plan.names])
+        for lane in np.unique(lanes[members[mixture.of_class]]).tolist():
+            mine = np.flatnonzero((lanes == lane) & members[mixture.of_class])
+            held = {
+                plan.names[int(index)]: float(mixture.vms[mine][mixture.of_class[mine] == index].sum())
+                for index in dict.fromkeys(mixture.of_class[mine].tolist())
+            }
+            most = max(held.values())
+            named = mixture.types[lane // 2] + (" spot" if lane % 2 else "")
+            rows += [(group.name, named, name, vms, "yes" if vms == most else "") for name, vms in held.items()]
+    return Table(
+        "Classes that never run together", ("group", "vm", "class", "VMs", "most of its group"), rows, most=SHOWN
+    )
+
+
 def task_of(spec: Spec) -> Task:
     """Return the relaxed problem of a spec with its quotas, but without other comparisons."""
     mix = mix_of(spec)

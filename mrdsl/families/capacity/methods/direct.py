@@ -29,6 +29,7 @@ from mrdsl.families.capacity.constraints import (
 )
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import as_solved, has_closed_form
+from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.class_columns import tightened
@@ -78,6 +79,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
     refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
     refuse_quotas(spec.facts, "direct")
+    refuse_groups(spec.facts, "direct")
     class_bounds, mix = class_bounds_of(spec), solved_mix(spec)
     if has_closed_form(spec.facts):
         quotas: dict[str, float] = {}

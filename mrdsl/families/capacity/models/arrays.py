@@ -151,10 +151,12 @@ def mixed_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     """Return P2 over pairs of classes and lanes.
 
     Columns are the VMs of each offer, the jobs of each pair, and the types of classes with ``types = one``. Return None
-    if the spec has comparisons or classes that share no VMs, or if a coefficient is 0: Pyomo would leave its variable
-    out of a sum.
+    if the spec has comparisons, or classes that share no VMs or never run together. The same holds if a coefficient is
+    0: Pyomo would leave its variable out of a sum.
     """
     mix = solved_mix(as_solved(spec, relax))
+    if mix.groups is not None:
+        return None
     if mix.wholeness == MACHINES or mix.sizes is not None or spec.constraints or not mix.possible.any(axis=0).all():
         return None
     found = program_of(mix, relax)

@@ -43,6 +43,7 @@ from mrdsl.families.capacity.models.variables import (
     ModelSpans,
     OtherPairs,
     SpareVariables,
+    Turns,
     add_other_pairs,
     add_resources,
     add_spare,
@@ -79,7 +80,7 @@ def build_lanes(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel
     model.fixed_part = mix.market.of_masters
     _add_quantities(model, spec, mix, jobs)
     placed = zip(jobs.of_class.tolist(), jobs.of_lane.tolist(), jobs.variables, strict=True)
-    if not leaves_lanes_out(spec):
+    if mix.groups is None and not leaves_lanes_out(spec):
         places = zip(*(each.tolist() for each in spare.places), spare.variables, strict=True)
         more = [(index, lane, reduces, 1, variable) for index, lane, reduces, variable in places]
         more += [] if others is None else others.rows()
@@ -192,11 +193,14 @@ def _add_lanes(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables, spare: Sp
     gamma = mix.gamma[jobs.of_lane, jobs.of_class].tolist()
     vms = list(model.vms.values())
     keys = {kind: number for number, kind in enumerate(market.kinds)}
+    turns = Turns(model, mix)
 
     def enough(_: object, *key: str) -> object:
         lane = keys[key]  # type: ignore[index]
         terms = [(gamma[number], jobs.variables[number]) for number in rows[lane]]
         terms += spare.at(spare.entries.of_lane, lane)
+        classes = [*jobs.of_class[rows[lane]], *spare.entries.of_class[spare.entries.of_lane == lane]]
+        terms = turns.of(key, terms, classes)
         bought = [(-1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.lane == lane]
         return None, row_of([*terms, *bought]), -float(market.masters_of_lane[lane])
 

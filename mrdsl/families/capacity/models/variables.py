@@ -83,6 +83,40 @@ def row_of(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
     )
 
 
+class Turns:
+    """Variables for the VMs of groups of classes that never run together, added to the model row by row."""
+
+    def __init__(self, model: pyo.ConcreteModel, mix: Mix) -> None:
+        self.groups, self.names, self.model = mix.groups, mix.names, model
+        if mix.groups is not None:
+            model.group_vms = pyo.Var(pyo.Any, domain=pyo.NonNegativeReals, dense=False)
+            model.group_holds = pyo.Constraint(pyo.Any)
+
+    def of(
+        self, key: tuple[str, ...], terms: list[tuple[float, Any]], classes: Sequence[Any]
+    ) -> list[tuple[float, Any]]:
+        """Return the terms of a row of VMs in which a group counts as its most demanding class.
+
+        ``classes`` has the class of each term. Other rows hold each class of a group within the VMs of the group.
+        """
+        if self.groups is None:
+            return terms
+        number = np.bincount(self.groups)
+        alone, shared = [], dict[int, dict[int, list[tuple[float, Any]]]]()
+        for term, index in zip(terms, map(int, classes), strict=True):
+            group = int(self.groups[index])
+            if number[group] < 2:
+                alone.append(term)
+            else:
+                shared.setdefault(group, {}).setdefault(index, []).append(term)
+        for group, members in shared.items():
+            held = self.model.group_vms[(f"group {group + 1}", *key)]
+            alone.append((1.0, held))
+            for index, mine in members.items():
+                self.model.group_holds[(self.names[index], *key)] = (None, row_of([*mine, (-1.0, held)]), 0.0)
+        return alone
+
+
 def add_spare(model: pyo.ConcreteModel, mix: Mix, fractions: bool) -> SpareVariables:
     """Return variables for slots beyond the fewest that firm jobs hold if a part of their class may be spot."""
     spare = spare_of(mix)
@@ -147,6 +181,7 @@ def add_resources(
     rows = jobs.by(jobs.of_lane, len(market.lanes))
     vms = list(model.vms.values())
     lanes = {kind: number for number, kind in enumerate(market.kinds)}
+    turns = Turns(model, mix)
     kind = spare.entries.reduces.astype(np.int64)
     parts = mix.sizes.parts[kind, :, market.vm_of_lane[spare.entries.of_lane], spare.entries.of_class]
 
@@ -157,6 +192,12 @@ def add_resources(
         mine = np.flatnonzero(spare.entries.of_lane == lane).tolist()
         terms += [(float(parts[n, number]), spare.variables[n]) for n in mine]
         terms += others.at(entries.of_lane, lane, entries.taken[number])
+        classes = [
+            *jobs.of_class[rows[lane]],
+            *spare.entries.of_class[mine],
+            *entries.of_class[entries.of_lane == lane],
+        ]
+        terms = turns.of((vm, way, resource), terms, classes)
         bought = [(-1.0, vms[n]) for n, offer in enumerate(market.offers) if offer.lane == lane]
         return None, row_of([*terms, *bought]), -float(market.masters_of_lane[lane])
 
@@ -184,6 +225,7 @@ _OF_A_CLASS = {
     "spot_share": "spot",
     "together": "types",
     "takes": "types",
+    "group_holds": "jobs",
 }
 _OF_VM = ("available", "vms", "enough_vms")
 
@@ -213,6 +255,8 @@ class ModelSpans(Mapping[Any, Span | None]):
             return self.whole[key]
         component, at = key
         name = at[0] if isinstance(at, tuple) else at
+        if component == "group_vms":
+            return self.facts.never_together[0].span
         if component == "quota":
             return next(each for each in self.facts.quotas if each.name == name).span_of("cores")
         if component in _OF_VM:
