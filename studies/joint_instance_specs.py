@@ -134,6 +134,7 @@ def _class_row(one: JobClass) -> list[str]:
     assert s is not None
     assert r is not None
     assert one.jobs is not None
+    assert one.slots is not None
     assert one.slots.map is not None
     assert one.slots.reduce is not None
     numbers = (

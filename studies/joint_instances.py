@@ -165,6 +165,7 @@ def _with_penalties(draw: np.random.Generator, facts: JointFacts) -> JointFacts:
 
     as_printed = replace(facts.cluster, concurrency="fractional")
     run, queues = executions(facts.classes, as_printed), service_queues(facts.services)
+    assert facts.cluster.vm_cost is not None
     jobs = _penalties(draw, run.vms_per_job / run.reuse * facts.cluster.vm_cost * facts.cluster.period)
     requests = _penalties(draw, facts.cluster.vm_cost / queues.rate_per_vm)
     return replace(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mrdsl.checking.nodes import left_to_containers
 from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
-from mrdsl.core.rounding import ceiling, floor
+from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
 from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column, words
 
@@ -31,6 +31,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 RESOURCES = ("cores", "memory")
+Slots = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -265,3 +266,45 @@ def _hands_on(node: Any) -> bool:
     if node.coefficients is not None:
         return bool(node.coefficients.B > 0.0)
     return node.reduce is not None and node.reduce.tasks > 0
+
+
+APART = 4.0
+"""By how much the losses may differ of a job's slots as if nothing were lost, from those of the plan's."""
+
+
+def effective(rows: Rows, each: Slots, lost: Slots, by: float = 1.0) -> Slots:
+    """Compute the map and reduce slots of one job whose work is not lost, with ``by`` times the loss, at most half."""
+    maps, reduces = (
+        np.minimum(slots * (1.0 - np.minimum(by * part, MOST)), most)
+        for slots, part, most in zip(each, lost, rows.tasks, strict=True)
+    )
+    return maps, reduces
+
+
+def late(rows: Rows, losses: Losses, each: Slots, ends: tuple[Floats, Floats], whole: bool) -> Flags:
+    """Find the rows that end after their deadline, whichever slots their losses are worked out from.
+
+    Args:
+        rows: The rows.
+        losses: Their losses.
+        each: Map and reduce slots of one job.
+        ends: The deadline of each row, and its time limit, which may be tighter [s].
+        whole: If slots are whole.
+
+    Returns:
+        True for late rows.
+    """
+    promised_work, (deadlines, limits) = rows.promised, ends
+
+    def ends_late(lost: Slots) -> Flags:
+        time = np.maximum(promised_work.time(*effective(rows, each, lost)), promised_work.path)
+        return np.asarray(~(time <= deadlines * (1 + FEASIBILITY)) | (lost[0] > MOST) | (lost[1] > MOST))
+
+    found = ends_late(losses.lost(*phases(rows, *each)))
+    for place in np.flatnonzero(found & (losses.rate > 0.0)).tolist():
+        for pair in fewest_vm_pairs(rows, place, float(limits[place]), whole):
+            times = phases(rows, *(np.full(len(found), slots) for slots in pair))
+            if not ends_late(losses.lost(*times))[place]:
+                found[place] = False
+                break
+    return found

@@ -6,6 +6,7 @@ A *lane* is a VM type in one reliability: firm, or spot, which the provider may 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,20 +19,13 @@ from mrdsl.spec.blocks import Simulation, any_stages, stages_of
 from mrdsl.spec.columns import column
 
 
-class SpotLane(Protocol):
-    """VMs of one type, firm or spot; ``interruptions`` of one VM per second."""
+@dataclass(frozen=True)
+class Lane:
+    """The VMs of type number ``vm``, firm or spot; ``interruptions`` of one VM per second."""
 
-    @property
-    def vm(self) -> int:
-        """The number of its VM type."""
-
-    @property
-    def spot(self) -> bool:
-        """True for spot VMs."""
-
-    @property
-    def interruptions(self) -> float:
-        """Interruptions of one VM [1/s]."""
+    vm: int
+    spot: bool = False
+    interruptions: float = 0.0
 
 
 class Spotted(Typed, Protocol):
@@ -48,7 +42,7 @@ def spot_shares(classes: Sequence[Any]) -> Floats:
 
 
 def slots_in_lanes(
-    facts: Spotted, lanes: Sequence[SpotLane], pairs: Pairs, whole: bool
+    facts: Spotted, lanes: Sequence[Lane], pairs: Pairs, whole: bool
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Compute the slots of one job in each lane, those for lost work included.
 
@@ -74,7 +68,7 @@ def slots_in_lanes(
 
 
 def kept_work(
-    facts: Spotted, lanes: Sequence[SpotLane], pairs: Pairs, slots: tuple[Floats, Floats]
+    facts: Spotted, lanes: Sequence[Lane], pairs: Pairs, slots: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
     """Return the parts of the map and of the reduce slots whose work is not lost, (lanes, classes); 1 on firm VMs.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
 from mrdsl.families.capacity.forms import added_price, contracts, masters_of
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
+from mrdsl.formulas.spot_losses import Lane
 from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
@@ -23,15 +24,6 @@ Floats = NDArray[np.float64]
 ON_DEMAND, RESERVED, SPOT = WAYS
 FIRM = "firm"
 GIB = 2.0**30
-
-
-@dataclass(frozen=True)
-class Lane:
-    """The VMs of type number ``vm``, firm or spot; ``interruptions`` of one VM per second."""
-
-    vm: int
-    spot: bool = False
-    interruptions: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.checking.rows import MOST, Losses, Rows, fewest_vm_pairs, losses_of, phases
+from mrdsl.checking.rows import APART, MOST, Losses, Rows, effective, late, losses_of, phases
 from mrdsl.checking.work import ESTIMATES, Work
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
@@ -26,9 +26,6 @@ from mrdsl.spec.spec import Spec, bounds_in
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
-APART = 4.0
-"""By how much the losses may differ of a job's slots as if nothing were lost, from those of the plan's."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +61,9 @@ class Shares:
         nothing = np.zeros_like(self.jobs)
         return self.losses.lost(*phases(self.rows, *self.each)) if self.spot.any() else (nothing, nothing)
 
-    def times(self, work: Work, by: float = 1.0, lost: tuple[Floats, Floats] | None = None) -> Floats:
+    def times(self, work: Work, by: float = 1.0) -> Floats:
         """Compute the time of one job by an estimate [s], with ``by`` times the loss, at most half of the work."""
-        maps, reduces = (
-            np.minimum(slots * (1.0 - np.minimum(by * part, MOST)), most)
-            for slots, part, most in zip(self.each, lost or self.lost, self.rows.tasks, strict=True)
-        )
-        return work.time(maps, reduces)
+        return work.time(*effective(self.rows, self.each, self.lost, by))
 
     @cached_property
     def taken(self) -> Floats:
@@ -126,8 +119,9 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
         most = most if plan.wholeness == NO else step * ceiling(most / step)
         many = slots * shares.jobs > (most * (1 + FEASIBILITY)) * shares.jobs + FEASIBILITY
         yield from told(many, f"have more {kind} slots than tasks", "slots")
-    late = _late(spec, shares, plan.wholeness != NO) & ~by_runs[rows.of_class]
-    yield from told(late, "end after their deadline", "deadline")
+    ends = column(facts.classes, "deadline")[rows.of_class], _limits(spec)[rows.of_class]
+    too_late = late(rows, shares.losses, shares.each, ends, plan.wholeness != NO) & ~by_runs[rows.of_class]
+    yield from told(too_late, "end after their deadline", "deadline")
     scalar = sum(
         np.divide(slots, hosted, out=np.zeros_like(slots), where=hosted > 0.0)
         for slots, hosted in zip(shares.slots, rows.per_vm, strict=True)
@@ -137,27 +131,6 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
     yield from told(wrong, "take a different number of VMs")
     for name, shown in shares.shown.items():
         yield from told(_misstated(shares, rows.estimates[name], shown), f"have a different {name} time")
-
-
-def _late(spec: Spec, shares: Shares, whole: bool) -> Flags:
-    """Find the shares that end after their deadline, whichever slots their losses are worked out from."""
-    rows, promised = shares.rows, shares.rows.promised
-    deadline = column(spec.facts.classes, "deadline")[rows.of_class]
-
-    def late(lost: tuple[Floats, Floats]) -> Flags:
-        time = np.maximum(shares.times(promised, lost=lost), promised.path)
-        return np.asarray(~(time <= deadline * (1 + FEASIBILITY)) | (lost[0] > MOST) | (lost[1] > MOST))
-
-    found = late(shares.lost)
-    doubtful = np.flatnonzero(found & shares.spot).tolist()
-    limits = _limits(spec)[rows.of_class] if doubtful else deadline
-    for place in doubtful:
-        for pair in fewest_vm_pairs(rows, place, float(limits[place]), whole):
-            times = phases(rows, *(np.full(len(found), each) for each in pair))
-            if not late(shares.losses.lost(*times))[place]:
-                found[place] = False
-                break
-    return found
 
 
 def _limits(spec: Spec) -> Floats:

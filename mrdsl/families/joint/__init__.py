@@ -1,4 +1,4 @@
-"""The joint family: MapReduce classes and web services on one private cluster (Cano et al.)."""
+"""The joint family: MapReduce classes and web services on one cluster (Cano et al.)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ def _paid_for(spec: Spec) -> float:
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """Return the greedy, which is exact or reports its bound; a solver for constraints and for formulations."""
+    """Return the greedy, which is exact or reports its bound; a solver for constraints, formulations and VM types."""
     if formulation in ("P0", "P1") or compares_responses(spec):
         return "scip"
-    return "greedy" if formulation is None and not spec.constraints else "highs"
+    plain = formulation is None and not spec.constraints and not len(spec.facts.vms)
+    return "greedy" if plain else "highs"
 
 
 hook = lazily(__name__)
 FAMILY = Family(
     name="joint",
-    summary="One private cluster shared by MapReduce classes and web services, period by period.",
+    summary="One cluster shared by MapReduce classes and web services, period by period.",
     paper="Cano, Carello, Ardagna: Joint Resource Allocation of MapReduce and Web Service Applications",
     facts=JointFacts,
     goals=(GoalKind("minimize", "cost", "currency", "operation and penalties over all periods"),),
@@ -76,6 +77,8 @@ FAMILY = Family(
     ),
     promises=(
         Promise("cluster.size", 1),
+        Promise("vms.available", 1),
+        Promise("quotas.cores", 1),
         Promise("classes.deadline", 1),
         Promise("classes.jobs.low", -1),
         Promise("services.rate.low", -1),
@@ -83,7 +86,7 @@ FAMILY = Family(
     ),
     quantities=(
         QuantityKind("cost", "money", "operation and penalties over all periods"),
-        QuantityKind("vms", "vms", "the most VMs held in any period"),
+        QuantityKind("vms", "vms", "the most VMs held in any period; of all types or of one", over="vms", whole=True),
         QuantityKind("admitted", "jobs", "jobs of the class that are admitted over all periods", over="classes"),
         QuantityKind("rate", "rate", "the service's mean served rate", over="services"),
         QuantityKind("response", "time", "the service's worst mean response time in any period", over="services"),

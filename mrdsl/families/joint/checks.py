@@ -21,6 +21,7 @@ from mrdsl.core.diagnostics import (
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.core.units import show
 from mrdsl.families.joint.facts import NO, SLOTS, as_planned
+from mrdsl.families.joint.fleet_checks import check_fleet, check_one_kind, unreachable_in_fleet, unused_in_fleet
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -63,6 +64,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *_shifts(facts),
         *_whole_slots(facts),
         *_too_many(facts),
+        *(check_fleet(spec) if len(facts.vms) else check_one_kind(facts)),
     ]
     if not has_errors(diagnostics):
         diagnostics += _table(spec)
@@ -73,6 +75,9 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield from check_upper_of_stages(facts.classes)
         yield from _concurrency(facts.cluster)
         yield from _reuse(facts)
+        if len(facts.vms):
+            yield from unused_in_fleet(spec)
+            return
         if not has_errors(_unreachable(spec)):
             yield from _worthless(spec)
 
@@ -85,6 +90,8 @@ def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     """
     from mrdsl.families.joint.workload import workload
 
+    if len(spec.facts.vms):
+        return unreachable_in_fleet(spec)
     unreachable = _unreachable(spec)
     if has_errors(unreachable):
         return unreachable

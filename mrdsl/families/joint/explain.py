@@ -18,6 +18,7 @@ from mrdsl.core.units import HOUR, show
 from mrdsl.core.watching import shared_time
 from mrdsl.families.joint.allocation import choices, wanted
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts, as_planned
+from mrdsl.families.joint.fleet import fleet_of
 from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.quantities import compares_responses
@@ -38,7 +39,10 @@ def report(spec: Spec, result: Result) -> Shown:
 
 
 def _decision(spec: Spec, plan: JointPlan) -> str:
-    vms = f"{cell_text(float(plan.vms.max()))} of {number_of(plan.size, 'VM', ',')}"
+    most = float(plan.vms.max())
+    vms = number_of(most, "VM", ",.6g")
+    if plan.size is not None:
+        vms = f"{cell_text(most)} of {number_of(plan.size, 'VM', ',')}"
     periods = len(plan.vms)
     when = f"at most {vms} in each of {periods:,} periods" if periods > 1 else vms
     jobs, requests = plan.classes.rejected.sum(), plan.services.rejected_rate.max(initial=0.0)
@@ -138,7 +142,7 @@ def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
     has fractional concurrent jobs, or if a model compares response times. The row of this plan has its cost. Other rows
     are from the greedy, within its bound, or from HiGHS to 1e-4 if there is a ``subject to``.
     """
-    one_by_one = spec.facts.cluster.concurrency == "fractional" or compares_responses(spec)
+    one_by_one = spec.facts.cluster.concurrency == "fractional" or compares_responses(spec) or len(spec.facts.vms)
     if one_by_one or not is_quick(plan):
         return None
     own = RELAXED if _in_fractions(plan) else plan.whole
@@ -183,6 +187,8 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     """Return sizes of the cluster that matter; the marginal unit and the worth of one VM more; every class's reason."""
     if isinstance(result.plan, JointPlan):
         spec = as_planned(spec, result.plan.whole)
+    if len(spec.facts.vms):
+        return tuple(_why_types(spec))
     work = workload(spec)
     if not isinstance(result.plan, JointPlan):
         return (_sizes(work),)
@@ -197,6 +203,31 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     if spec.constraints:
         tables.append("The comparisons under `subject to` are not part of this explanation: they may hold VMs back.")
     return tuple(tables)
+
+
+def _why_types(spec: Spec) -> Iterator[Table | str]:
+    """Yield the cost of serving each class and service on each type, with the penalty that it avoids."""
+    fleet, unit_cost = fleet_of(spec), f"[{spec.currency}]"
+    lanes = [fleet.names[lane.vm] + (" on spot" if lane.spot else "") for lane in fleet.lanes]
+    jobs = [
+        (name, lane, float(gamma), float(price * gamma / fleet.reuse[i]), float(fleet.penalty[i]))
+        for i, name in enumerate(fleet.class_names)
+        for lane, gamma, price in zip(lanes, fleet.gamma[:, i], fleet.prices, strict=True)
+        if np.isfinite(gamma)
+    ]
+    per_request, penalties = spec.facts.cluster.period / 1e6, fleet.penalty[fleet.classes :]
+    requests = [
+        (name, lane, float(rate), *(float(each / per_request) for each in (price / rate, penalties[k])))
+        for k, name in enumerate(fleet.service_names)
+        for lane, rate, price in zip(lanes, fleet.rate_per_vm[:, k], fleet.prices, strict=True)
+        if rate > 0.0
+    ]
+    head = ("VMs of a job", f"cost of a job {unit_cost}", f"penalty of a job {unit_cost}")
+    if jobs:
+        yield Table("A job on each VM type", ("class", "VM type", *head), jobs)
+    head = ("requests of a VM [1/s]", f"cost of a million {unit_cost}", f"penalty of a million {unit_cost}")
+    if requests:
+        yield Table("Requests on each VM type", ("service", "VM type", *head), requests)
 
 
 def smallest_feasible(work: Workload) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN, Target
-from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
+from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, TargetError, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.spec.blocks import longest_idle, partitions_of
@@ -21,6 +21,8 @@ def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
 
     Raises ValueError if the spec has no class.
     """
+    if plan.by_type is not None:
+        raise TargetError("the plan has VM types, which an export of a joint plan does not support")
     if not len(plan.class_names):
         raise ValueError("there is no class, and so no queue")
     periods = range(len(plan.vms))
@@ -50,6 +52,7 @@ def _workload(node: JobClass, plan: JointPlan, t: int, index: int) -> Workload:
 
 
 def _tasks(node: JobClass, slots: tuple[float, float]) -> Iterator[Tasks]:
+    assert node.slots is not None
     if node.stages:
         most = max(stage.tasks for stage in node.stages)
         yield Tasks("task", most, int(ceiling(slots[0])), node.slots.task or 1)

@@ -1,5 +1,7 @@
 """Input data of a joint spec: one cluster, its MapReduce classes, its web services and their demand over time.
 
+The cluster has private VMs of one kind, or rented VMs of several types.
+
 ``whole = slots | no`` sets which values of a plan are whole. A relaxation has fractions of everything, and P0 and P1
 have separate slots. ``concurrency = fractional`` has fractions of jobs: they take slots as fractions.
 """
@@ -14,19 +16,38 @@ from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
+    ONE,
     Coefficients,
+    Container,
+    Driver,
     MapPhase,
+    OnDemand,
+    OnType,
+    Quota,
     ReducePhase,
     ShufflePhase,
     Simulation,
     Slots,
+    Spot,
     Stage,
+    System,
+    on_type_blocks,
     simulation_block,
     stage_blocks,
     startup_item,
 )
 from mrdsl.spec.demand import Demand
-from mrdsl.spec.schema import BUDGET_HINT, Node, Source, block, blocks, choice, quantity, value_range
+from mrdsl.spec.schema import (
+    BUDGET_HINT,
+    Node,
+    Source,
+    block,
+    blocks,
+    choice,
+    quantity,
+    references,
+    value_range,
+)
 from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
@@ -37,7 +58,7 @@ from mrdsl.spec.simulated import (
     submissions_item,
     think_item,
 )
-from mrdsl.spec.typing import OptionalQuantity, OptionalRange, Quantity, Whole
+from mrdsl.spec.typing import OptionalQuantity, OptionalRange, OptionalWhole, Quantity, Whole
 
 __all__ = [
     "Cluster",
@@ -61,12 +82,21 @@ SLOTS, NO = "slots", "no"
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Cluster(Node):
-    """The private cluster, of one size all day."""
+    """The cluster: private VMs of one kind, of one size all day, or rented VMs of several types."""
 
     EXAMPLE: ClassVar[str] = "{ size = 50, vm_cost = 0.192 USD/h }"
 
-    size: Whole = quantity("vms", "how many VMs there are", at_least=1, whole=True, symbol="V-bar")
-    vm_cost: Quantity = quantity("price", "what a running VM costs", above=0.0, symbol="rho")
+    size: OptionalWhole = quantity(
+        "vms",
+        "how many VMs there are; required without `vm`, and with it the most of all types; default: any number",
+        default=None,
+        at_least=1,
+        whole=True,
+        symbol="V-bar",
+    )
+    vm_cost: OptionalQuantity = quantity(
+        "price", "what a running VM costs; required without `vm`", default=None, above=0.0, symbol="rho"
+    )
     period: Quantity = quantity("time", "how long one allocation stands", default=HOUR, above=0.0, symbol="T")
     sharing: str = choice(
         ("shared", "partitioned"),
@@ -86,6 +116,32 @@ class Cluster(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class VmType(Node):
+    """A VM type that can be rented, period by period."""
+
+    EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h }, available = 40 }"
+
+    on_demand: OnDemand = block(OnDemand, "renting by the hour", required=True)
+    spot: Spot | None = block(Spot, "VMs that the provider may take back, for classes only")
+    available: OptionalWhole = quantity(
+        "vms",
+        "how many there are of the type, however bought; default: any number",
+        default=None,
+        at_least=0,
+        whole=True,
+    )
+    cores: OptionalQuantity = quantity(
+        "number", "cores that tasks may use, and those of its system if it has one", default=None, above=0.0
+    )
+    memory: OptionalQuantity = quantity(
+        "data", "memory that tasks may use, and that of its system if it has one", default=None, above=0.0
+    )
+    system: System | None = block(
+        System, "what is not for containers; default: all cores and memory are", short="platform"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """MapReduce jobs with one profile, one deadline and one penalty."""
 
@@ -93,7 +149,7 @@ class JobClass(Node):
         "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
         "jobs = 10, deadline = 15 min, penalty = 12.50 USD }"
     )
-    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("map", "stage", "coefficients"),)
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("slots", "container"), ("map", "stage", "coefficients"))
 
     map: MapPhase | None = block(MapPhase, "the map tasks of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
@@ -101,8 +157,23 @@ class JobClass(Node):
     stages: Sequence[Stage] = stage_blocks()
     startup: Quantity = startup_item()
     coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
-    slots: Slots = block(
-        Slots, "what one VM hosts: so many map tasks, or so many reduce tasks, or tasks of stages", required=True
+    slots: Slots | None = block(
+        Slots, "what one VM hosts: so many map tasks, or so many reduce tasks, or tasks of stages"
+    )
+    container: Container | None = block(Container, "what a task takes of a VM, in place of slots; only with `vm`")
+    driver: Driver | None = block(Driver, "the driver of each job; only in `capacity`")
+    on: Sequence[OnType] = on_type_blocks()
+    types: tuple[str, ...] = references(
+        "`one` keeps all jobs of a period on one VM type; a list of types limits them to those",
+        of="vm",
+        words=(ONE,),
+    )
+    spot: OptionalQuantity = quantity(
+        "share",
+        "the part of its VMs that may be on spot; default: all of them",
+        default=None,
+        at_least=0.0,
+        at_most=1.0,
     )
     jobs: OptionalRange = value_range(
         "jobs",
@@ -125,6 +196,15 @@ class JobClass(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class OnServiceType(Node):
+    """A service on the VM type of that name."""
+
+    EXAMPLE: ClassVar[str] = "{ speed = 1.8 }"
+
+    speed: Quantity = quantity("number", "requests take 1/speed of their service time", above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Service(Node):
     """Requests of one web service: an M/G/1 processor-sharing queue on every VM, with a network delay."""
 
@@ -135,6 +215,10 @@ class Service(Node):
     delay: Quantity = quantity("time", "network delay of a request", default=0.0, at_least=0.0, symbol="L")
     response: Quantity = quantity("time", "bound on the mean response time", above=0.0, symbol="R-bar")
     penalty: Quantity = quantity("money", "for each expected request that is turned away", at_least=0.0, symbol="p_W")
+    on: Sequence[OnServiceType] = blocks(
+        OnServiceType, "on", "how fast one VM type answers", plural="on_types", of="vm"
+    )
+    types: tuple[str, ...] = references("the VM types that may answer; default: all", of="vm")
     shift: Quantity = quantity("time", "how far the service's time zone is ahead of the demand table's", default=0.0)
 
 
@@ -145,7 +229,14 @@ class JointFacts(Node):
     ELSEWHERE: ClassVar[Mapping[str, str]] = BUDGET_HINT
     ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "service"),)
 
-    cluster: Cluster = block(Cluster, "the private cluster", required=True)
+    cluster: Cluster = block(Cluster, "the cluster and its periods", required=True)
+    vms: Sequence[VmType] = blocks(
+        VmType,
+        "vm",
+        "the VM types that may be rented, in place of VMs of one kind",
+        catalogues=("ec2", "instance_types"),
+    )
+    quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "MapReduce jobs of one kind", plural="classes")
     services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
     demand: Demand | None = block(Demand, "the demand over several periods")

@@ -51,6 +51,83 @@ class ServicePlan:
     response: Floats = field(metadata=lacking("the service has no VM"))
 
 
+@dataclass(frozen=True, eq=False)
+class LanePlan:
+    """Allocation by VM type and way of renting; arrays of the shape (periods, lanes, classes) or (.., services).
+
+    ``vm`` and ``way`` name the type and the way of each lane, ``prices`` are those of a VM for one period.
+    """
+
+    vm: Sequence[str]
+    way: Sequence[str]
+    prices: Floats
+    class_vms: Floats
+    at_once: Floats
+    map_slots: Floats
+    reduce_slots: Floats
+    service_vms: Floats
+    rate: Floats
+
+    @property
+    def vms(self) -> Floats:
+        """VMs of each lane, shape (periods, lanes)."""
+        return np.asarray(self.class_vms.sum(axis=2) + self.service_vms.sum(axis=2))
+
+    def of_class(self, t: int, index: int) -> list[dict[str, Any]]:
+        """Return the VMs and slots of a class in a period, by lane."""
+        found = []
+        for lane in np.flatnonzero(self.class_vms[t, :, index] > 0.0).tolist():
+            slots = {"at_once": self.at_once, "map_slots": self.map_slots, "reduce_slots": self.reduce_slots}
+            shown = {name: plain(each[t, lane, index]) for name, each in slots.items()}
+            found.append({**self._lane(lane), "vms": plain(self.class_vms[t, lane, index]), **shown})
+        return found
+
+    def of_service(self, t: int, index: int) -> list[dict[str, Any]]:
+        """Return the VMs and the rate of a service in a period, by lane."""
+        return [
+            {
+                **self._lane(lane),
+                "vms": plain(self.service_vms[t, lane, index]),
+                "rate": plain(self.rate[t, lane, index]),
+            }
+            for lane in np.flatnonzero(self.service_vms[t, :, index] > 0.0).tolist()
+        ]
+
+    def _lane(self, lane: int) -> dict[str, Any]:
+        return {"vm": self.vm[lane], "way": self.way[lane]}
+
+    def tables(self, class_names: Sequence[str], service_names: Sequence[str]) -> tuple[Table, Table]:
+        """Return the VMs and their cost by lane, then those of each class and service."""
+        vms = self.vms
+        costs = (vms * self.prices).sum(axis=0)
+        rows = [
+            (vm, way, *(float(x) for x in (vms[:, n].mean(), vms[:, n].max(initial=0.0), costs[n])))
+            for n, (vm, way) in enumerate(zip(self.vm, self.way, strict=True))
+        ]
+        held: list[tuple[str, Floats, Floats | None, Floats | None]]
+        held = [(name, self.class_vms[:, :, i], self.at_once[:, :, i], None) for i, name in enumerate(class_names)]
+        held += [(name, self.service_vms[:, :, k], None, self.rate[:, :, k]) for k, name in enumerate(service_names)]
+        places = [
+            (
+                name,
+                self.vm[n],
+                self.way[n],
+                float(taken[:, n].mean()),
+                *(None if each is None else float(each[:, n].mean()) for each in (jobs, rate)),
+            )
+            for name, taken, jobs, rate in held
+            for n in np.flatnonzero(taken.sum(axis=0) > 0.0).tolist()
+        ]
+        return (
+            Table("VM types", ("VM type", "rented", "VMs (mean)", "VMs (most)", f"cost {MONEY}"), rows),
+            Table(
+                "Classes and services on VM types (means over the periods)",
+                ("class or service", "VM type", "rented", "VMs", "at once [jobs]", "rate [1/s]"),
+                places,
+            ),
+        )
+
+
 Columns = TypeVar("Columns", ClassPlan, ServicePlan)
 
 
@@ -63,7 +140,7 @@ class JointPlan(Plan):
         service_names: Names of the services.
         classes: Jobs, VMs and slots of the classes, shape (periods, classes).
         services: Rates, VMs and response times of the services, shape (periods, services).
-        size: VMs of the cluster.
+        size: VMs of the cluster; None if their number is not limited.
         vms: VMs in use.
         utilization: Share of the VMs in use.
         operation: Cost of the VMs, in the currency of the spec.
@@ -75,6 +152,7 @@ class JointPlan(Plan):
         simulated: Settings of the simulation.
         whole: Value of `whole`.
         per_vm: Map and reduce slots of each class on a VM, if slots are whole.
+        by_type: VMs of several types.
     """
 
     planned: ClassVar[str] = "Classes"
@@ -83,9 +161,9 @@ class JointPlan(Plan):
     service_names: Sequence[str]
     classes: ClassPlan
     services: ServicePlan
-    size: int
+    size: int | None
     vms: Floats
-    utilization: Floats
+    utilization: Floats = field(metadata=lacking("the number of VMs is not limited"))
     operation: Floats
     penalties: Floats
     stages: NDArray[np.int64]
@@ -95,6 +173,7 @@ class JointPlan(Plan):
     simulated: Simulated | None = None
     whole: str = NO
     per_vm: tuple[Floats, ...] = ()
+    by_type: LanePlan | None = None
 
     @property
     def total(self) -> float:
@@ -122,9 +201,15 @@ class JointPlan(Plan):
         return document
 
     def _period(self, t: int) -> dict[str, Any]:
+        classes, services = _by_name(self.class_names, self.classes, t), _by_name(self.service_names, self.services, t)
+        if self.by_type is not None:
+            for index, name in enumerate(self.class_names):
+                classes[name]["types"] = self.by_type.of_class(t, index)
+            for index, name in enumerate(self.service_names):
+                services[name]["types"] = self.by_type.of_service(t, index)
         return {
-            "classes": self._seen(self._packed(self._staged(_by_name(self.class_names, self.classes, t)), t), t),
-            "services": _by_name(self.service_names, self.services, t),
+            "classes": self._seen(self._packed(self._staged(classes), t), t),
+            "services": services,
             "vms": plain(self.vms[t]),
             "utilization": plain(self.utilization[t]),
             "cost": _cost(self.operation[t], self.penalties[t]),
@@ -138,14 +223,14 @@ class JointPlan(Plan):
 
     def machines(self, t: int, index: int) -> tuple[tuple[int, int, int], ...]:
         """Return the VMs of a class in a period: number, map slots, reduce slots; empty if slots are fractions."""
-        if self.whole == NO:
+        if self.whole == NO or self.by_type is not None:
             return ()
         slots = tuple(int(each[t, index].round()) for each in (self.classes.map_slots, self.classes.reduce_slots))
         return of_one_class((slots[0], slots[1]), (int(self.per_vm[0][index]), int(self.per_vm[1][index])))
 
     def _packed(self, classes: dict[str, dict[str, Any]], t: int) -> dict[str, dict[str, Any]]:
         """Return the slots on the VMs of each class."""
-        for index, name in enumerate(self.class_names if self.whole != NO else ()):
+        for index, name in enumerate(self.class_names if self.whole != NO and self.by_type is None else ()):
             kinds = ("task",) if self.stages[index] else ("map", "reduce")
             classes[name]["packing"] = [
                 {"count": vms, "slots": {kind: each for kind, each in zip(kinds, slots, strict=False) if each}}
@@ -198,12 +283,20 @@ class JointPlan(Plan):
                 (f"operation {MONEY}", float(self.operation.sum())),
                 (f"penalties {MONEY}", float(self.penalties.sum())),
                 (f"total cost {MONEY}", self.total),
-                ("mean utilization [%]", float(100 * self.utilization.mean())),
-                ("largest utilization [%]", float(100 * self.utilization.max())),
+                *(
+                    ()
+                    if self.size is None
+                    else (
+                        ("mean utilization [%]", float(100 * self.utilization.mean())),
+                        ("largest utilization [%]", float(100 * self.utilization.max())),
+                    )
+                ),
             ],
         )
         seen = table_of(list(self.observed.items()))
-        return tuple(table for table in (Table(*total), self._classes(), self._services(), seen, periods) if table.rows)
+        types = () if self.by_type is None else self.by_type.tables(self.class_names, self.service_names)
+        found = (Table(*total), self._classes(), self._services(), *types, seen, periods)
+        return tuple(table for table in found if table.rows)
 
     def _classes(self) -> Table:
         got = self.classes

@@ -16,6 +16,7 @@ from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.facts import NO, WHOLENESS, as_planned
+from mrdsl.families.joint.fleet import fleet_of
 from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.verify import verify as broken
@@ -32,6 +33,8 @@ def upper_times(spec: Spec, plan: JointPlan) -> Floats:
     """Return the upper estimate of a job of each class in its worst period [s]; NaN where it is not known or
     none runs.
     """
+    if plan.by_type is not None:
+        return fleet_of(spec).upper_times(plan.by_type.at_once)
     got = plan.classes
     upper = estimates_of(spec.facts.classes)["upper"]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -43,7 +46,7 @@ def upper_times(spec: Spec, plan: JointPlan) -> Floats:
 
 def price(spec: Spec, plan: JointPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
     """Compare, in words, the cost with that of a greedy plan that meets the upper estimates of some classes."""
-    if not is_quick(plan) or spec.constraints:
+    if not is_quick(plan) or spec.constraints or plan.by_type is not None:
         return UNPRICED
     firmer = firm(spec, soft)
     if list(find_impossible(firmer)):
@@ -69,7 +72,7 @@ def warnings_of(spec: Spec, plan: JointPlan, relax: bool, right: bool) -> Iterat
     if not right:
         return
     spec = as_planned(spec, plan.whole)
-    if not relax and plan.whole == NO:
+    if not relax and plan.whole == NO and plan.by_type is None:
         got = plan.classes
         needed = hosting_vms(got.map_slots, got.reduce_slots, *slots_per_vm(facts.classes))
         yield from hosting_warnings(names_of(facts.classes), needed, got.vms, facts.cluster.span)

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
 
 if TYPE_CHECKING:
+    from mrdsl.families.joint.fleet import Fleet
     from mrdsl.families.joint.workload import Workload
     from mrdsl.spec.spec import Constraint, Spec
 
@@ -88,6 +91,34 @@ def offer(
             offered["response", name] = _response(model, work, k, [(vms(t, u), demand(t, u)) for t in periods])
         else:
             offered["response", name] = _limited(model, k, spec)
+    model.plan_quantities = offered
+
+
+def offer_of_types(
+    spec: Spec, model: Any, fleet: Fleet, vms: Callable[[int, str], Any], served: Callable[[int, int], Any]
+) -> None:
+    """Set ``model.plan_quantities`` of a spec with VM types if it compares any.
+
+    ``vms(t, name)`` are the VMs of a type in period t, of all for "", and ``served(t, u)`` the demand of unit u.
+    """
+    if not spec.constraints:
+        return
+    periods = range(fleet.periods)
+    offered: dict[tuple[str, str], Any] = {("cost", ""): model.cost.expr}
+    for number, name in enumerate(("", *fleet.names)):
+        most = min(fleet.size, float(fleet.available.sum() if not name else fleet.available[number - 1]))
+        held = [vms(t, name) for t in periods]
+        if fleet.periods == 1 or (np.isfinite(most) and "vms" in mentioned(spec)):
+            offered["vms", name] = _largest(model, f"peak_{number}", held, most)
+        if not name and np.isfinite(most):
+            offered["utilization", ""] = sum(held) / (most * fleet.periods)
+    for unit, name in enumerate(fleet.names_of_units):
+        total = sum(served(t, unit) for t in periods)
+        if unit < fleet.classes:
+            offered["admitted", name] = total
+        else:
+            offered["rate", name] = total / fleet.periods
+            offered["response", name] = _limited(model, unit - fleet.classes, spec)
     model.plan_quantities = offered
 
 

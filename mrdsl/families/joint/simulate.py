@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.core.rounding import ceiling
-from mrdsl.families.joint.facts import JointFacts
+from mrdsl.families.joint.facts import JobClass, JointFacts
+from mrdsl.families.joint.fleet import refuse_types
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import Observed, simulated_as
@@ -33,6 +34,7 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
     over all periods use the runs of all of them, which have no job in common. Raises MrdslError if jobs arrive faster
     than slots work, and if no machine would be left.
     """
+    refuse_types(spec, "the simulation of a plan", "remove the VM types")
     facts: JointFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)
     parts = [
@@ -68,7 +70,7 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
             node,
             int(jobs),
             (int(maps), int(reduces)),
-            ((node.slots.task if node.stages else node.slots.map) or 1, node.slots.reduce or 1),
+            _per_vm(node),
             node.name,
             machines=plan.machines(t, index),
         )
@@ -82,6 +84,12 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
             )
         )
     ]
+
+
+def _per_vm(node: JobClass) -> tuple[int, int]:
+    """Return the slots of each kind of a VM of one kind."""
+    assert node.slots is not None
+    return (node.slots.task if node.stages else node.slots.map) or 1, node.slots.reduce or 1
 
 
 def _ever(periods: Iterator[list[Held]]) -> list[Held]:

@@ -18,6 +18,14 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts
 from mrdsl.families.joint.plan import JointPlan
+from mrdsl.families.joint.verify_fleet import (
+    misfit,
+    most_vms,
+    operation,
+    verify_fleet,
+    vms_by_type,
+    worst_response,
+)
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import any_stages, stages_of
@@ -121,6 +129,8 @@ class Facts:
     def parts(self) -> tuple[tuple[slice, float], ...]:
         """The units that share VMs, and how many: all, or classes and services apart, split by their daily peaks."""
         cluster, units = self.facts.cluster, self.classes + len(self.facts.services)
+        if cluster.size is None:
+            return ()
         if cluster.sharing == "shared" or self.classes in (0, units):
             return ((slice(0, units), float(cluster.size)),)
         first, second = (float(part.sum(axis=1).max()) for part in self._needs())
@@ -193,7 +203,9 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
     facts: JointFacts = spec.facts
     named = list(names_of(facts.classes)), list(names_of(facts.services))
     periods = 1 if facts.demand is None else facts.demand.periods
-    if (list(plan.class_names), list(plan.service_names)) != named or plan.size != facts.cluster.size:
+    typed = len(facts.vms) > 0
+    size = most_vms(facts) if typed else facts.cluster.size
+    if (list(plan.class_names), list(plan.service_names)) != named or plan.size != size:
         yield error("broken-plan", "the plan is of other classes, services or machines", facts.span)
         return
     if len(plan.vms) != periods:
@@ -201,19 +213,26 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
         return
     yield from _wholeness(spec, plan, relax)
     known = Facts(spec, plan.whole == SLOTS)
+    other = misfit(facts, plan) if typed else ""
+    if other:
+        yield error("broken-plan", other, facts.span)
+        return
     yield from _demand(known, plan)
-    yield from _deadlines(known, plan)
     yield from _turns(known, plan, relax)
-    yield from _responses(known, plan)
+    if typed:
+        yield from verify_fleet(spec, plan, relax)
+    else:
+        yield from _deadlines(known, plan)
+        yield from _responses(known, plan)
+        yield from _whole_slots(known, plan)
     yield from _cluster(known, plan, relax)
-    yield from _whole_slots(known, plan)
     yield from _claims(known, plan)
 
 
 def measure(spec: Spec, plan: JointPlan) -> float:
     """Compute the cost of all periods from the plan's admitted demand and VMs."""
-    penalties, cluster = _costs(Facts(spec, plan.whole == SLOTS), plan)[1], spec.facts.cluster
-    return float(cluster.vm_cost * cluster.period * _units_of(plan)[0].sum() + penalties.sum())
+    operation, penalties = _costs(Facts(spec, plan.whole == SLOTS), plan)
+    return float(operation.sum() + penalties.sum())
 
 
 def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
@@ -223,15 +242,15 @@ def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
         case "cost":
             return measure(spec, plan)
         case "vms":
-            return float(vms.max())
+            return float((vms_by_type(spec.facts, plan, argument) if argument else vms).max())
         case "utilization":
-            return float(vms.mean() / spec.facts.cluster.size)
+            return float(vms.mean() / plan.size) if plan.size else float("nan")
         case "admitted":
             return float(plan.classes.admitted[:, list(plan.class_names).index(argument)].sum())
         case "rate":
             return float(plan.services.rate[:, list(plan.service_names).index(argument)].mean())
         case "response":
-            response = Facts(spec, plan.whole == SLOTS).response(plan.services.rate, plan.services.vms)
+            response = _response(Facts(spec, plan.whole == SLOTS), plan)
             mine = response[:, list(plan.service_names).index(argument)]
             return float(np.nanmax(mine)) if not np.isnan(mine).all() else float("nan")
     raise KeyError(name)
@@ -246,7 +265,18 @@ def _units_of(plan: JointPlan) -> tuple[Floats, Floats]:
 def _costs(known: Facts, plan: JointPlan) -> tuple[Floats, Floats]:
     """Return the cost of VMs and the penalties of rejected demand in each period."""
     cluster, (vms, served) = known.facts.cluster, _units_of(plan)
-    return vms.sum(axis=1) * cluster.vm_cost * cluster.period, (known.demand[1] - served) @ known.penalties
+    penalties = (known.demand[1] - served) @ known.penalties
+    if plan.by_type is not None:
+        return operation(known.facts, plan), penalties
+    assert cluster.vm_cost is not None
+    return vms.sum(axis=1) * cluster.vm_cost * cluster.period, penalties
+
+
+def _response(known: Facts, plan: JointPlan) -> Floats:
+    """Compute the mean response of each service, on its slowest VM type, in each period [s]."""
+    if plan.by_type is not None:
+        return worst_response(known.facts, plan)
+    return known.response(plan.services.rate, plan.services.vms)
 
 
 def _demand(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
@@ -363,10 +393,10 @@ def _claims(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
         ("cost of VMs", plan.operation, operation, size),
         ("cost of what is turned away", plan.penalties, penalties, size),
         ("number of VMs", plan.vms, vms, vms),
-        ("utilization", plan.utilization, vms / known.facts.cluster.size, 1.0),
+        ("utilization", plan.utilization, vms / plan.size if plan.size else np.full_like(vms, np.nan), 1.0),
         ("rejected jobs", plan.classes.rejected, lost[:, :split], known.demand[1][:, :split]),
         ("rejected rate", plan.services.rejected_rate, lost[:, split:], known.demand[1][:, split:]),
-        ("response", plan.services.response, known.response(plan.services.rate, plan.services.vms), 1.0),
+        ("response", plan.services.response, _response(known, plan), 1.0),
     ):
         same = (np.abs(said - real) <= FEASIBILITY * np.maximum(1.0, scale)) | (~np.isfinite(said) & ~np.isfinite(real))
         for place in np.argwhere(~same)[:1]:

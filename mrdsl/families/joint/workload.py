@@ -324,6 +324,8 @@ def workload(spec: Spec) -> Workload:
     """Return the arrays of a checked spec."""
     facts: JointFacts = spec.facts
     cluster = facts.cluster
+    assert cluster.vm_cost is not None
+    assert cluster.size is not None
     low, expected = expected_demand(spec)
     split, free = len(facts.classes), np.asarray((low <= 0.0).all(axis=0))
     execution = executions(facts.classes, cluster, wholeness_of(facts) == SLOTS, free[:split])

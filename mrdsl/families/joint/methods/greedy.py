@@ -31,6 +31,7 @@ from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.families.joint.allocation import Choices, Ints, after, choices, further_vms, least_vms, rises
 from mrdsl.families.joint.checks import too_small
 from mrdsl.families.joint.facts import as_solved
+from mrdsl.families.joint.fleet import refuse_types
 from mrdsl.families.joint.plan import JointPlan, assemble, cost_of
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 from mrdsl.formulas.knapsack import States, move, path
@@ -180,6 +181,7 @@ class Allocation:
 
 def serve_least(draft: Draft) -> Draft:
     """Steps 1-6: the VMs of the least demand, or the proof that they do not fit."""
+    refuse_types(draft.spec, "the greedy")
     draft = replace(draft, spec=as_solved(draft.spec, draft.relax))
     work = workload(draft.spec)
     vms = least_vms(work, draft.relax)

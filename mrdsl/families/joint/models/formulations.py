@@ -22,7 +22,9 @@ from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.joint.facts import as_solved
-from mrdsl.families.joint.plan import JointPlan, assemble, cost_of
+from mrdsl.families.joint.fleet import Fleet, fleet_of, refuse_types
+from mrdsl.families.joint.models.fleets import allocation_of_types, assemble_types, model_types
+from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
 from mrdsl.families.joint.verify import quantity
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
@@ -33,8 +35,14 @@ from mrdsl.spec.spec import Spec
 EXPLAINED = 2e-6
 """Relative gap of the whole, beyond the one that was asked for, up to which solvers' tolerances explain it."""
 
-Build = Callable[[Spec, Workload, bool], Any]
-Allocation = Callable[[Spec, Workload, Any, bool], tuple[Floats, Floats]]
+
+@dataclass(frozen=True)
+class Form:
+    """A form of the problem: the model of a workload, the arrays of a solution, and the plan of these."""
+
+    build: Callable[[Spec, Any, bool], Any]
+    allocation: Callable[[Spec, Any, Any, bool], tuple[Floats, ...]]
+    assemble: Callable[..., JointPlan] = assemble
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,11 @@ class _Part:
     """One solved model: the answer, and its allocation if there is one."""
 
     answer: Answer
-    allocation: tuple[Floats, Floats] | None
+    allocation: tuple[Floats, ...] | None
 
 
 def by_period(
-    spec: Spec,
-    relax: bool,
-    limits: Limits,
-    solve: Callable[..., Answer],
-    build: Build,
-    allocation: Allocation,
+    spec: Spec, work: Workload | Fleet, relax: bool, limits: Limits, solve: Callable[..., Answer], form: Form
 ) -> Result:
     """Solve every period's model, or one model of all periods if ``subject to`` couples them.
 
@@ -59,30 +62,29 @@ def by_period(
     exceed it. One second after the limit no further period starts, and the result has no plan. Values and bounds add
     up. The plan is proven if all periods ended and the gap of the sums is within the requested one.
     """
-    work = workload(spec)
     pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
     end = None if limits.time is None else time.monotonic() + limits.time
     allowed = limits.gap if limits.gap is not None else 0.0
     at_once = min(limits.threads or 1, len(pieces))
 
-    def one(piece: Workload) -> _Part:
+    def one(piece: Workload | Fleet) -> _Part:
         left = None if end is None else end - time.monotonic()
         if left is not None and left < -GRACE:
             return _Part(Answer(Termination.TIME_LIMIT, SolutionStatus.NONE), None)
         left = None if left is None else max(0.01, left)
-        model = build(spec, piece, relax)
+        model = form.build(spec, piece, relax)
         add_comparisons(spec, model)
         answer = solve(model, replace(limits, time=left, threads=None if at_once > 1 else limits.threads))
-        held = None if answer.solution is SolutionStatus.NONE else allocation(spec, piece, model, relax)
+        held = None if answer.solution is SolutionStatus.NONE else form.allocation(spec, piece, model, relax)
         return _Part(answer, held)
 
     if at_once == 1:
-        return _together(spec, work, _until_failure(one, pieces), allowed, relax)
+        return _together(spec, work, form, _until_failure(one, pieces), allowed, relax)
     with ThreadPoolExecutor(at_once) as pool:
-        return _together(spec, work, list(pool.map(one, pieces)), allowed, relax)
+        return _together(spec, work, form, list(pool.map(one, pieces)), allowed, relax)
 
 
-def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload]) -> list[_Part]:
+def _until_failure(one: Callable[[Any], _Part], pieces: Sequence[Any]) -> list[_Part]:
     """Return the solved pieces up to the first without a plan: then there is none of the whole."""
     parts = []
     for piece in pieces:
@@ -92,19 +94,20 @@ def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload])
     return parts
 
 
-def _together(spec: Spec, work: Workload, parts: Sequence[_Part], allowed: float, relax: bool) -> Result:
+def _together(
+    spec: Spec, work: Workload | Fleet, form: Form, parts: Sequence[_Part], allowed: float, relax: bool
+) -> Result:
     """Return the plan of all pieces at its true cost, which a solver's tolerances may have made look lower."""
     failed = next((part.answer for part in parts if part.allocation is None), None)
     if failed is not None:
         told = (failure(failed.solver, failed.message),) if failed.message else ()
         return Result(failed.termination, diagnostics=told)
     held = [part.allocation for part in parts if part.allocation is not None]
-    vms, demand = (np.concatenate(rows) for rows in zip(*held, strict=True))
-    plan = assemble(work, vms, demand, relax)
+    plan = form.assemble(work, *(np.concatenate(rows) for rows in zip(*held, strict=True)), relax)
     stopped = next(
         (p.answer.termination for p in parts if p.answer.termination is not Termination.OPTIMAL), Termination.OPTIMAL
     )
-    value = worth(spec, partial(quantity, spec, plan), cost_of(work, plan))
+    value = worth(spec, partial(quantity, spec, plan), plan.total)
     bound = _sum([part.answer.bound for part in parts])
     gap = relative_gap(value, bound)
     proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + EXPLAINED
@@ -117,14 +120,20 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """Build P2 over all periods with :func:`model_p2`."""
+    """Build P2 over all periods with :func:`model_p2`, or with VM types."""
     spec = as_solved(spec, relax)
+    if len(spec.facts.vms):
+        return model_types(spec, fleet_of(spec), relax)
     return model_p2(spec, workload(spec), relax)
 
 
 def run_p2(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """Solve P2, period by period if no constraint couples them."""
-    return by_period(as_solved(spec, relax), relax, limits, solve, model_p2, allocation_p2)
+    spec = as_solved(spec, relax)
+    if len(spec.facts.vms):
+        form = Form(model_types, allocation_of_types, assemble_types)
+        return by_period(spec, fleet_of(spec), relax, limits, solve, form)
+    return by_period(spec, workload(spec), relax, limits, solve, Form(model_p2, allocation_p2))
 
 
 def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -172,6 +181,7 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     It values the last VM of a unit too high: its optimum is a lower bound on the cost, and its VMs need not be best.
     Relaxed, it rounds no bound, and comparisons of ``subject to`` apply to the demand truly served: both are P2.
     """
+    refuse_types(spec, "formulation P2-rounded")
     if relax or spec.constraints:
         return build_p2(spec, relax)
     work = workload(spec)
@@ -203,6 +213,8 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
 def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """Return the plan of the VMs and the served work that a solver left in the model."""
     spec = as_solved(spec, relax)
+    if len(spec.facts.vms):
+        return assemble_types(fleet_of(spec), *allocation_of_types(spec, fleet_of(spec), model, relax), relax)
     work = workload(spec)
     return assemble(work, *allocation_p2(spec, work, model, relax), relax)
 

@@ -25,7 +25,8 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.joint.facts import in_fractions
-from mrdsl.families.joint.models.formulations import by_period
+from mrdsl.families.joint.fleet import refuse_types
+from mrdsl.families.joint.models.formulations import Form, by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
@@ -37,15 +38,21 @@ MARGIN = 1e-6
 OWN_SLOTS = "{} has slots of its own, as fractions: solve with formulation P2"
 
 
+def _plain(spec: Spec, name: str) -> Spec:
+    refuse_types(spec, f"formulation {name}")
+    return in_fractions(spec, OWN_SLOTS.format(name))
+
+
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P0 over all periods."""
-    spec = in_fractions(spec, OWN_SLOTS.format("P0"))
+    spec = _plain(spec, "P0")
     return model_p0(spec, workload(spec), relax)
 
 
 def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """Solve P0, period by period if no constraint couples them."""
-    return by_period(in_fractions(spec, OWN_SLOTS.format("P0")), relax, limits, solve, model_p0, allocation_p0)
+    spec = _plain(spec, "P0")
+    return by_period(spec, workload(spec), relax, limits, solve, Form(model_p0, allocation_p0))
 
 
 def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -82,13 +89,14 @@ def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
 def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P1 over all periods."""
-    spec = in_fractions(spec, OWN_SLOTS.format("P1"))
+    spec = _plain(spec, "P1")
     return model_p1(spec, workload(spec), relax)
 
 
 def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """Solve P1, period by period if no constraint couples them."""
-    return by_period(in_fractions(spec, OWN_SLOTS.format("P1")), relax, limits, solve, model_p1, allocation_p1)
+    spec = _plain(spec, "P1")
+    return by_period(spec, workload(spec), relax, limits, solve, Form(model_p1, allocation_p1))
 
 
 def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -133,14 +141,14 @@ def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
 def decode_p0(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """Return the plan of the jobs, rates and VMs in a solved P0."""
-    spec = in_fractions(spec, OWN_SLOTS.format("P0"))
+    spec = _plain(spec, "P0")
     work = workload(spec)
     return assemble(work, *allocation_p0(spec, work, model, relax), relax)
 
 
 def decode_p1(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """Return the plan of the jobs, rates and VMs in a solved P1."""
-    spec = in_fractions(spec, OWN_SLOTS.format("P1"))
+    spec = _plain(spec, "P1")
     work = workload(spec)
     return assemble(work, *allocation_p1(spec, work, model, relax), relax)
 

@@ -1,0 +1,235 @@
+"""P2 with VM types: whole VMs and whole concurrent jobs of each class and service in each lane, as a Pyomo model.
+
+Only ``subject to`` couples the periods; without it, each period is a separate model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from mrdsl.core.rounding import ROUNDING, ceiling
+from mrdsl.families.joint.facts import NO, SLOTS
+from mrdsl.families.joint.fleet import Fleet
+from mrdsl.families.joint.plan import ClassPlan, JointPlan, LanePlan, ServicePlan
+from mrdsl.families.joint.quantities import offer_of_types
+from mrdsl.formulas import workloads
+from mrdsl.formulas.mapreduce import Floats
+from mrdsl.spec.spec import Spec
+
+Allocation = tuple[Floats, Floats, Floats, Floats]
+"""VMs (periods, lanes, units), concurrent jobs (periods, lanes, classes), and the jobs (periods, classes) and requests
+per second (periods, services) that are admitted."""
+
+
+def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
+    """Build P2 of a fleet; the objective is the whole cost, with its constant."""
+    model = pyo.ConcreteModel("joint_P2_types")
+    cells = [
+        (t, lane, unit)
+        for t in range(fleet.periods)
+        for lane, unit in np.argwhere(fleet.possible).tolist()
+        if fleet.high[t, unit] > 0.0
+    ]
+    class_cells = [cell for cell in cells if cell[2] < fleet.classes]
+    service_cells = [cell for cell in cells if cell[2] >= fleet.classes]
+    whole = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
+    most = fleet.high[:, : fleet.classes] / fleet.reuse if relax else fleet.at_once(fleet.high[:, : fleet.classes])
+    limit = np.minimum(fleet.available[fleet.vm_of_lane], fleet.size)
+
+    def bounds(_: Any, t: int, lane: int, unit: int) -> tuple[float, float | None]:
+        held = float(limit[lane])
+        if unit < fleet.classes and not spec.constraints and fleet.spot_share[unit] >= 1.0:
+            needed = float(fleet.gamma[lane, unit] * most[t, unit])
+            held = min(held, needed if relax else float(ceiling(needed)))
+        return 0.0, held if np.isfinite(held) else None
+
+    model.vms = pyo.Var(cells, bounds=bounds, within=whole)
+    model.at_once = pyo.Var(class_cells, bounds=lambda _, t, lane, i: (0.0, float(most[t, i])), within=whole)
+    model.rate = pyo.Var(service_cells, within=pyo.NonNegativeReals)
+    units = [(t, unit) for t in range(fleet.periods) for unit in range(fleet.low.shape[1])]
+    model.served = pyo.Var(units, bounds=lambda _, t, u: (float(fleet.low[t, u]), float(fleet.high[t, u])))
+    of_unit: dict[tuple[int, int], list[int]] = {each: [] for each in units}
+    for t, lane, unit in cells:
+        of_unit[t, unit].append(lane)
+
+    model.hosted = pyo.Constraint(
+        class_cells, rule=lambda m, t, lane, i: float(fleet.gamma[lane, i]) * m.at_once[t, lane, i] <= m.vms[t, lane, i]
+    )
+    model.answered = pyo.Constraint(
+        service_cells,
+        rule=lambda m, t, lane, u: (
+            m.rate[t, lane, u] <= float(fleet.rate_per_vm[lane, u - fleet.classes]) * m.vms[t, lane, u]
+        ),
+    )
+
+    def served(m: Any, t: int, unit: int) -> Any:
+        if not of_unit[t, unit]:
+            return m.served[t, unit] <= 0.0
+        if unit < fleet.classes:
+            every = pyo.quicksum(m.at_once[t, lane, unit] for lane in of_unit[t, unit])
+            return m.served[t, unit] <= float(fleet.reuse[unit]) * every
+        return m.served[t, unit] == pyo.quicksum(m.rate[t, lane, unit] for lane in of_unit[t, unit])
+
+    model.rounds = pyo.Constraint(units, rule=served)
+    _limit_types(model, fleet, of_unit)
+    _limit_spot(model, fleet, of_unit)
+    _keep_together(model, fleet, of_unit, most)
+    return _price(spec, model, fleet, of_unit)
+
+
+def _cells(of_unit: dict[tuple[int, int], list[int]], fleet: Fleet, t: int) -> list[tuple[int, int]]:
+    """Return the lanes and units of a period that have VMs."""
+    return [(lane, unit) for unit in range(fleet.low.shape[1]) for lane in of_unit[t, unit]]
+
+
+def _limit_types(model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]]) -> None:
+    """Add the most VMs of each type and of all, and the quotas of cores, for each period."""
+    rows: list[tuple[dict[int, float], float]] = []
+    for vm in np.flatnonzero(np.isfinite(fleet.available)).tolist():
+        rows.append((dict.fromkeys(np.flatnonzero(fleet.vm_of_lane == vm).tolist(), 1.0), float(fleet.available[vm])))
+    if np.isfinite(fleet.size):
+        rows.append((dict.fromkeys(range(len(fleet.lanes)), 1.0), fleet.size))
+    for quota in fleet.quotas:
+        cores = np.where(fleet.spot == quota.spot, quota.cores[fleet.vm_of_lane], 0.0)
+        rows.append(({lane: float(cores[lane]) for lane in np.flatnonzero(cores).tolist()}, quota.limit))
+    model.limits = pyo.ConstraintList()
+    for t in range(fleet.periods):
+        for factors, most in rows:
+            held = [factors[lane] * model.vms[t, lane, u] for lane, u in _cells(of_unit, fleet, t) if lane in factors]
+            if held:
+                model.limits.add(pyo.quicksum(held) <= most)
+
+
+def _limit_spot(model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]]) -> None:
+    """Add the part of the VMs of each class that may be on spot."""
+    model.on_spot = pyo.ConstraintList()
+    for (t, unit), lanes in of_unit.items():
+        if unit < fleet.classes and fleet.spot_share[unit] < 1.0 and fleet.spot[lanes].any():
+            share = float(fleet.spot_share[unit])
+            held = [(float(fleet.spot[lane]) - share) * model.vms[t, lane, unit] for lane in lanes]
+            model.on_spot.add(pyo.quicksum(held) <= 0.0)
+
+
+def _keep_together(
+    model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]], most: Floats
+) -> None:
+    """Add one VM type in each period for classes with ``types = one``."""
+    model.one_type = pyo.ConstraintList()
+    picks = [
+        (t, unit, vm)
+        for (t, unit), lanes in of_unit.items()
+        if unit < fleet.classes and fleet.together[unit]
+        for vm in sorted({int(fleet.vm_of_lane[lane]) for lane in lanes})
+    ]
+    model.picked = pyo.Var(picks, within=pyo.Binary)
+    for t, unit, vm in picks:
+        there = [lane for lane in of_unit[t, unit] if fleet.vm_of_lane[lane] == vm]
+        every = pyo.quicksum(model.at_once[t, lane, unit] for lane in there)
+        model.one_type.add(every <= float(most[t, unit]) * len(there) * model.picked[t, unit, vm])
+    for t, unit in sorted({(t, unit) for t, unit, _ in picks}):
+        model.one_type.add(pyo.quicksum(model.picked[each] for each in picks if each[:2] == (t, unit)) <= 1)
+
+
+def _price(
+    spec: Spec, model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]]
+) -> pyo.ConcreteModel:
+    prices, penalties = fleet.prices.tolist(), fleet.penalty.tolist()
+    operation = pyo.quicksum(prices[lane] * model.vms[t, lane, unit] for t, lane, unit in model.vms)
+    avoided = pyo.quicksum(penalties[unit] * model.served[t, unit] for t, unit in model.served)
+    constant = float((fleet.expected @ fleet.penalty).sum())
+    model.cost = pyo.Objective(expr=operation - avoided + constant, sense=pyo.minimize)
+
+    def vms(t: int, named: str) -> Any:
+        lanes = [lane for lane, each in enumerate(fleet.lanes) if named in ("", fleet.names[each.vm])]
+        held = [
+            model.vms[t, lane, u] for (at, u), there in of_unit.items() if at == t for lane in there if lane in lanes
+        ]
+        return pyo.quicksum(held) if held else 0.0
+
+    offer_of_types(spec, model, fleet, vms, lambda t, unit: model.served[t, unit])
+    return model
+
+
+def allocation_of_types(spec: Spec, fleet: Fleet, model: Any, relax: bool) -> Allocation:
+    """Return the allocation that a solver left in the model."""
+    vms = np.zeros((fleet.periods, len(fleet.lanes), fleet.low.shape[1]))
+    at_once = np.zeros((fleet.periods, len(fleet.lanes), fleet.classes))
+    served = np.zeros_like(fleet.low)
+    for variables, values in ((model.vms, vms), (model.at_once, at_once), (model.served, served)):
+        for cell in variables:
+            values[cell] = max(0.0, float(pyo.value(variables[cell])))
+    if not relax:
+        vms, at_once = np.rint(vms), np.rint(at_once)
+    able = _able(fleet, vms, at_once)
+    if not spec.constraints and not getattr(model, "of_caller", False):
+        served = able
+    served = np.where(served >= fleet.high * (1 - ROUNDING), fleet.high, served)
+    served = np.clip(np.minimum(served, able), fleet.low, fleet.high)
+    return vms, at_once, served[:, : fleet.classes], served[:, fleet.classes :]
+
+
+def _able(fleet: Fleet, vms: Floats, at_once: Floats) -> Floats:
+    """Return the demand that the VMs serve, at most the expected one, (periods, units)."""
+    jobs = fleet.reuse * at_once.sum(axis=1)
+    rates = (vms[:, :, fleet.classes :] * fleet.rate_per_vm).sum(axis=1)
+    every = np.concatenate([jobs, rates], axis=1)
+    return np.where(every >= fleet.high * (1 - ROUNDING), fleet.high, every)
+
+
+def assemble_types(fleet: Fleet, vms: Floats, at_once: Floats, jobs: Floats, rate: Floats, relax: bool) -> JointPlan:
+    """Return the plan of an allocation; requests are split by what the VMs of each type can answer."""
+    split = fleet.classes
+    each = [np.where(np.isfinite(slots), slots, 0.0) for slots in fleet.slots]
+    map_slots, reduce_slots = at_once * each[0], at_once * each[1]
+    room = vms[:, :, split:] * fleet.rate_per_vm
+    every = room.sum(axis=1, keepdims=True)
+    rates = rate[:, None, :] * np.divide(room, every, out=np.zeros_like(room), where=every > 0.0)
+    slots = (map_slots + reduce_slots).sum(axis=1)
+    total = slots.sum(axis=1, keepdims=True)
+    rejected = fleet.expected - np.concatenate([jobs, rate], axis=1)
+    held = vms.sum(axis=(1, 2))
+    known = fleet.size if np.isfinite(fleet.size) else float(fleet.available.sum())
+    size = int(known) if np.isfinite(known) else None
+    response = workloads.mean_response(fleet.speeds, rates, vms[:, :, split:], fleet.delay)
+    worst = np.where(np.isnan(response), -np.inf, response).max(axis=1)
+    return JointPlan(
+        class_names=fleet.class_names,
+        service_names=fleet.service_names,
+        classes=ClassPlan(
+            admitted=jobs,
+            rejected=rejected[:, :split],
+            at_once=at_once.sum(axis=1),
+            vms=vms[:, :, :split].sum(axis=1),
+            map_slots=map_slots.sum(axis=1),
+            reduce_slots=reduce_slots.sum(axis=1),
+            weight=np.divide(slots, total, out=np.zeros_like(slots), where=total > 0),
+        ),
+        services=ServicePlan(
+            rate=rate,
+            rejected_rate=rejected[:, split:],
+            vms=vms[:, :, split:].sum(axis=1),
+            response=np.where(np.isneginf(worst), np.nan, worst),
+        ),
+        size=size,
+        vms=held,
+        utilization=held / size if size else np.full_like(held, np.nan),
+        operation=vms.sum(axis=2) @ fleet.prices,
+        penalties=rejected @ fleet.penalty,
+        stages=fleet.stages,
+        dags=fleet.dags,
+        whole=SLOTS if fleet.whole and not relax else NO,
+        by_type=LanePlan(
+            vm=[fleet.names[lane.vm] for lane in fleet.lanes],
+            way=["spot" if lane.spot else "on_demand" for lane in fleet.lanes],
+            prices=fleet.prices,
+            class_vms=vms[:, :, :split],
+            at_once=at_once,
+            map_slots=map_slots,
+            reduce_slots=reduce_slots,
+            service_vms=vms[:, :, split:],
+            rate=rates,
+        ),
+    )

@@ -1,0 +1,220 @@
+"""Verification of VMs of several types in a joint plan, from the input data alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import translate
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.checking.rows import APART, MOST, Rows, late, losses_of, phases
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.families.joint.facts import NO, JointFacts
+from mrdsl.families.joint.plan import JointPlan, LanePlan
+from mrdsl.spec.blocks import ONE
+from mrdsl.spec.columns import column, names_of
+
+if TYPE_CHECKING:
+    from mrdsl.spec.spec import Spec
+
+Floats = NDArray[np.float64]
+
+
+def most_vms(facts: JointFacts) -> int | None:
+    """Return the most VMs of all types: `size`, or the sum of `available`; None if one type is not limited."""
+    if facts.cluster.size is not None:
+        return facts.cluster.size
+    there = [vm.available for vm in facts.vms]
+    return None if None in there else sum(each for each in there if each is not None)
+
+
+def vms_by_type(facts: JointFacts, plan: JointPlan, name: str) -> Floats:
+    """Count the VMs of a type in each period."""
+    lanes = lanes_of(plan)
+    return np.asarray(lanes.vms[:, [vm == name for vm in lanes.vm]].sum(axis=1))
+
+
+def lanes_of(plan: JointPlan) -> LanePlan:
+    """Return the part of a plan by type."""
+    assert plan.by_type is not None
+    return plan.by_type
+
+
+def operation(facts: JointFacts, plan: JointPlan) -> Floats:
+    """Compute the cost of the VMs in each period."""
+    lanes, vms = lanes_of(plan), {vm.name: vm for vm in facts.vms}
+    prices = []
+    for name, way in zip(lanes.vm, lanes.way, strict=True):
+        vm = vms[name]
+        prices.append(vm.spot.price if way == "spot" and vm.spot is not None else vm.on_demand.price)
+    return np.asarray(lanes.vms @ (facts.cluster.period * np.array(prices)))
+
+
+def response(facts: JointFacts, plan: JointPlan) -> Floats:
+    """Compute the mean response of each service on each lane, (2) [s]: infinite if VMs are full, NaN without a VM."""
+    lanes, services = lanes_of(plan), facts.services
+    mu = np.array([[_service_rate(service, name) for service in services] for name in lanes.vm])
+    vms, rate = lanes.service_vms, lanes.rate
+    mu = mu.reshape(len(lanes.vm), len(services))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        time = np.where(mu * vms > rate, vms / (mu * vms - rate), np.inf) + column(services, "delay")
+    return np.where(vms > 0.0, time, np.nan)
+
+
+def worst_response(facts: JointFacts, plan: JointPlan) -> Floats:
+    """Compute the worst mean response of each service on any type, (periods, services); NaN without a VM."""
+    found = response(facts, plan)
+    worst = np.where(np.isnan(found), -np.inf, found).max(axis=1)
+    return np.where(np.isneginf(worst), np.nan, worst)
+
+
+def _service_rate(service: object, vm: str) -> float:
+    speeds = {row.name: row.speed for row in service.on}  # type: ignore[attr-defined]
+    return float(service.service_rate * speeds.get(vm, 1.0))  # type: ignore[attr-defined]
+
+
+def misfit(facts: JointFacts, plan: JointPlan) -> str:
+    """Explain why the plan does not have the types of the spec; return an empty text if it does."""
+    lanes, periods = plan.by_type, len(plan.vms)
+    if lanes is None:
+        return "the plan has no VM types"
+    vms = {vm.name: vm for vm in facts.vms}
+    pairs = list(zip(lanes.vm, lanes.way, strict=True))
+    known = all(vm in vms and (way == "on_demand" or (way == "spot" and vms[vm].spot is not None)) for vm, way in pairs)
+    if not known or len(set(pairs)) < len(pairs):
+        return "the plan is of other VM types"
+    ends = {"class_vms": len(plan.class_names), "at_once": len(plan.class_names)}
+    ends |= {"map_slots": len(plan.class_names), "reduce_slots": len(plan.class_names)}
+    ends |= {"service_vms": len(plan.service_names), "rate": len(plan.service_names)}
+    for name, units in ends.items():
+        part = getattr(lanes, name)
+        if part.shape != (periods, len(pairs), units) or not bool((part >= -FEASIBILITY).all()):
+            return "a number of the plan by type is negative, or missing"
+    return ""
+
+
+def verify_fleet(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Check times, slots, requests and limits of each type."""
+    facts: JointFacts = spec.facts
+    yield from _sums(facts, plan)
+    yield from _classes(facts, plan, relax)
+    yield from _services(facts, plan)
+    yield from _limits(facts, plan, relax)
+
+
+def _broken(node: object, what: str, item: str = "") -> Diagnostic:
+    span = node.span_of(item) if item else node.span  # type: ignore[attr-defined]
+    return error("broken-plan", f"the plan breaks the spec: {node.name} {what}", span)  # type: ignore[attr-defined]
+
+
+def _sums(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
+    """Check that the totals of classes and services are those of their types."""
+    lanes = lanes_of(plan)
+    for what, total, parts in (
+        ("VMs of classes", plan.classes.vms, lanes.class_vms),
+        ("jobs at once", plan.classes.at_once, lanes.at_once),
+        ("map slots", plan.classes.map_slots, lanes.map_slots),
+        ("reduce slots", plan.classes.reduce_slots, lanes.reduce_slots),
+        ("VMs of services", plan.services.vms, lanes.service_vms),
+        ("requests", plan.services.rate, lanes.rate),
+    ):
+        if not np.allclose(total, parts.sum(axis=1), rtol=FEASIBILITY, atol=FEASIBILITY):
+            yield error("broken-plan", f"the {what} of the plan are not the sum of those by type", facts.span)
+
+
+def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Check jobs of each class in each lane: allowed types, slots, deadlines (3), hosting VMs (4), shares on spot."""
+    lanes, whole = lanes_of(plan), plan.whole != NO
+    names = list(names_of(facts.vms))
+    of_vm = np.array([names.index(name) for name in lanes.vm], dtype=np.int64)
+    on_spot = np.array([way == "spot" for way in lanes.way], dtype=bool)
+    held = np.argwhere(lanes.at_once > 0.0)
+    t, lane, index = held.T if len(held) else np.zeros((3, 0), dtype=np.int64)
+    jobs, vms = lanes.at_once[t, lane, index], lanes.class_vms[t, lane, index]
+    slots = lanes.map_slots[t, lane, index], lanes.reduce_slots[t, lane, index]
+    each = slots[0] / jobs, slots[1] / jobs
+    alike, first, places = np.unique(
+        np.stack([lane, index, *each], axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    rows = Rows(facts, index[first], of_vm[lane[first]])
+    one = alike[:, 2], alike[:, 3]
+    losses = losses_of(rows, on_spot[lane[first]])
+    deadline = column(facts.classes, "deadline")[index[first]]
+    lost = losses.lost(*phases(rows, *one))
+    wrong = {"cannot run there": ~rows.allowed, "end after their deadline": np.zeros(len(first), dtype=bool)}
+    if len(first):
+        wrong["end after their deadline"] = late(rows, losses, one, (deadline, deadline), whole)
+    for kind, count, tasks, part in zip(("map", "reduce"), one, rows.tasks, lost, strict=True):
+        least = np.minimum(tasks, 1.0)
+        most = tasks / (1.0 - np.minimum(APART * part, MOST))
+        most = ceiling(most) if whole else most
+        fits = (count >= least * (1 - FEASIBILITY)) & (count <= most * (1 + FEASIBILITY) + FEASIBILITY)
+        wrong[f"have too few or too many {kind} slots"] = ~fits
+        if whole:
+            wrong[f"have {kind} slots that are not whole"] = np.abs(count - np.rint(count)) > FEASIBILITY
+    with np.errstate(divide="ignore", invalid="ignore"):
+        taken = [np.where(count > 0.0, count / hosted, 0.0) for count, hosted in zip(one, rows.per_vm, strict=True)]
+    needed = jobs * (taken[0] + taken[1])[places.reshape(-1)]
+    needed = ceiling(needed) if whole and not relax else needed
+    short = ~(needed <= vms + FEASIBILITY * np.maximum(1.0, vms))
+    wrong["have fewer VMs than their slots take"] = np.isin(np.arange(len(first)), places.reshape(-1)[short])
+    for what, flags in wrong.items():
+        for place in np.flatnonzero(flags).tolist():
+            number = int(lane[first[place]])
+            yield _broken(facts.classes[int(index[first[place]])], f"has jobs on {_name(lanes, number)} that {what}")
+    for number, node in enumerate(facts.classes):
+        share = 1.0 if node.spot is None else node.spot
+        mine = lanes.class_vms[:, :, number]
+        beyond = mine[:, on_spot].sum(axis=1) - share * mine.sum(axis=1)
+        for period in np.flatnonzero(beyond > FEASIBILITY * np.maximum(1.0, mine.sum(axis=1))).tolist():
+            yield _broken(node, f"has more than {share:.4g} of its VMs on spot in period {period}", "spot")
+        if tuple(node.types) == (ONE,):
+            there = [{lanes.vm[n] for n in np.flatnonzero(row).tolist()} for row in lanes.at_once[:, :, number]]
+            for period in [at for at, used in enumerate(there) if len(used) > 1]:
+                yield _broken(node, f"is on {len(there[period])} VM types in period {period}", "types")
+
+
+def _services(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
+    """Check the requests of each service in each lane: allowed types, responses (5), firm VMs."""
+    lanes, found = lanes_of(plan), response(facts, plan)
+    for t, lane, k in np.argwhere((lanes.rate > FEASIBILITY) | (lanes.service_vms > FEASIBILITY)).tolist():
+        node, where = facts.services[k], _name(lanes, lane)
+        if lanes.way[lane] != "on_demand" or (node.types and lanes.vm[lane] not in node.types):
+            yield _broken(node, f"has VMs of {where}, which it may not use")
+        elif lanes.rate[t, lane, k] > FEASIBILITY and not found[t, lane, k] <= node.response * (1 + FEASIBILITY):
+            said = f"answers in {found[t, lane, k]:.6g} s on {where} in period {t}, past its {node.response:.6g} s"
+            yield _broken(node, said)
+
+
+def _limits(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Check whole VMs, the most VMs of each type and of all, and the quotas of cores."""
+    lanes, vms = lanes_of(plan), lanes_of(plan).vms
+    parts = (lanes.class_vms, lanes.service_vms, lanes.at_once)
+    if not relax and not all(bool((np.abs(part - np.rint(part)) <= FEASIBILITY).all()) for part in parts):
+        yield error("broken-plan", "a number of VMs or of jobs at once is not whole", facts.cluster.span)
+    for vm in facts.vms:
+        used = vms_by_type(facts, plan, vm.name)
+        if vm.available is not None and used.max(initial=0.0) > vm.available * (1 + FEASIBILITY) + FEASIBILITY:
+            message = f"the plan uses {used.max():.6g} VMs of {vm.name} of {vm.available}"
+            yield error("broken-plan", message, vm.span_of("available"))
+    for quota in facts.quotas:
+        patterns = [re.compile(translate(each)) for each in quota.types]
+        cores = {vm.name: vm.cores or 0.0 for vm in facts.vms}
+        counted = [
+            cores[name]
+            if (not patterns or any(each.match(name) for each in patterns)) and (way == "spot") == (quota.spot == "yes")
+            else 0.0
+            for name, way in zip(lanes.vm, lanes.way, strict=True)
+        ]
+        most = float((vms @ np.array(counted)).max(initial=0.0))
+        if most > quota.cores + FEASIBILITY * max(1.0, quota.cores):
+            message = f"the plan uses {most:.6g} cores of quota {quota.name}, which has {quota.cores:g}"
+            yield error("broken-plan", message, quota.span_of("cores"))
+
+
+def _name(lanes: LanePlan, lane: int) -> str:
+    return lanes.vm[lane] + (" on spot" if lanes.way[lane] == "spot" else "")
