@@ -32,6 +32,7 @@ from mrdsl.spec.columns import names_of
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.facts import JobClass, JointFacts, Service
+    from mrdsl.families.joint.fleet import Fleet
     from mrdsl.spec.spec import Spec
 
 
@@ -43,7 +44,12 @@ def check_one_kind(facts: JointFacts) -> Iterator[Diagnostic]:
             hint = f"add `{example}`, or describe VM types by `vm NAME {{ on_demand {{ price = ... }} }}`"
             yield error("missing-item", f"`cluster` lacks `{item}`", cluster.span, hint)
     for quota in facts.quotas[:1]:
-        yield error("missing-block", f"quota {quota.name} counts cores of VM types, and there is no `vm`", quota.span)
+        yield error(
+            "missing-block",
+            f"quota {quota.name} counts cores of VM types, and there is no `vm`",
+            quota.span,
+            "remove it",
+        )
     for index, node in distinct_classes(facts):
         if node.slots is None:
             message, hint = f"`class {node.name}` lacks `slots {{ ... }}`", "add `slots { map = 2, reduce = 1 }`"
@@ -130,7 +136,9 @@ def _comparisons(spec: Spec) -> Iterator[Diagnostic]:
     if unlimited and ("utilization" in mentioned(spec) or (several and "vms" in mentioned(spec))):
         word = "utilization" if "utilization" in mentioned(spec) else "vms"
         message = f"`{word}` is compared, and the number of VMs is not limited"
-        yield error("missing-item", message, facts.cluster.span, "add `size` to `cluster`, or `available` to each vm")
+        yield error(
+            "missing-item", message, facts.cluster.span, "add `size` to `cluster`, or `available` to each vm type"
+        )
 
 
 def unused_in_fleet(spec: Spec) -> Iterator[Diagnostic]:
@@ -154,7 +162,7 @@ def unused_in_fleet(spec: Spec) -> Iterator[Diagnostic]:
         least = float(fleet.cheapest[unit]) / (1.0 if unit < fleet.classes else facts.cluster.period)
         yield warning(
             "penalty-below-cost",
-            f"turning {nodes[unit].name} away costs less than serving it on any VM type; it stays at its minimum",
+            f"turning {nodes[unit].name} away costs less than serving it on any type; it gets no VM beyond its minimum",
             nodes[unit].span_of("penalty"),
             f"it pays to serve from a penalty of {show(least, 'money', spec.currency)}",
         )
@@ -180,10 +188,10 @@ def unreachable_in_fleet(spec: Spec) -> list[Diagnostic]:
     return found
 
 
-def _late(fleet: object, facts: JointFacts, index: int, node: JobClass) -> Diagnostic:
+def _late(fleet: Fleet, facts: JointFacts, index: int, node: JobClass) -> Diagnostic:
     from mrdsl.formulas.estimates import earliest
 
-    pairs = fleet.pairs  # type: ignore[attr-defined]
+    pairs = fleet.pairs
     if not pairs.allowed[:, index].any():
         return held_by_none(facts, node)
     if pairs.kept()[:, index].any():
@@ -206,9 +214,10 @@ def _late(fleet: object, facts: JointFacts, index: int, node: JobClass) -> Diagn
     )
 
 
-def _slow(fleet: object, k: int, service: Service) -> Diagnostic:
-    speeds = fleet.speeds[:, k]  # type: ignore[attr-defined]
-    least = service.delay + 1.0 / float(speeds.max())
+def _slow(fleet: Fleet, k: int, service: Service) -> Diagnostic:
+    types = [fleet.names[lane.vm] for lane in fleet.lanes]
+    usable = [not service.types or name in service.types for name in types]
+    least = service.delay + 1.0 / float(fleet.speeds[usable, k].max())
     return impossible(
         "impossible-response",
         f"service {service.name} cannot answer within {service.response:g} s on any VM type that it may use: its "

@@ -232,7 +232,10 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
 def measure(spec: Spec, plan: JointPlan) -> float:
     """Compute the cost of all periods from the plan's admitted demand and VMs."""
     operation, penalties = _costs(Facts(spec, plan.whole == SLOTS), plan)
-    return float(operation.sum() + penalties.sum())
+    cluster = spec.facts.cluster
+    if plan.by_type is not None:
+        return float(operation.sum() + penalties.sum())
+    return float(cluster.vm_cost * cluster.period * _units_of(plan)[0].sum() + penalties.sum())
 
 
 def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:

@@ -24,7 +24,7 @@ from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.joint.facts import as_solved
 from mrdsl.families.joint.fleet import Fleet, fleet_of, refuse_types
 from mrdsl.families.joint.models.fleets import allocation_of_types, assemble_types, model_types
-from mrdsl.families.joint.plan import JointPlan, assemble
+from mrdsl.families.joint.plan import JointPlan, assemble, cost_of
 from mrdsl.families.joint.quantities import offer
 from mrdsl.families.joint.verify import quantity
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
@@ -107,7 +107,8 @@ def _together(
     stopped = next(
         (p.answer.termination for p in parts if p.answer.termination is not Termination.OPTIMAL), Termination.OPTIMAL
     )
-    value = worth(spec, partial(quantity, spec, plan), plan.total)
+    cost = plan.total if isinstance(work, Fleet) else cost_of(work, plan)
+    value = worth(spec, partial(quantity, spec, plan), cost)
     bound = _sum([part.answer.bound for part in parts])
     gap = relative_gap(value, bound)
     proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + EXPLAINED
