@@ -63,6 +63,7 @@ def export(
     log_uri: str = "",
     spot_strategy: str = "",
     candidates: int = 0,
+    capacity_reservation: str = "",
     cores: float | None = None,
     memory: float | None = None,
 ) -> Exported:
@@ -77,6 +78,8 @@ def export(
         log_uri: Address of the service's logs, for EMR.
         spot_strategy: How EMR chooses among the spot types of a fleet, such as `price-capacity-optimized`.
         candidates: Number of further spot types of the spec that a fleet of EMR may use, up to 29.
+        capacity_reservation: The capacity reservations that a fleet of EMR uses first: `open`, `none`, or the ARN of a
+            resource group.
         cores: Cores that tasks can use on a VM type without `cores`.
         memory: Memory [bytes] that tasks can use on a VM type without `memory`.
 
@@ -97,9 +100,8 @@ def export(
     if result.plan is None:
         message = f"the result has no plan to export to {target}: it ended as {result.termination}"
         raise MrdslError([*result.diagnostics, error("nothing-to-export", message, spec.span, "see `mrdsl.why`")])
-    return write(
-        spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets, log_uri, spot_strategy, candidates)
-    )
+    strategies = spot_strategy, candidates, capacity_reservation
+    return write(spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets, log_uri, *strategies))
 
 
 @checked

@@ -59,6 +59,12 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
     metavar="N",
     help="Further spot types of the spec that a fleet of EMR may use, up to 29.",
 )
+@click.option(
+    "--capacity-reservation",
+    default="",
+    metavar="WHICH",
+    help="Capacity reservations that a fleet of EMR uses first: open, none, or the ARN of a resource group.",
+)
 @click.option("--cores", type=shared.Count(CORES), metavar="N", help="Cores for tasks on a VM type without `cores`.")
 @click.option(
     "--memory",
@@ -85,6 +91,7 @@ def export(
     log_uri: str,
     spot_strategy: str,
     candidates: int,
+    capacity_reservation: str,
     against: Path | None,
     called: tuple[str, ...],
     force: bool,
@@ -96,7 +103,8 @@ def export(
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.processes import kept
 
-    wishes = Wishes(master, named_types(called), cores, memory, fleets, log_uri, spot_strategy, candidates)
+    strategies = spot_strategy, candidates, capacity_reservation
+    wishes = Wishes(master, named_types(called), cores, memory, fleets, log_uri, *strategies)
     from mrdsl.core.writer import refuse_folder
 
     refuse_folder(output.parent if output.is_file() else output)

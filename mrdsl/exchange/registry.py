@@ -118,9 +118,11 @@ class Target(Writer[Callable[["Deployment", "Wishes"], "Exported"]]):
     """A target of exports of a plan: a function of one cluster and the user's options.
 
     ``wishes`` names the options that it supports; the function raises TargetError if the target cannot take the plan.
+    ``disks`` is True if it writes the sizes of disks.
     """
 
     wishes: tuple[str, ...] = ()
+    disks: bool = False
 
 
 Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")
@@ -362,7 +364,8 @@ EMR = Target(
     "Amazon EMR's `RunJobFlow`: master, core and task groups",
     _loads("targets.emr", "emr"),
     (".json",),
-    wishes=("master", "fleets", "log-uri", "spot-strategy", "candidates"),
+    wishes=("master", "fleets", "log-uri", "spot-strategy", "candidates", "capacity-reservation"),
+    disks=True,
 )
 EMR_SERVERLESS = Target(
     "emr-serverless",
@@ -378,6 +381,7 @@ DATAPROC = Target(
     _loads("targets.dataproc", "dataproc"),
     (".yaml",),
     wishes=("master",),
+    disks=True,
 )
 YARN = Target(
     "yarn",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -17,7 +17,7 @@ from mrdsl.core.result import Plan, Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, Setting, TargetError, Wishes, file_words
-from mrdsl.exchange.targets.emr_rules import MOST_TYPES, STRATEGIES
+from mrdsl.exchange.targets.emr_rules import MOST_TYPES, RESERVATION, STRATEGIES
 from mrdsl.exchange.targets.spark import mib
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.spec import Spec
@@ -75,13 +75,23 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
     origin = _origin(spec, plan)
     clusters = family.deployments(spec, plan)
     for part, one in zip(file_words(each.part for each in clusters), clusters, strict=True):
-        deployment = as_wished(replace(one, origin=origin), wishes)
+        told = () if target.disks else tuple(_notes_on_disks(one))
+        deployment = as_wished(replace(one, origin=origin, notes=(*one.notes, *told)), wishes)
         written = target.load()(deployment, replace(wishes, master=wishes.names.get(wishes.master, wishes.master)))
         files |= {_part(name, part): text for name, text in written.files.items()}
         notes |= dict.fromkeys(written.notes)
         diagnostics |= dict.fromkeys(written.diagnostics)
         settings += written.settings
     return Exported(files, tuple(notes), tuple(diagnostics), tuple(settings))
+
+
+def _notes_on_disks(deployment: Deployment) -> Iterator[str]:
+    """Yield the disks of the plan's types, for targets that do not describe machines."""
+    used = {group.vm for group in deployment.groups}
+    for each in deployment.types:
+        size = deployment.disk_of(each.name)
+        if each.name in used and size is not None:
+            yield f"the disk of each {each.name}, {size:g} GiB - the target describes no machines"
 
 
 def changes(exported: Exported, settings: Mapping[str, str]) -> Table:
@@ -115,7 +125,7 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
         if size is not None and not 0 < size < inf:
             message = f"`{name}` must be above 0, got {size:g}"
             raise one_error("wrong-option", message, None, "write a number above 0")
-    for wish in ("spot-strategy", "candidates"):
+    for wish in ("spot-strategy", "candidates", "capacity-reservation"):
         if getattr(wishes, wish.replace("-", "_")) and not wishes.fleets and "fleets" in target.wishes:
             hint = f"add `--fleets`, or remove `--{wish}`"
             raise one_error("wrong-option", f"`--{wish}` requires `--fleets`", None, hint)
@@ -125,7 +135,11 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
     if not 0 <= wishes.candidates < MOST_TYPES:
         message = f"`candidates` must be between 0 and {MOST_TYPES - 1}, got {wishes.candidates}"
         raise one_error("wrong-option", message, None, "EMR takes 30 types in a fleet, those of the plan included")
-    for wish in ("master", "fleets", "log-uri", "spot-strategy", "candidates"):
+    if wishes.capacity_reservation and not RESERVATION.fullmatch(wishes.capacity_reservation):
+        message = f"`capacity_reservation` cannot be `{wishes.capacity_reservation}`"
+        hint = "write open, none, or arn:aws:resource-groups:REGION:ACCOUNT:group/NAME"
+        raise one_error("wrong-option", message, None, hint)
+    for wish in ("master", "fleets", "log-uri", "spot-strategy", "candidates", "capacity-reservation"):
         if getattr(wishes, wish.replace("-", "_")) and wish not in target.wishes:
             can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)
             message = f"target `{target.name}` does not support the option `--{wish}`"

@@ -9,6 +9,7 @@ Machines on spot are secondary workers, which have the primary workers' type and
 [name]      cloud.google.com/dataproc/docs/guides/create-cluster
 [property]  cloud.google.com/dataproc/docs/concepts/configuring-clusters/cluster-properties
 [idle]      cloud.google.com/dataproc/docs/concepts/configuring-clusters/scheduled-deletion
+[disk]      cloud.google.com/compute/docs/disks/persistent-disks
 [sizing]    docs.cloud.google.com/data-fusion/docs/concepts/cluster-sizing
 """
 
@@ -42,6 +43,8 @@ LABEL_LENGTH = 63
 MOST_LABELS = 32
 IDLE_LEAST, IDLE_MOST = 5 * 60, 14 * 24 * 3600
 """Seconds after which an idle cluster may be deleted [idle]."""
+DISK_LEAST, DISK_MOST = 30, 65_536
+"""GB of a boot disk: the image's size, and the most of a persistent disk [disk]."""
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 TYPE = re.compile(
     r"[a-z]\d+[a-z]?-(standard|highmem|highcpu|megamem|ultramem|hypermem|highgpu|megagpu)-\d+[a-z]?(-lssd)?"
@@ -135,7 +138,16 @@ def idle(document: Document) -> Found:
         yield f"an idle cluster is deleted after {IDLE_LEAST} s to {IDLE_MOST} s, not {text}", ""
 
 
-RULES: tuple[Callable[[Document], Found], ...] = (masters, workers, one_type, types, preemptibility, words, idle)
+def disks(document: Document) -> Found:
+    """Check the sizes of boot disks [disk]."""
+    for key, part in document["config"].items():
+        size = part.get("diskConfig", {}).get("bootDiskSizeGb", DISK_LEAST) if key.endswith("Config") else DISK_LEAST
+        if not DISK_LEAST <= size <= DISK_MOST:
+            reason = f"{key} has a disk of {size} GB, and may have one of {DISK_LEAST} to {DISK_MOST} GB"
+            yield reason, f"write a `disk` of {DISK_MOST} GiB or less"
+
+
+RULES: tuple[Callable[[Document], Found], ...] = (masters, workers, one_type, types, preemptibility, words, idle, disks)
 
 
 FILE = "dataproc.yaml"
@@ -187,8 +199,8 @@ def _document(
     origin = deployment.origin
     held = {lane: sum(g.count for g in deployment.groups if g.lane == lane) for lane in (FIRM, SPOT)}
     config: dict[str, Any] = {
-        "masterConfig": {"numInstances": master[1], "machineTypeUri": master[0]},
-        "workerConfig": {"numInstances": held[FIRM], "machineTypeUri": vm},
+        "masterConfig": {"numInstances": master[1], "machineTypeUri": master[0], **_disk(deployment, master[0])},
+        "workerConfig": {"numInstances": held[FIRM], "machineTypeUri": vm, **_disk(deployment, vm)},
         "softwareConfig": {"imageVersion": IMAGE, **({"properties": dict(properties)} if properties else {})},
         "lifecycleConfig": {"idleDeleteTtl": f"{IDLE if deployment.idle is None else deployment.idle}s"},
     }
@@ -197,9 +209,16 @@ def _document(
             "numInstances": held[SPOT],
             "machineTypeUri": vm,
             "preemptibility": "SPOT",
+            **_disk(deployment, vm),
         }
     title = origin.title or origin.spec or "mrdsl"
     return {"clusterName": cluster_name(title), "labels": labels(origin), "config": config}
+
+
+def _disk(deployment: Deployment, vm: str) -> dict[str, Any]:
+    """Return the boot disk of a type, on which HDFS and shuffles are too; Dataproc's own if the spec has none."""
+    size = deployment.disk_of(vm)
+    return {} if size is None else {"diskConfig": {"bootDiskSizeGb": max(DISK_LEAST, int(size))}}
 
 
 def cluster_name(title: str) -> str:

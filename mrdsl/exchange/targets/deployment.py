@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.rounding import ceiling
 
+GIB = 2.0**30
 FIRM = "firm"
 SPOT = "spot"
 
@@ -46,7 +48,8 @@ class MachineType:
     """A type of machines: its resources, None if the spec does not give them, and the price on demand.
 
     ``system`` are the cores and the memory of them that the plan leaves to the system; None if it leaves none. ``spot``
-    is the price on spot, None if the spec has none.
+    is the price on spot, None if the spec has none. ``disk`` is the size of its disk [B], None if it is not given, and
+    ``disk_paid`` is True if the disk has a price of its own.
     """
 
     name: str
@@ -55,6 +58,8 @@ class MachineType:
     price: float | None = None
     system: tuple[float, float] | None = None
     spot: float | None = None
+    disk: float | None = None
+    disk_paid: bool = False
 
     @property
     def for_containers(self) -> tuple[float, float] | None:
@@ -167,6 +172,11 @@ class Deployment:
         """Return the type of that name."""
         return next(each for each in self.types if each.name == name)
 
+    def disk_of(self, name: str) -> float | None:
+        """Return the size of the disk of a type [GiB], rounded up; None if there is no such type, or no size."""
+        found = next((each.disk for each in self.types if each.name == name), None)
+        return None if found is None else float(ceiling(found / GIB))
+
 
 @dataclass(frozen=True)
 class Wishes:
@@ -175,6 +185,8 @@ class Wishes:
     ``cores`` and ``memory`` are the resources for tasks of a machine whose type has none. ``fleets``: the service can
     choose among the types of the plan. ``log_uri``: the address of the service's logs. ``spot_strategy``: how the
     service chooses among spot types, and ``candidates`` how many types it may take beyond those of the plan.
+    ``capacity_reservation``: the reservations of the account that machines on demand use first: ``open``, ``none``, or
+    the address of a resource group.
     """
 
     master: str = ""
@@ -185,6 +197,7 @@ class Wishes:
     log_uri: str = ""
     spot_strategy: str = ""
     candidates: int = 0
+    capacity_reservation: str = ""
 
 
 @dataclass(frozen=True)

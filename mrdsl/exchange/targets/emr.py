@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from mrdsl.core.rounding import ceiling
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.targets.clusters import (
     EC2,
@@ -34,7 +35,15 @@ from mrdsl.exchange.targets.deployment import (
     master_of,
     tags,
 )
-from mrdsl.exchange.targets.emr_rules import MOST_TYPES, NAME_LENGTH, STRATEGIES, mistakes, takes
+from mrdsl.exchange.targets.emr_rules import (
+    LARGEST_VOLUME,
+    MOST_TYPES,
+    NAME_LENGTH,
+    SMALLEST_VOLUME,
+    STRATEGIES,
+    mistakes,
+    takes,
+)
 from mrdsl.exchange.targets.yarn import cluster_settings
 from mrdsl.spec.platforms import EMR
 
@@ -48,10 +57,9 @@ def fleets(deployment: Deployment, master: tuple[str, int], wishes: Wishes) -> l
     The spot fleet may have further types of the spec.
     Raises TargetError if a type of several has no cores.
     """
-    if master[1] != 1:
-        raise TargetError(f"fleets have one master, and the spec has {master[1]}", "leave --fleets out")
-    first = {"InstanceType": master[0], "WeightedCapacity": 1}
-    found = [_fleet("MASTER", "TargetOnDemandCapacity", 1, [first])]
+    first = {"InstanceType": master[0], "WeightedCapacity": 1, **_disks(deployment, master[0], usual=False)}
+    firm = wishes.capacity_reservation
+    found = [_fleet("MASTER", "TargetOnDemandCapacity", master[1], [first], reservation=firm)]
     lanes = [lane for lane in (FIRM, SPOT) if any(group.lane == lane for group in deployment.groups)]
     others = _candidates(deployment, wishes.candidates)
     units = _units(deployment, others)
@@ -62,11 +70,15 @@ def fleets(deployment: Deployment, master: tuple[str, int], wishes: Wishes) -> l
                 held[group.vm] = held.get(group.vm, 0) + group.count
         target = sum(count * units[vm] for vm, count in held.items())
         more = [each.name for each in others if units[each.name] <= target] if lane == SPOT else []
-        types = [{"InstanceType": vm, "WeightedCapacity": units[vm]} for vm in (*held, *more)]
+        types = [
+            {"InstanceType": vm, "WeightedCapacity": units[vm], **_disks(deployment, vm, usual=False)}
+            for vm in (*held, *more)
+        ]
         if lane == SPOT and wishes.spot_strategy.endswith("prioritized"):
             types = [each | {"Priority": float(place)} for place, each in enumerate(types)]
         strategy = wishes.spot_strategy or STRATEGIES[0]
-        found.append(_fleet(role, f"Target{'Spot' if lane == SPOT else 'OnDemand'}Capacity", target, types, strategy))
+        units_of = f"Target{'Spot' if lane == SPOT else 'OnDemand'}Capacity"
+        found.append(_fleet(role, units_of, target, types, strategy, firm))
     return found
 
 
@@ -94,7 +106,12 @@ def _candidates(deployment: Deployment, most: int) -> list[MachineType]:
 
 
 def _fleet(
-    role: str, target: str, units: int, types: list[dict[str, Any]], strategy: str = STRATEGIES[0]
+    role: str,
+    target: str,
+    units: int,
+    types: list[dict[str, Any]],
+    strategy: str = STRATEGIES[0],
+    reservation: str = "",
 ) -> dict[str, Any]:
     spot = {
         "SpotSpecification": {
@@ -103,7 +120,7 @@ def _fleet(
             "AllocationStrategy": strategy,
         }
     }
-    firm = {"OnDemandSpecification": {"AllocationStrategy": "lowest-price"}}
+    firm = {"OnDemandSpecification": {"AllocationStrategy": "lowest-price", **_reservations(reservation)}}
     return {
         "Name": role.lower(),
         "InstanceFleetType": role,
@@ -111,6 +128,16 @@ def _fleet(
         "InstanceTypeConfigs": types,
         "LaunchSpecifications": spot if target == "TargetSpotCapacity" else firm,
     }
+
+
+def _reservations(asked: str) -> dict[str, Any]:
+    """Return how VMs on demand use capacity reservations of the account: open ones, those of a group, or none."""
+    if not asked:
+        return {}
+    if asked == "none":
+        return {"CapacityReservationOptions": {"CapacityReservationPreference": "none"}}
+    of = "CapacityReservationPreference" if asked == "open" else "CapacityReservationResourceGroupArn"
+    return {"CapacityReservationOptions": {"UsageStrategy": "use-capacity-reservations-first", of: asked}}
 
 
 def _units(deployment: Deployment, others: Sequence[MachineType] = ()) -> dict[str, int]:
@@ -217,7 +244,8 @@ def _step(name: str) -> dict[str, Any]:
 
 def _machines(deployment: Deployment, master: tuple[str, int], wishes: Wishes) -> dict[str, Any]:
     if not wishes.fleets:
-        return {"InstanceGroups": [_group("MASTER", "master", master[0], FIRM, master[1]), *_workers(deployment)]}
+        first = _group(deployment, "MASTER", "master", Group(master[0], FIRM, master[1]))
+        return {"InstanceGroups": [first, *_workers(deployment)]}
     return {"InstanceFleets": fleets(deployment, master, wishes)}
 
 
@@ -227,7 +255,7 @@ def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:
     for group in (core, *others):
         role = "CORE" if group is core else "TASK"
         name = f"{role.lower()} {group.vm} {group.lane}"
-        yield _group(role, name, group.vm, group.lane, group.count)
+        yield _group(deployment, role, name, group)
 
 
 def _core_and_others(groups: Sequence[Group]) -> tuple[Group, list[Group]]:
@@ -236,29 +264,40 @@ def _core_and_others(groups: Sequence[Group]) -> tuple[Group, list[Group]]:
     return core, [each for each in groups if each is not core]
 
 
-def _group(role: str, name: str, vm: str, lane: str, count: int) -> dict[str, Any]:
+def _group(deployment: Deployment, role: str, name: str, group: Group) -> dict[str, Any]:
     return {
         "Name": name[:NAME_LENGTH],
         "InstanceRole": role,
-        "Market": "SPOT" if lane == SPOT else "ON_DEMAND",
-        "InstanceType": vm,
-        "InstanceCount": count,
-        **_disks(vm),
+        "Market": "SPOT" if group.lane == SPOT else "ON_DEMAND",
+        "InstanceType": group.vm,
+        "InstanceCount": group.count,
+        **_disks(deployment, group.vm),
     }
 
 
-def _disks(vm: str) -> dict[str, Any]:
-    """Return EMR's default volumes of a type that has no disks of its own, so that their size and cost are visible.
+def _disks(deployment: Deployment, vm: str, usual: bool = True) -> dict[str, Any]:
+    """Return the volumes of a type: those of the spec, or else EMR's own if they are ``usual``.
 
-    16 GB for each xlarge in four volumes; of smaller types 32 GB in one or two.
+    A type with disks of its own, such as m5d, has no volumes unless the spec pays for them. A volume has at most 1 TiB.
     """
     found = EC2.fullmatch(vm)
-    if found is None or "d" in vm.partition(".")[0][2:]:
+    has_own = found is not None and "d" in vm.partition(".")[0][2:]
+    size = deployment.disk_of(vm)
+    if size is not None and (not has_own or deployment.type_of(vm).disk_paid):
+        count = int(ceiling(size / LARGEST_VOLUME))
+        return _volumes(count, max(SMALLEST_VOLUME, int(ceiling(size / count))))
+    if not usual or found is None or has_own:
         return {}
-    size = 0.5 if found[3] is None else float(found[3] or 1)
-    volumes, each = (4, round(16 * size)) if size >= 2 else (round(2 * size), 32)
-    specification = {"VolumeType": "gp3", "SizeInGB": each}
-    volume = {"VolumeSpecification": specification, "VolumesPerInstance": volumes}
+    return _volumes(*_usual_volumes(0.5 if found[3] is None else float(found[3] or 1)))
+
+
+def _usual_volumes(xlarges: float) -> tuple[int, int]:
+    """Return number and size of EMR's default volumes: 16 GB for each xlarge in four; of smaller types 32 GB each."""
+    return (4, round(16 * xlarges)) if xlarges >= 2 else (round(2 * xlarges), 32)
+
+
+def _volumes(count: int, size: int) -> dict[str, Any]:
+    volume = {"VolumeSpecification": {"VolumeType": "gp3", "SizeInGB": size}, "VolumesPerInstance": count}
     return {"EbsConfiguration": {"EbsBlockDeviceConfigs": [volume]}}
 
 

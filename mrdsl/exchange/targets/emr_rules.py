@@ -8,6 +8,8 @@
 [name]   docs.aws.amazon.com/emr/latest/APIReference/API_RunJobFlow.html
 [fleet]  docs.aws.amazon.com/emr/latest/APIReference/API_InstanceFleetConfig.html
 [type]   docs.aws.amazon.com/emr/latest/APIReference/API_InstanceTypeConfig.html
+[ebs]    docs.aws.amazon.com/emr/latest/APIReference/API_VolumeSpecification.html
+[odcr]   docs.aws.amazon.com/emr/latest/APIReference/API_OnDemandCapacityReservationOptions.html
 [spot]   docs.aws.amazon.com/emr/latest/APIReference/API_SpotProvisioningSpecification.html
 """
 
@@ -31,6 +33,11 @@ STRATEGIES = (
 )
 """How EMR chooses among spot types; the first one if nothing else is asked for."""
 TIMEOUTS = range(5, 1441)
+GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:\d{12}:group/[\w.-]{1,300}")
+RESERVATION = re.compile(f"open|none|{GROUP.pattern}")
+"""Which capacity reservations a fleet uses."""
+SMALLEST_VOLUME, LARGEST_VOLUME, MOST_VOLUMES = 10, 1024, 25
+"""Sizes of a volume in GiB, and volumes of one VM [ebs]."""
 
 
 def one_of_each(document: Document) -> Found:
@@ -43,13 +50,13 @@ def one_of_each(document: Document) -> Found:
 
 
 def target_units(document: Document) -> Found:
-    """Return a fleet has a unit at least; the master's is one VM, on demand or on spot [fleet]."""
+    """Check that a fleet has a unit at least; the master's is one VM, or three on demand [fleet], [ha]."""
     for fleet in _fleets(document):
         role, units = fleet["InstanceFleetType"], _targets(fleet)
         if min(units) < 0 or sum(units) < 1:
             yield f"the {role.lower()} fleet asks for {units[0]} units on demand and {units[1]} on spot", ""
-        elif role == "MASTER" and sorted(units) != [0, 1]:
-            yield f"the master fleet has one unit, not {sum(units)}", ""
+        elif role == "MASTER" and sorted(units) != [0, 1] and units != (3, 0):
+            yield f"the master fleet has 1 unit, or 3 on demand, not {sum(units)}", "write `count = 1` or `count = 3`"
 
 
 def weights(document: Document) -> Found:
@@ -92,12 +99,28 @@ def spot_of_fleets(document: Document) -> Found:
             yield f"the {role} fleet waits {spot['TimeoutDurationMinutes']} minutes for spot, not 5 to 1440", ""
 
 
+def reservations(document: Document) -> Found:
+    """Check that capacity reservations are named in one way, and of a resource group by its address [odcr]."""
+    for fleet in _fleets(document):
+        role = fleet["InstanceFleetType"].lower()
+        firm = fleet.get("LaunchSpecifications", {}).get("OnDemandSpecification", {})
+        options = firm.get("CapacityReservationOptions", {})
+        preference = options.get("CapacityReservationPreference")
+        group = options.get("CapacityReservationResourceGroupArn")
+        if (preference is None) == (group is None) and options:
+            yield f"the {role} fleet names capacity reservations in two ways, or in none", ""
+        if preference not in (None, "open", "none") or (group is not None and not GROUP.fullmatch(group)):
+            hint = "write open, none, or arn:aws:resource-groups:REGION:ACCOUNT:group/NAME"
+            yield f"`{preference or group}` names no capacity reservations", hint
+
+
 FLEET_RULES: tuple[Callable[[Document], Found], ...] = (
     one_of_each,
     target_units,
     weights,
     types_of_fleets,
     spot_of_fleets,
+    reservations,
 )
 
 
@@ -191,10 +214,27 @@ def bids(document: Document) -> Found:
 
 def several_masters(document: Document) -> Found:
     """Three masters need a cluster that stays when its steps are done, protected, with a core group [ha]."""
-    if any(group["InstanceCount"] == 3 for group in _groups(document, "MASTER")):
+    fleets = [fleet for fleet in _fleets(document) if fleet["InstanceFleetType"] == "MASTER"]
+    three = any(group["InstanceCount"] == 3 for group in _groups(document, "MASTER"))
+    if three or any(max(_targets(fleet)) == 3 for fleet in fleets):
         instances = document["Instances"]
         if not (instances.get("KeepJobFlowAliveWhenNoSteps") and instances.get("TerminationProtected")):
             yield "a cluster of three masters stays alive and is protected from termination", ""
+
+
+def volumes(document: Document) -> Found:
+    """Check the sizes and the number of the volumes of a VM [ebs]."""
+    parts = [*document["Instances"].get("InstanceGroups", ())]
+    parts += [each for fleet in _fleets(document) for each in fleet.get("InstanceTypeConfigs", ())]
+    for part in parts:
+        for each in part.get("EbsConfiguration", {}).get("EbsBlockDeviceConfigs", ()):
+            size, count = each["VolumeSpecification"]["SizeInGB"], each.get("VolumesPerInstance", 1)
+            if not SMALLEST_VOLUME <= size <= LARGEST_VOLUME or not 1 <= count <= MOST_VOLUMES:
+                yield (
+                    f"a {part['InstanceType']} has {count} volumes of {size} GiB, and may have {MOST_VOLUMES} of "
+                    f"{SMALLEST_VOLUME} to {LARGEST_VOLUME} GiB",
+                    f"write a `disk` of {MOST_VOLUMES} TiB or less",
+                )
 
 
 def idle(document: Document) -> Found:
@@ -220,6 +260,7 @@ RULES: tuple[Callable[[Document], Found], ...] = (
     types,
     bids,
     several_masters,
+    volumes,
     idle,
     words,
     *FLEET_RULES,

@@ -72,6 +72,8 @@ def _types(vms: Sequence[VmType]) -> tuple[MachineType, ...]:
             if vm.system is None or vm.cores is None or vm.memory is None
             else (vm.cores - float(left[0][place]), vm.memory - float(left[1][place])),
             None if vm.spot is None else vm.spot.price,
+            None if vm.disk is None else vm.disk.size,
+            vm.disk is not None and vm.disk.price > 0.0,
         )
         for place, vm in enumerate(vms)
     )

@@ -119,6 +119,7 @@ REFUSED = {
     "preemptibility": ("config/workerConfig/preemptibility", "SPOT", "only secondary workers"),
     "idle": ("config/lifecycleConfig/idleDeleteTtl", "299s", "after 300 s"),
     "words": ("clusterName", "Two_Kinds", "small letters"),
+    "disks": ("config/workerConfig/diskConfig", {"bootDiskSizeGb": 29}, "a disk of 29 GB"),
 }
 
 
@@ -161,3 +162,15 @@ def test_names_that_dataproc_takes() -> None:
     assert cluster_name("Nightly analytics, 3 kinds") == "nightly-analytics-3-kinds"
     assert cluster_name("7 nights") == "mrdsl-7-nights"
     assert len(cluster_name("a b " * 40)) <= 51
+
+
+@pytest.mark.parametrize(("disk", "size"), [("2500 GiB", 2500), ("99.5 GiB", 100), ("1 GiB", 30)])
+def test_disks_of_the_spec_are_boot_disks(disk: str, size: int) -> None:
+    config = written(ONE_TYPE.replace("fee = 0.048 USD/h", f"disk = {disk}"))["config"]
+    for part in ("masterConfig", "workerConfig", "secondaryWorkerConfig"):  # all are of the one type
+        assert config[part]["diskConfig"] == {"bootDiskSizeGb": size}
+
+
+def test_a_disk_that_dataproc_does_not_have_is_refused() -> None:
+    with pytest.raises(mrdsl.MrdslError, match="65536 GB"):
+        written(ONE_TYPE.replace("fee = 0.048 USD/h", "disk = 65 TiB"))

@@ -195,6 +195,11 @@ REFUSED = {
     "types": ("Instances.InstanceGroups.1.InstanceType", "banana", "`banana` is no instance type"),
     "bids": ("Instances.InstanceGroups.0.BidPrice", "0.1", "on demand and has a bid"),
     "several_masters": ("Instances.InstanceGroups.0.InstanceCount", 3, "protected from termination"),
+    "volumes": (
+        "Instances.InstanceGroups.1.EbsConfiguration.EbsBlockDeviceConfigs.0.VolumeSpecification.SizeInGB",
+        1025,
+        "volumes of 1025 GiB",
+    ),
     "idle": ("AutoTerminationPolicy", {"IdleTimeout": 604_801}, "not after 604,801 s"),
     "words": ("ReleaseLabel", "emr-latest", "no release"),
 }

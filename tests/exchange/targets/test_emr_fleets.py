@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import FLEET_RULES, STRATEGIES, mistakes
 from tests.exchange.targets.plans import MACHINES, exported, planned
 
+SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared"))
+SHAPES = SHARED / "data" / "cloud" / "emr_InstanceFleetConfig_shapes_botocore.json"
 TYPES = (MachineType("m5.xlarge", 4.0, price=1e-4), MachineType("c5.2xlarge", 8.0, price=2e-4))
 GROUPS = (Group("m5.xlarge", FIRM, 3), Group("m5.xlarge", SPOT, 2, 1e-5), Group("c5.2xlarge", FIRM, 5))
 
@@ -62,8 +66,8 @@ def _fleets(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_what_fleets_cannot_say_is_refused() -> None:
-    with pytest.raises(TargetError, match="fleets have one master, and the spec has 3"):
-        written(masters={"m5.xlarge": 3})
+    with pytest.raises(TargetError, match="1 unit, or 3 on demand, not 2"):
+        written(masters={"m5.xlarge": 2})
     with pytest.raises(TargetError, match="has no `cores`"):
         emr(Deployment((TYPES[0], MachineType("c5.2xlarge")), GROUPS, ()), Wishes(fleets=True))
     with pytest.raises(mrdsl.MrdslError, match="target `yarn` does not support the option `--fleets`"):
@@ -150,10 +154,14 @@ def changed(number: int, values: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+def of_reservations(options: dict[str, str]) -> dict[str, Any]:
+    return {"OnDemandSpecification": {"AllocationStrategy": "lowest-price", "CapacityReservationOptions": options}}
+
+
 ONE = {"InstanceType": "m5.xlarge", "WeightedCapacity": 1}
 REFUSED = {
     "one_of_each": (2, {"InstanceFleetType": "CORE"}, "one core fleet, not 2"),
-    "target_units": (0, {"TargetOnDemandCapacity": 2}, "the master fleet has one unit, not 2"),
+    "target_units": (0, {"TargetOnDemandCapacity": 2}, "the master fleet has 1 unit, or 3 on demand, not 2"),
     "weights": (0, {"InstanceTypeConfigs": [ONE | {"WeightedCapacity": 4}]}, "counts 4 units in the master fleet"),
     "types_of_fleets": (1, {"InstanceTypeConfigs": [ONE, ONE]}, "names a type twice"),
     "spot_of_fleets": (
@@ -161,6 +169,7 @@ REFUSED = {
         {"LaunchSpecifications": {"SpotSpecification": {"TimeoutDurationMinutes": 4}}},
         "4 minutes for spot",
     ),
+    "reservations": (1, {"LaunchSpecifications": of_reservations({"UsageStrategy": "x"})}, "in two ways, or in none"),
 }
 
 
@@ -180,7 +189,8 @@ def test_a_rule_refuses(rule: str) -> None:
     ("number", "values", "reason"),
     [
         (0, {"InstanceFleetType": "CORE"}, "one master fleet, not 0"),
-        (0, {"TargetSpotCapacity": 1}, "one unit, not 2"),
+        (0, {"TargetSpotCapacity": 1}, "1 unit, or 3 on demand, not 2"),
+        (0, {"TargetOnDemandCapacity": 0, "TargetSpotCapacity": 3}, "1 unit, or 3 on demand, not 3"),
         (1, {"TargetOnDemandCapacity": 0}, "0 units on demand and 0 on spot"),
         (1, {"TargetOnDemandCapacity": -3, "TargetSpotCapacity": 9}, "-3 units on demand"),
         (1, {"TargetOnDemandCapacity": 7}, "counts 8 units, and the core fleet asks for 7"),
@@ -203,3 +213,115 @@ def test_a_rule_refuses(rule: str) -> None:
 )
 def test_what_shapes_let_pass_is_refused(number: int, values: dict[str, Any], reason: str) -> None:
     assert any(reason in told for told, _ in mistakes(changed(number, values)))
+
+
+DISKS = MACHINES.replace("fee = 0.048 USD/h", "disk = 2500 GiB\nfee = 0.048 USD/h")
+GROUP = "arn:aws:resource-groups:us-east-1:123456789012:group/nightly"
+
+
+def of_spec(text: str, wishes: Wishes) -> dict[str, Any]:
+    document = json.loads(exported(text, "emr", wishes).files["emr.json"])
+    if SHAPES.is_file():
+        refuse_unknown_members("InstanceFleetConfig", document["Instances"].get("InstanceFleets", ()))
+    assert isinstance(document, dict)
+    return document
+
+
+def refuse_unknown_members(name: str, values: Any) -> None:
+    """Raise AssertionError for a member that is not in the shapes of EMR's API, or a word that it does not have."""
+    shapes = json.loads(SHAPES.read_text(encoding="utf-8"))
+    shapes = shapes.get("shapes", shapes)
+
+    def walk(name: str, value: Any) -> None:
+        shape = shapes[name]
+        if shape["type"] == "structure":
+            assert set(shape.get("required", ())) <= set(value) <= set(shape["members"]), (name, value)
+            for key, each in value.items():
+                walk(shape["members"][key]["shape"], each)
+        elif shape["type"] == "list":
+            for each in value:
+                walk(shape["member"]["shape"], each)
+        elif "enum" in shape:
+            assert value in shape["enum"], (name, value)
+        else:
+            assert isinstance(value, str if shape["type"] == "string" else int | float), (name, value)
+
+    for value in values:
+        walk(name, value)
+
+
+def test_three_masters_are_a_fleet_of_three_units() -> None:
+    document = of_spec(MACHINES + 'master { vm = "m5.xlarge", count = 3 }\n', Wishes(fleets=True))
+    assert _fleets(document)[0]["TargetOnDemandCapacity"] == 3
+    assert document["Instances"]["TerminationProtected"]
+
+
+@pytest.mark.parametrize("fleets", [False, True])
+def test_disks_of_the_spec_become_volumes(fleets: bool) -> None:
+    """2,500 GiB are three volumes of 834 GiB each; the other type has no disk in the spec."""
+    instances = of_spec(DISKS, Wishes(fleets=fleets))["Instances"]
+    parts = instances.get("InstanceGroups") or [
+        each for fleet in instances["InstanceFleets"] for each in fleet["InstanceTypeConfigs"]
+    ]
+    sizes = {
+        part["InstanceType"]: [
+            (each["VolumesPerInstance"], each["VolumeSpecification"]["SizeInGB"])
+            for each in part.get("EbsConfiguration", {}).get("EbsBlockDeviceConfigs", ())
+        ]
+        for part in parts
+    }
+    assert sizes.pop("m5.xlarge") == [(3, 834)]
+    assert set(sizes) <= {"r5.xlarge"}
+
+
+def test_local_disks_are_no_volumes() -> None:
+    types = (MachineType("m5d.xlarge", 4.0, price=1e-4, disk=150 * 2.0**30),)
+    for paid in (False, True):
+        one = Deployment((MachineType(**{**vars(types[0]), "disk_paid": paid}),), (Group("m5d.xlarge", FIRM, 2),), ())
+        core = json.loads(emr(one, Wishes()).files["emr.json"])["Instances"]["InstanceGroups"][1]
+        assert ("EbsConfiguration" in core) == paid
+
+
+def test_a_disk_that_no_vm_can_have_is_refused() -> None:
+    with pytest.raises(mrdsl.MrdslError, match="may have 25 of 10 to 1024 GiB"):
+        exported(DISKS.replace("2500 GiB", "26 TiB"), "emr", Wishes())
+
+
+def test_other_targets_name_the_disks() -> None:
+    for target in ("yarn", "spark", "kubernetes", "emr"):
+        notes = exported(DISKS, target, Wishes()).notes
+        assert any("the disk of each m5.xlarge, 2500 GiB" in note for note in notes) == (target != "emr"), target
+
+
+@pytest.mark.parametrize(
+    ("wish", "options"),
+    [
+        ("", None),
+        ("none", {"CapacityReservationPreference": "none"}),
+        (
+            "open",
+            {"UsageStrategy": "use-capacity-reservations-first", "CapacityReservationPreference": "open"},
+        ),
+        (
+            GROUP,
+            {"UsageStrategy": "use-capacity-reservations-first", "CapacityReservationResourceGroupArn": GROUP},
+        ),
+    ],
+)
+def test_capacity_reservations(wish: str, options: dict[str, str] | None) -> None:
+    for fleet in _fleets(of_spec(MACHINES, Wishes(fleets=True, capacity_reservation=wish))):
+        firm = fleet["LaunchSpecifications"].get("OnDemandSpecification")
+        assert firm is None or firm.get("CapacityReservationOptions") == options
+
+
+@pytest.mark.parametrize(
+    ("wishes", "said"),
+    [
+        (Wishes(capacity_reservation="open"), "`--capacity-reservation` requires `--fleets`"),
+        (Wishes(fleets=True, capacity_reservation="mine"), "`capacity_reservation` cannot be `mine`"),
+        (Wishes(fleets=True, capacity_reservation=GROUP[:-9]), "`capacity_reservation` cannot be"),
+    ],
+)
+def test_wrong_capacity_reservations(wishes: Wishes, said: str) -> None:
+    with pytest.raises(mrdsl.MrdslError, match=re.escape(said)):
+        exported(MACHINES, "emr", wishes)
