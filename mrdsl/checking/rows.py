@@ -133,9 +133,15 @@ class Rows:
             reduces = reduces.where(self.drivers, self._fitting(f"driver.{each}" for each in RESOURCES))
         return maps, reduces
 
-    def _fitting(self, paths: Iterable[str]) -> _Hosted:
-        """Count how often the given resources fit a VM, by the scarcer one; 0 if none is given."""
+    def _fitting(self, paths: Iterable[str], otherwise: str = "") -> _Hosted:
+        """Count how often the given resources fit a VM, by the scarcer one; 0 if none is given.
+
+        A resource that is not given is that of the block ``otherwise``.
+        """
         taken = np.array([column(self.facts.classes, path)[self.of_class] for path in paths])
+        if otherwise:
+            every = np.array([column(self.facts.classes, f"{otherwise}{each}")[self.of_class] for each in RESOURCES])
+            taken = np.where(np.isnan(taken), every, taken)
         there = left_to_containers(self.facts.vms)[:, self.of_vm]
         parts = np.nan_to_num(taken / there)
         with np.errstate(divide="ignore"):
@@ -149,7 +155,7 @@ class Rows:
             said[place] = said[place] if number is None else number
         known = ~np.isnan(said)
         slots = _Hosted(said, np.broadcast_to(1.0 / np.where(known, said, 1.0), (len(RESOURCES), len(said))))
-        return self._fitting(f"container.{kind}.{each}" for each in RESOURCES).where(known, slots)
+        return self._fitting((f"container.{kind}.{each}" for each in RESOURCES), "container.").where(known, slots)
 
 
 @dataclass(frozen=True)

@@ -46,15 +46,22 @@ def left_to_containers(vms: Sequence[Any], resource: str) -> Floats:
 
 def taken(classes: Sequence[Any], kind: str, resource: str) -> Floats:
     """Return the cores or memory [B] of the map or reduce slots of each class; NaN if not given."""
-    of_kind = column(classes, f"container.{kind}.{resource}")
+    of_all = column(classes, f"container.{resource}")
+    of_kind = _or_of_all(column(classes, f"container.{kind}.{resource}"), of_all)
     there = staged(classes)
     if not there.any():
         return of_kind
     executors = column(classes, f"container.executor.{resource}")
-    found = np.where(there, np.fmin(executors, column(classes, f"container.task.{resource}")), of_kind)
+    of_task = _or_of_all(column(classes, f"container.task.{resource}"), of_all)
+    found = np.where(there, np.fmin(executors, of_task), of_kind)
     if kind == "reduce":
         found = np.where(with_drivers(classes), column(classes, f"driver.{resource}"), found)
     return found
+
+
+def _or_of_all(of_kind: Floats, of_all: Floats) -> Floats:
+    """Return the resource of tasks of a kind, or of all tasks if the kind has none of its own."""
+    return np.where(np.isnan(of_kind), of_all, of_kind)
 
 
 def tasks_of_executors(classes: Sequence[Any]) -> Floats:

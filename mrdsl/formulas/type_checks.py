@@ -163,7 +163,9 @@ def _hosting(vms: Sequence[Any], lacking: Mapping[str, Sequence[Any]], node: Any
                 "missing-item",
                 f"class {node.name} has no cores or memory of {_one(kind)}",
                 (taken or node.container or node).span or node.span,
-                f"add {kind} {{ cores = 1, memory = 2 GiB{', tasks = 1' if kind == 'executor' else ''} }}",
+                "write executor { cores = 1, memory = 2 GiB, tasks = 1 }"
+                if kind == "executor"
+                else f"add {kind} {{ cores = 1, memory = 2 GiB }}, or cores and memory of all tasks",
             )
             continue
         for resource in lacking:
@@ -210,7 +212,7 @@ def _of_executors(node: Any) -> Iterator[Diagnostic]:
                 there.span_of("overhead" if there.overhead else "off_heap"),
                 "raise its `memory`, which is heap, overhead and off-heap together",
             )
-    if executor is not None and node.container is not None and node.container.task is not None:
+    if executor is not None and node.container is not None and node.container.of("task") is not None:
         yield error(
             "slots-and-container",
             f"class {node.name} has an executor and a task in its container, which both define the tasks on a VM",
@@ -224,7 +226,7 @@ def _sizes(node: Any) -> Iterator[tuple[str, Any]]:
     container = node.container
     for kind in _kinds(node) if container is not None else ():
         executor = None if container is None else container.executor
-        yield ("executor", executor) if kind == "task" and executor is not None else (kind, getattr(container, kind))
+        yield ("executor", executor) if kind == "task" and executor is not None else (kind, container.of(kind))
     if node.driver is not None and node.stages:
         yield "driver", node.driver
 

@@ -297,10 +297,26 @@ class Driver(Node):
 class Container(Node):
     """Resources of tasks, which give the slots of every VM type by cores and by memory."""
 
+    cores: OptionalQuantity = quantity(
+        "number", "cores of each task, of the kinds without a block of their own", default=None, above=0.0
+    )
+    memory: OptionalQuantity = quantity(
+        "data", "memory of each task, of the kinds without a block of their own", default=None, above=0.0
+    )
     map: Resources | None = block(Resources, "one map task")
     reduce: Resources | None = block(Resources, "one reduce task")
     task: Resources | None = block(Resources, "one task of a stage")
     executor: Executor | None = block(Executor, "one executor, in place of task")
+
+    def of(self, kind: str) -> Resources | None:
+        """Return the resources of one task of a kind; those of all tasks replace what its block leaves out."""
+        own = getattr(self, kind)
+        if self.cores is None and self.memory is None:
+            return own  # type: ignore[no-any-return]
+        if own is None:
+            return Resources(cores=self.cores, memory=self.memory, span=self.span)
+        cores, memory = (mine or every for mine, every in ((own.cores, self.cores), (own.memory, self.memory)))
+        return Resources(cores=cores, memory=memory, span=own.span)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

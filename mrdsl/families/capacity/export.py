@@ -165,7 +165,7 @@ def _tasks(node: JobClass, vm: str, slots: tuple[float, float], per_vm: tuple[in
 
 
 def _kind(node: JobClass, kind: str, of_job: int, slots: float, per_vm: int, seconds: float | None) -> Tasks:
-    container = None if node.container is None else getattr(node.container, kind)
+    container = None if node.container is None else node.container.of(kind)
     taken = container or Resources(span=None)
     cores, memory = taken.cores, taken.memory
     executor = None if node.container is None or kind != "task" else node.container.executor

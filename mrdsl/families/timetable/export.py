@@ -122,7 +122,7 @@ def _slots_of_runs(spec: Spec, plan: TimetablePlan) -> Iterator[tuple[int, list[
 
 def _size(node: JobClass, vm: VmType, slots: int) -> tuple[float, float]:
     """Return memory [B] and cores of one task: those of its container, or its part of a VM."""
-    taken = None if node.container is None else node.container.task or node.container.map
+    taken = None if node.container is None else node.container.of("task" if node.stages else "map")
     if taken is not None:
         memory, cores = taken.memory, taken.cores
     else:

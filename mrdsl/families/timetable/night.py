@@ -185,7 +185,7 @@ def slots_by_kind(vm: VmType, node: JobClass) -> dict[str, int]:
     """Return the tasks that a VM hosts by kind, 0 if not known: `task` for stages, `map` and `reduce` otherwise."""
     kinds = ("task",) if node.stages else ("map", "reduce") if node.reduce is not None else ("map",)
     if node.container is not None:
-        return {kind: _hosted(vm, getattr(node.container, kind)) for kind in kinds}
+        return {kind: _hosted(vm, node.container.of(kind)) for kind in kinds}
     return {kind: getattr(node.slots, kind, None) or 0 for kind in kinds}
 
 

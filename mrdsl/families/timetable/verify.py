@@ -580,10 +580,10 @@ def _slots_of(vm: VmType, node: JobClass) -> int:
     if slots is not None and (node.container is None or slots is not node.slots):
         return int((slots.task if staged else slots.map) or 0)
     assert node.container is not None
-    taken = node.container.task if staged else node.container.map
-    assert taken is not None
-    parts = [(vm.cores, taken.cores), (vm.memory, taken.memory)]
-    return min(floor(there / each * (1 + 1e-9)) for there, each in parts if there is not None and each is not None)
+    own = node.container.task if staged else node.container.map
+    cores, memory = (getattr(own, one, None) or getattr(node.container, one) for one in ("cores", "memory"))
+    fits = [(vm.cores, cores), (vm.memory, memory)]
+    return int(min(floor(there / each * (1 + 1e-9)) for there, each in fits if there and each))
 
 
 def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:
