@@ -306,15 +306,15 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
 
 
 def serves(spec: Spec) -> bool:
-    """Return True if ``direct`` knows every comparison of the spec, and it has no quotas of cores, groups or HDFS."""
-    if len(spec.facts.quotas) or spec.facts.hdfs is not None or len(spec.facts.never_together):
+    """Return True if ``direct`` knows every comparison of the spec, and it has no groups or HDFS."""
+    if spec.facts.hdfs is not None or len(spec.facts.never_together):
         return False
     others = class_bounds_of(spec).others
     return not (others if has_closed_form(spec.facts) else quotas_in(others)[1])
 
 
-def refuse_quotas(facts: CapacityFacts, method: str) -> None:
-    """Reject a spec with quotas of cores or HDFS.
+def refuse_hdfs(facts: CapacityFacts, method: str) -> None:
+    """Reject a spec with HDFS.
 
     Raises MrdslError.
     """
@@ -322,13 +322,6 @@ def refuse_quotas(facts: CapacityFacts, method: str) -> None:
         message = f"{method} does not support `hdfs`: it rents VMs for jobs, and not for their disks"
         hint = "solve with --solver highs, the default here"
         raise one_error("unable-solver", message, facts.hdfs.span, hint)
-    if len(facts.quotas):
-        quota = facts.quotas[0]
-        message = (
-            f"{method} does not support `quota {quota.name}`: it limits VMs by type, and not cores of several types"
-        )
-        hint = "solve with --solver highs, the default here, or write `available` in each vm"
-        raise one_error("unable-solver", message, quota.span, hint)
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:

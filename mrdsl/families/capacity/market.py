@@ -7,7 +7,7 @@ run in a lane; *offers* sell VMs, and several offers may serve one lane.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -94,6 +94,13 @@ class Market:
     def quota_limits(self) -> Floats:
         """The most cores of each quota."""
         return np.array([each.limit for each in self.quotas])
+
+    def with_fewer_cores(self, cores: Floats) -> Market:
+        """Return the market whose quotas allow so many cores less, and at least those of masters."""
+        of_masters = self.cores_of_quotas @ self.masters_of_lane
+        limits = np.maximum(self.quota_limits - cores, of_masters).tolist()
+        quotas = zip(self.quotas, limits, strict=True)
+        return replace(self, quotas=tuple(replace(each, limit=limit) for each, limit in quotas))
 
     def cores_in_quotas(self, bought: Floats) -> Floats:
         """Return the cores of the given VMs of each offer in each quota."""

@@ -80,13 +80,19 @@ def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
     return plan if fitting is None else replace(fitting, packing=_joined(spec, lanes))
 
 
-def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
-    """Return the VMs of each type that the packing of a plan on several types takes in excess of the available ones."""
+def beyond_quotas(spec: Spec, plan: CapacityPlan) -> tuple[Floats, Floats]:
+    """Return what the packing of a plan on several types takes in excess: VMs of each type, cores of each quota."""
     held, market = held_by_lane(spec, plan), market_of(spec.facts)
     taken = np.array(market.masters, dtype=np.float64)
+    on_lanes = market.masters_of_lane.copy()
+    lanes = {(lane.vm, lane.spot): number for number, lane in enumerate(market.lanes)}
     for each in by_class(held) if plan.wholeness == MACHINES else held:
-        taken[each.vm] += packed(each, market.available[each.vm] - taken[each.vm]).vms
-    return np.maximum(taken - market.available, 0.0)
+        vms = packed(each, market.available[each.vm] - taken[each.vm]).vms
+        taken[each.vm] += vms
+        if vms:
+            on_lanes[lanes[each.vm, each.spot]] += vms
+    cores = market.cores_of_quotas @ on_lanes - market.quota_limits
+    return np.maximum(taken - market.available, 0.0), np.where(cores > FEASIBILITY, cores, 0.0)
 
 
 def _of_any_slots(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None) -> Result:

@@ -128,10 +128,39 @@ def test_a_quota_that_the_least_jobs_exceed_is_told() -> None:
     assert "quota a, which has 7 and b, which has 0" in result.diagnostics[0].message
 
 
+def bracketed(seed: int) -> tuple[str, bool]:
+    """Describe a bound or plan of ``direct`` that is wrong, empty if neither is; and return True if a plan is cheapest.
+
+    A plan that it does not find is not wrong.
+    """
+    fleet = draw(seed)
+    right = cheapest(fleet)
+    spec = mrdsl.loads(text_of(fleet))
+    try:
+        found = mrdsl.solve(spec, solver="direct")
+    except mrdsl.MrdslError as refused:
+        codes = {each.code for each in refused.diagnostics if each.severity == "error"}
+        return ("" if isinf(right) or codes == {"unable-solver"} else f"{seed}: refused, and not {right}"), False
+    if found.plan is None:
+        return (
+            f"{seed}: infeasible, and not {right}" if found.termination == "infeasible" and right < inf else ""
+        ), False
+    assert not has_errors(tuple(verify(spec, found.plan_of(mrdsl.CapacityPlan), relax=False)))
+    assert found.value is not None
+    assert found.bound is not None
+    near = 1e-6 * max(1.0, right)
+    wrong = found.value < right - near or found.bound > right + near
+    return (f"{seed}: {found.bound} to {found.value}, and not {right}" if wrong else ""), found.value <= right + near
+
+
+def test_direct_brackets_the_costs_of_an_enumeration() -> None:
+    found = [bracketed(seed) for seed in range(60)]
+    assert not [wrong for wrong, _ in found if wrong]
+    assert sum(cheapest for _, cheapest in found) >= 25
+
+
 def test_methods_without_quotas_refuse_them() -> None:
     quota = "quota a { cores = 8, types = [m5, c5] }"
-    result, found = of_quotas(quota, solver="direct")
-    assert (result, [each.code for each in found]) == (None, ["unable-solver"])
     text = QUOTAS.replace("JOBS", "4").replace(", spot { price = 0.05 USD/h, interruptions = 0/h }", "")
     with pytest.raises(mrdsl.MrdslError):
         mrdsl.solve(mrdsl.loads(text + quota), solver="scip", formulation="P0")

@@ -236,8 +236,6 @@ minimize cost
     ],
 )
 def test_limits_that_containers_just_fit(solver: str, limit: str, quota: str, fits: bool) -> None:
-    if quota and solver == "direct":
-        return
     spec = mrdsl.loads(DRIVERS.replace("LIMIT", limit).replace("QUOTA", quota))
     result = mrdsl.solve(spec, solver=solver)
     assert (None if result.value is None else round(result.value, 9)) == (0.6 if fits else None)

@@ -104,14 +104,14 @@ class Answers:
         return jobs, costs
 
 
-def bound_at(answers: Answers, prices: Floats, quotas: Floats) -> float:
-    """Return a lower bound on every plan's cost, for any prices of lanes and quotas."""
+def bound_at(answers: Answers, prices: Floats, quotas: Floats, cores: Floats | None = None) -> float:
+    """Return a lower bound on every plan's cost, for any prices of lanes, quotas and cores."""
     task = answers.task
     ways = cheapest(task, prices)
     count = wanted(task, ways)
     fluid = np.where(count > 0.0, ways.cost - task.mix.worth, 0.0) * count
     costs = answers.at_prices(prices)[1]
-    return dual_bound(task, prices, quotas, ways, count) + float((np.fmax(costs, fluid) - fluid).sum())
+    return dual_bound(task, prices, quotas, ways, count, cores) + float((np.fmax(costs, fluid) - fluid).sum())
 
 
 LEAST_TIME = 0.01

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
-from mrdsl.core.diagnostics import impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, impossible, warning
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.constraints import (
@@ -23,8 +23,8 @@ from mrdsl.families.capacity.constraints import (
     quotas_in,
     refuse,
     refuse_completion,
+    refuse_hdfs,
     refuse_promises,
-    refuse_quotas,
     serves,
 )
 from mrdsl.families.capacity.facts import MACHINES, NO
@@ -43,7 +43,6 @@ from mrdsl.families.capacity.methods.direct_types import (
     until_of,
     with_room,
 )
-from mrdsl.families.capacity.methods.few_lanes import is_scarce
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
@@ -78,7 +77,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
     draft = replace(draft, spec=spec)
     refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
-    refuse_quotas(spec.facts, "direct")
+    refuse_hdfs(spec.facts, "direct")
     refuse_groups(spec.facts, "direct")
     class_bounds, mix = class_bounds_of(spec), solved_mix(spec)
     if has_closed_form(spec.facts):
@@ -112,22 +111,14 @@ def fill(draft: Draft) -> Draft:
     found = on_one_lane(task) if has_closed_form(spec.facts) else relaxed(counted, ROUNDING, until)
     least = found.bound if alone or below is task else relaxed(below, ROUNDING, until).bound
     if found.lacking > ROUNDING and never_fits(counted if alone else below, until):
-        limited = np.flatnonzero(np.isfinite(task.available))
-        vms = spec.facts.vms
-        names = ", ".join(vms[int(number)].name for number in limited)
-        told = impossible(
-            "impossible-quota",
-            f"the least jobs of all classes take more VMs than are available of {names}",
-            vms[int(limited[0])].span_of("available"),
-            "raise available, lower the least jobs of classes, or add a vm type",
-        )
-        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(told,))
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(_no_room(spec, task),))
     if draft.relax and below is not task:
         bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
         found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
     columns = None
-    if is_scarce(task) and not (alone or draft.relax or found.lacking > ROUNDING):
-        below, columns, least = _by_columns(task, below, found, least, until)
+    task = replace(task, of_cores=found.cores)
+    if task.has_limits and not (alone or draft.relax or found.lacking > ROUNDING):
+        below, columns, least = _by_columns(task, replace(below, of_cores=found.cores), found, least, until)
     draft = replace(draft, state=Placement(task, below, found, least, columns), bound=least)
     if not draft.relax:
         return draft
@@ -139,13 +130,28 @@ def fill(draft: Draft) -> Draft:
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
 
 
+def _no_room(spec: Spec, task: Task) -> Diagnostic:
+    """Return the error that the fewest jobs have no room within the quotas of types and of cores."""
+    limited = np.flatnonzero(np.isfinite(task.available))
+    vms, quotas = spec.facts.vms, spec.facts.quotas
+    names = ", ".join([vms[int(number)].name for number in limited] + [f"quota {each.name}" for each in quotas])
+    return impossible(
+        "impossible-quota",
+        f"the least jobs of all classes take more VMs than are available of {names}",
+        vms[int(limited[0])].span_of("available") if len(limited) else quotas[0].span_of("cores"),
+        "raise available or cores, lower the least jobs of classes, or add a vm type",
+    )
+
+
 def _by_columns(
     task: Task, below: Task, found: Relaxed, least: float, until: float | None
 ) -> tuple[Task, LaneProgram | None, float]:
     """Return the task that bounds the cost, its program of columns, and the best bound.
 
-    Containers are weighed at prices of slots, if these are known.
+    Containers are weighed at prices of slots, if these are known. Quotas of cores are left out of the program, in which
+    cores have prices.
     """
+    task, below, worth = task.without_quotas, below.without_quotas, task.of_limits
     at_prices = None if task.mix.wholeness == NO else priced(task, until)
     if task.mix.sizes is not None and at_prices is None:
         return below, None, least
@@ -153,10 +159,10 @@ def _by_columns(
         gamma, maps, reduces = at_prices
         below = replace(below, mix=replace(below.mix, gamma=gamma, map_slots=maps, reduce_slots=reduces))
         found = relaxed(below, ROUNDING, until)
-        least = max(least, found.bound)
+        least = max(least, found.bound - worth)
     lanes = Lanes(below) if task.mix.sizes is None else VectorLanes(task, Vessels(task.mix, below.mix))
     columns = program_of_lanes(lanes, cheapest(below, found.prices).cost, until)
-    return below, columns, least if columns is None else max(least, columns.bound)
+    return below, columns, least if columns is None else max(least, columns.bound - worth)
 
 
 def on_one_lane(task: Task) -> Relaxed:
@@ -221,7 +227,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
         if own is None or task.mix.cost(own[1], own[0]) - bound > close * abs(bound - draft.fixed):
             found, bound = placed(draft, placement, gap)
-            if is_scarce(task):
+            if task.has_limits:
                 found = with_room(draft, placement, found, gap)
             if own is not None and (found is None or task.mix.cost(own[1], own[0]) <= _packed(draft, task, found)):
                 found = own

@@ -19,9 +19,10 @@ from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import instance_of, of_lanes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.class_columns import tightened
+from mrdsl.families.capacity.methods.core_quotas import within_core_quotas
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, exceeds, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.weighing import by_scarcer_resource
@@ -67,9 +68,11 @@ def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, tuple[Flo
     task, until = placement.task, until_of(draft)
     if placement.program is None:
         return placement, None
-    jobs, vms = dived(program_of_plans(task, placement.program, until), until)
-    enough = bool((jobs.sum(axis=0) >= task.low).all())
+    jobs, vms = dived(program_of_plans(task.without_quotas, placement.program, until), until)
     bought = task.market.buy(vms + task.market.masters_of_lane)
+    if exceeds(task, bought, ROUNDING):
+        return placement, None
+    enough = bool((jobs.sum(axis=0) >= task.low).all())
     return replace(placement, begun=jobs), (jobs, bought) if enough else None
 
 
@@ -86,10 +89,11 @@ def with_room(
         plan = None if found is None else plan_in(draft.spec, task, *found)
         if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
             break
-        over = beyond_quotas(draft.spec, plan)
-        if not over.any():
+        over, cores = beyond_quotas(draft.spec, plan)
+        if not (over.any() or cores.any()):
             return found
         task = replace(task, available=np.maximum(task.available - over, task.market.masters))
+        task = replace(task, mix=replace(task.mix, market=task.market.with_fewer_cores(cores)))
         if turn >= EXACT_TURNS:
             task = replace(task, mix=replace(task.mix, gamma=(1.0 + MARGIN) * task.mix.gamma))
         found = _again(draft, placement, task, gap)
@@ -102,6 +106,7 @@ def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[
     best = relaxed(tightened(task) if alone else task, gap, until_of(draft))
     if best.lacking > ROUNDING:
         return None
+    task = replace(task, of_cores=best.cores)
     return placed(draft, replace(placement, task=task, below=task, relaxed=best, program=None, begun=None), gap)[0]
 
 
@@ -114,7 +119,7 @@ def placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats
     enough = bound + gap * abs(bound - draft.fixed)
     jobs, proven = _whole_near(placement, enough, until)
     found = _moved(task, jobs, enough, until)
-    if is_scarce(task) and len(task.market.lanes) <= MANY:
+    if task.has_limits and len(task.market.lanes) <= MANY:
         found = _cheaper(task, found, whole_placement(task, placement.relaxed.jobs, enough, until))
     return _as_needed(task, found), max(bound, proven) if task.mix.sizes is None else bound
 
@@ -124,13 +129,14 @@ def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats,
     if found is None or task.mix.sizes is None:
         return found
     bought = task.market.buy(needed_vms(task, found[0], relax=False))
-    lacking = bool((by_type(task.market, bought) > task.available + ROUNDING).any())
-    return None if lacking else (found[0], bought)
+    return None if exceeds(task, bought, ROUNDING) else (found[0], bought)
 
 
 def _whole_near(placement: Placement, enough: float, until: float | None) -> tuple[Floats, float]:
     """Return jobs on few lanes, or within quotas if there are some, and another lower bound on their cost."""
     task, relaxed = placement.task, placement.relaxed
+    if task.market.quotas:
+        return within_core_quotas(task, relaxed, enough, until)
     if is_scarce(task):
         return within_quotas(task, relaxed, placement.program, placement.begun, enough, until)
     return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf

@@ -31,7 +31,7 @@ from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, effort, vms_of, vms_with_spare
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, effort, exceeds, vms_of, vms_with_spare
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.whole_placements import rounded
 from mrdsl.families.capacity.models.arrays import program_of
@@ -243,7 +243,7 @@ def _whole(task: Task, jobs: Floats) -> tuple[Floats, float]:
 def whole_cost(task: Task, jobs: Floats) -> float:
     """Return the cost of jobs on whole VMs: infinite if the quotas have no room or a class has too few jobs."""
     bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
-    fits = not bool((by_type(task.market, bought) > task.available + ROUNDING).any())
+    fits = not exceeds(task, bought, ROUNDING)
     fits &= not bool((jobs.sum(axis=0) < task.low).any())
     return task.mix.cost(bought, jobs) if fits else np.inf
 
@@ -313,7 +313,7 @@ def placed_in_turn(task: Task, relaxed: Floats, part: float, begun: Floats | Non
         whole = _within_share(task, index, floor(relaxed[:, index] + SLACK)) if begun is None else begun[:, index]
         room.put(index, whole)
     with np.errstate(invalid="ignore"):
-        price = np.where(mix.possible, task.market.cheapest()[:, None] * mix.gamma, np.inf).min(axis=0)
+        price = np.where(mix.possible, task.prices[:, None] * mix.gamma, np.inf).min(axis=0)
     left = total - room.jobs.sum(axis=0)
     size = np.where(mix.together & task.same_type, price * np.maximum(total, 1.0), price)
     for index in np.argsort(-size, kind="stable").tolist():
@@ -344,7 +344,7 @@ class _Room:
         self.gamma = np.where(task.mix.possible, task.mix.gamma, np.inf)
         self.jobs = np.zeros_like(task.mix.gamma)
         self.needed = vms_of(task.mix, self.jobs)
-        self.price = task.market.cheapest()
+        self.price = task.prices
 
     def put(self, index: int, jobs: Floats) -> None:
         """Add jobs of a class by lane."""
@@ -380,6 +380,8 @@ class _Room:
         by_vm = by_type(task.market, task.market.buy(np.asarray(whole)))
         fits = allowed & np.isfinite(self.gamma[:, index])
         fits &= by_vm[vms] + after - whole <= task.available[vms] + ROUNDING
+        for limit, cores in zip(task.market.quota_limits, task.market.cores_of_quotas, strict=True):
+            fits &= (cores <= 0.0) | (float(cores @ whole) + cores * (after - whole) <= limit + ROUNDING)
         price = self.price * ((1.0 - self.part) * (after - whole) + self.part * taken)
         cost = np.where(fits, price, np.inf)
         lane = int(cost.argmin())
@@ -402,8 +404,8 @@ def _candidates(task: Task, relaxed: Relaxed, plans: list[Floats], useful: Flags
     with np.errstate(invalid="ignore"):
         gamma = np.where(useful, mix.gamma, np.inf)
         at_prices = relaxed.prices[:, None] * gamma
-        whole = task.market.cheapest()[:, None] * np.ceil(gamma * np.maximum(task.high, 1.0) - SLACK)
-        for_one = task.market.cheapest()[:, None] * np.ceil(gamma - SLACK)
+        whole = task.prices[:, None] * np.ceil(gamma * np.maximum(task.high, 1.0) - SLACK)
+        for_one = task.prices[:, None] * np.ceil(gamma - SLACK)
     for cost in (at_prices, whole, for_one):
         order = np.argsort(cost, axis=0, kind="stable")[:each]
         used[order, np.arange(len(mix))] = True

@@ -11,13 +11,13 @@ That is a closed form; otherwise :mod:`mrdsl.families.capacity.methods.relaxatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING, SAME_SUM
+from mrdsl.core.rounding import ROUNDING, SAME_SUM, floor
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import Floats, Market
@@ -60,17 +60,55 @@ class Ways:
 
 @dataclass(frozen=True)
 class Task:
-    """The problem: a mix, the range of each class's jobs, the VMs of each type, and the price of lacking VMs."""
+    """The problem: a mix, the range of each class's jobs, and the VMs of each type.
+
+    ``of_cores`` are prices of a core in each quota of cores, at which searches compare lanes.
+    """
 
     mix: Mix
     low: Floats
     high: Floats
     available: Floats
     same_type: bool
+    of_cores: Floats | None = None
 
     @property
     def market(self) -> Market:
         return self.mix.market
+
+    @cached_property
+    def prices(self) -> Floats:
+        """The price of a VM of each lane, with those of its cores."""
+        cheapest = self.market.cheapest()
+        return cheapest if self.of_cores is None else cheapest + self.of_cores @ self.market.cores_of_quotas
+
+    @cached_property
+    def without_quotas(self) -> Task:
+        """The task without quotas of cores, in which offers cost the prices of their cores in addition.
+
+        A type has no more VMs than its quotas allow it alone.
+        """
+        if self.of_cores is None or not self.market.quotas:
+            return self
+        market = self.market
+        cores = market.cores_of_quotas
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = floor(np.where(cores > 0.0, market.quota_limits[:, None] / cores, np.inf).min(axis=0))
+        most = summed(market.vm_of_lane, alone, len(market.names))
+        prices = market.prices + (self.of_cores @ market.cores_of_quotas)[market.lane_of_offer]
+        offers = tuple(replace(each, price=price) for each, price in zip(market.offers, prices.tolist(), strict=True))
+        mix = replace(self.mix, market=replace(market, offers=offers, quotas=()))
+        return replace(self, mix=mix, available=np.minimum(self.available, most), of_cores=None)
+
+    @cached_property
+    def of_limits(self) -> float:
+        """The worth of all cores of the quotas: bounds on :attr:`without_quotas` less this are bounds on the task."""
+        return 0.0 if self.of_cores is None else float(self.of_cores @ self.market.quota_limits)
+
+    @property
+    def has_limits(self) -> bool:
+        """True if VMs of a type, or cores of several types, are limited."""
+        return bool(self.market.quotas) or bool(np.isfinite(self.available).any())
 
     @cached_property
     def spare(self) -> SpareSlots:
@@ -83,6 +121,7 @@ class Relaxed:
     """The relaxed optimum: jobs (lanes, classes), VMs by offer, ``prices`` of lanes and ``quotas``, value, ``bound``.
 
     ``lacking``: VMs that even the fewest jobs lack, if there is no plan. ``rounds``: rounds of the master problem.
+    ``cores`` are the prices of a core in each quota of cores, which those of lanes contain.
     """
 
     jobs: Floats
@@ -93,6 +132,7 @@ class Relaxed:
     bound: float
     lacking: float = 0.0
     rounds: int = 0
+    cores: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 def closed_form(task: Task) -> Relaxed | None:
@@ -105,10 +145,11 @@ def closed_form(task: Task) -> Relaxed | None:
     needed = vms_of(task.mix, jobs)
     bought = market.buy(needed)
     idle = (market.prices < prices[market.lane_of_offer]) & (bought < market.there)
-    if idle.any() or bool((by_type(market, bought) > task.available * (1.0 + SAME_SUM)).any()):
+    if idle.any() or exceeds(task, bought, relative=SAME_SUM):
         return None
     value = task.mix.cost(bought, jobs)
-    return Relaxed(jobs, bought, prices, np.zeros(len(market.names)), value, value)
+    free = np.zeros(len(market.names)), np.zeros(len(market.quotas))
+    return Relaxed(jobs, bought, prices, free[0], value, value, cores=free[1])
 
 
 def vms_of(mix: Mix, jobs: Floats) -> Floats:
@@ -135,6 +176,17 @@ def dearest(task: Task) -> float:
 def by_type(market: Market, bought: Floats) -> Floats:
     """Return the VMs of each type, however bought."""
     return summed(market.vm_of_lane[market.lane_of_offer], bought, len(market.names))
+
+
+def exceeds(task: Task, bought: Floats, absolute: float = 0.0, relative: float = 0.0) -> bool:
+    """Return True if VMs by offer are more than there are of a type, or have more cores than a quota allows.
+
+    ``absolute`` is a tolerance of VMs; ``relative`` is one of VMs and of cores.
+    """
+    market = task.market
+    over = by_type(market, bought) > task.available * (1.0 + relative) + absolute
+    beyond = market.cores_in_quotas(bought) > market.quota_limits * (1.0 + max(relative, ROUNDING)) + ROUNDING
+    return bool(over.any()) or bool(beyond.any())
 
 
 def wanted(task: Task, ways: Ways) -> Floats:
@@ -270,14 +322,22 @@ def effort(task: Task, rounds: int) -> int:
     return (1 + rounds) * PAIR * lanes * (classes + TYPICAL * parts) + rounds * PAIR * lanes * min(GROUPS, classes)
 
 
-def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Floats) -> float:
-    """Return a lower bound on the cost of any plan, for any prices of lanes and of quotas: weak duality.
+def dual_bound(
+    task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Floats, cores: Floats | None = None
+) -> float:
+    """Return a lower bound on the cost of any plan, for any prices of lanes, of quotas and of cores: weak duality.
 
-    No price may exceed that of VMs of unlimited number by more than the quota's price: then it would not be a bound.
+    No price may exceed that of VMs of unlimited number by more than the prices of its quotas: then it would not be a
+    bound. ``cores`` are the prices of a core in each quota of cores; they must not be negative.
+
+    **Proof** for prices mu of cores: a plan within the quotas has ``cores(q) <= limit(q)`` for each quota q. So its
+    cost is at least its cost plus ``sum mu(q) (cores(q) - limit(q))``. That is its cost with offers more expensive by
+    ``sum mu(q) cores(q, offer)``, less ``sum mu(q) limit(q)``. The first part is bounded as without quotas of cores.
     """
     market, mix = task.market, task.mix
     lanes, there = market.lane_of_offer, market.there
-    surplus = prices[lanes] - market.prices - quotas[market.vm_of_lane[lanes]]
+    of_cores = np.zeros(len(market.quotas)) if cores is None else cores
+    surplus = prices[lanes] - market.prices - (quotas[market.vm_of_lane] + of_cores @ market.cores_of_quotas)[lanes]
     endless = np.isinf(there)
     small = ROUNDING * max(1.0, float(np.abs(market.prices).max(initial=0.0)))
     if bool((surplus[endless] > small).any()):
@@ -288,5 +348,6 @@ def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Fl
         + prices @ market.masters_of_lane
         - (there[~endless] * np.maximum(surplus[~endless], 0.0)).sum()
         - quotas[limited] @ task.available[limited]
+        - of_cores @ market.quota_limits
         + np.where(count > 0.0, ways.cost - mix.worth, 0.0) @ count
     )

@@ -23,7 +23,7 @@ from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.lanes import lacking
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.class_columns import Answers, ClassProgram, bound_at, is_limited
-from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type
+from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, exceeds
 from mrdsl.families.capacity.methods.whole_placements import rounded
 from mrdsl.families.capacity.plan_parts import summed
 from mrdsl.formulas.knapsack import cheapest_mixes
@@ -78,7 +78,9 @@ class Rents:
     @classmethod
     def at(cls, task: Task, prices: Floats) -> Rents:
         """No machines yet, each of which costs the price of its lane."""
-        found = cls(replace(task, available=np.full(len(task.available), np.inf)), np.zeros_like(task.mix.gamma))
+        mix = replace(task.mix, market=replace(task.market, quotas=()))
+        free = replace(task, mix=mix, available=np.full(len(task.available), np.inf))
+        found = cls(free, np.zeros_like(task.mix.gamma))
         found.total = np.zeros(len(prices))
         widths = np.full((len(prices), 1), np.inf)
         found.tariff = Tariff(np.zeros((len(prices), 1)), widths, prices[:, None])
@@ -92,7 +94,10 @@ class Rents:
 
     def more(self, lanes: Places, vms: Floats) -> Floats:
         """Return the cost of more machines of each of the lanes separately; ``vms`` has the shape (lanes, numbers)."""
-        over = np.maximum(vms - self._left()[self.task.market.vm_of_lane[lanes]][:, None], 0.0)
+        market = self.task.market
+        over = np.maximum(vms - self._left()[market.vm_of_lane[lanes]][:, None], 0.0)
+        for cores, left in zip(market.cores_of_quotas, self._cores_left().tolist(), strict=True):
+            over = over + np.maximum(cores[lanes][:, None] * vms - left, 0.0)
         before = self.total[lanes]
         costs = self.tariff.cost(lanes, before[:, None] + vms) - self.tariff.cost(lanes, before)[:, None]
         return np.asarray(costs + self.lacking * over)
@@ -101,6 +106,11 @@ class Rents:
         """Compute the VMs of each type that its quota still leaves."""
         market = self.task.market
         return np.maximum(self.task.available - summed(market.vm_of_lane, self.total, len(market.names)), 0.0)
+
+    def _cores_left(self) -> Floats:
+        """Compute the cores that each quota still leaves."""
+        market = self.task.market
+        return np.asarray(np.maximum(market.quota_limits - market.cores_of_quotas @ self.total, 0.0))
 
     def _vms(self, index: int, jobs: Floats) -> Floats:
         """Return the machines that jobs of a class by lane take, those for slots beyond the fewest among them."""
@@ -118,7 +128,8 @@ class Rents:
         vms, before = self._vms(index, jobs)[lanes], self.total[lanes]
         taken = summed(market.vm_of_lane[lanes], vms, len(market.names))
         cost = float((self.tariff.cost(lanes, before + vms) - self.tariff.cost(lanes, before)).sum())
-        cost += self.lacking * float(np.maximum(taken - self._left(), 0.0).sum())
+        cores = market.cores_of_quotas[:, lanes] @ vms - self._cores_left()
+        cost += self.lacking * float(np.maximum(taken - self._left(), 0.0).sum() + np.maximum(cores, 0.0).sum())
         return cost - float(self.task.mix.worth[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
@@ -139,8 +150,11 @@ class Rents:
         every = np.arange(len(self.total))
         types, market, mix = self.task.market.vm_of_lane, self.task.market, self.task.mix
         over = np.maximum(summed(types, self.total, len(market.names)) - self.task.available, 0.0)
+        cores = np.maximum(market.cores_of_quotas @ self.total - market.quota_limits, 0.0)
         turned_away = mix.cost_of_jobs(self.jobs.sum(axis=0))
-        return float(self.tariff.cost(every, self.total).sum() + turned_away + self.lacking * over.sum())
+        return float(
+            self.tariff.cost(every, self.total).sum() + turned_away + self.lacking * (over.sum() + cores.sum())
+        )
 
 
 AT_ONCE, TURNS = 60, 2
@@ -166,7 +180,7 @@ def on_own_machines(task: Task, below: Task, relaxed: Relaxed, gap: float, until
 
     Jobs of ``below`` take no more machines than those of ``task``; ``relaxed`` is the optimum of its relaxation.
     """
-    bound = max(bound_at(Answers(below), relaxed.prices, relaxed.quotas), relaxed.bound)
+    bound = max(bound_at(Answers(below), relaxed.prices, relaxed.quotas, relaxed.cores), relaxed.bound)
     enough = bound + gap * abs(bound - task.market.of_masters)
     best: tuple[float, Floats, Floats] | None = None
     endless = bool(np.isinf(task.market.there).all())
@@ -174,7 +188,7 @@ def on_own_machines(task: Task, below: Task, relaxed: Relaxed, gap: float, until
         jobs = _settled(task, start, enough, until)
         bought = task.market.buy(_needed(task, jobs))
         cost = task.mix.cost(bought, jobs)
-        if not bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
+        if not exceeds(task, bought, ROUNDING):
             best = (cost, jobs, bought) if best is None or cost < best[0] else best
         if best is not None and (best[0] <= enough or endless):
             break

@@ -45,10 +45,11 @@ COLUMN_ROUNDS = 100
 
 @dataclass
 class _Found:
-    """The best so far: a value with its point, and a bound with its prices of lanes and quotas."""
+    """The best so far: a value with its point, and a bound with its prices of lanes, quotas and cores."""
 
     prices: Floats
     quotas: Floats
+    cores: Floats
     value: float = np.inf
     bound: float = -np.inf
     point: Floats = field(default_factory=lambda: np.zeros(0))
@@ -62,7 +63,7 @@ def by_pairs(task: Task, gap: float, dear: float, until: float | None) -> Relaxe
     market, mix = task.market, task.mix
     program = _Program(task, dear)
     new = _first_pairs(task)
-    found = _Found(market.cheapest(), np.zeros(len(market.names)))
+    found = _Found(market.cheapest(), np.zeros(len(market.names)), np.zeros(len(market.quotas)))
     rounds = 0
     while new.any() and rounds < COLUMN_ROUNDS:
         program.add(new)
@@ -70,11 +71,11 @@ def by_pairs(task: Task, gap: float, dear: float, until: float | None) -> Relaxe
         if solved is None:
             break
         rounds += 1
-        found.value, found.point, prices, quotas, reduced = solved
+        found.value, found.point, prices, quotas, cores, reduced = solved
         ways = cheapest(task, prices)
-        bound = dual_bound(task, prices, quotas, ways, wanted(task, ways))
+        bound = dual_bound(task, prices, quotas, ways, wanted(task, ways), cores)
         if bound > found.bound:
-            found.bound, found.prices, found.quotas = bound, prices, quotas
+            found.bound, found.prices, found.quotas, found.cores = bound, prices, quotas, cores
         away = found.value - found.bound
         if away <= gap * max(abs(found.value - market.of_masters), SAME_SUM * max(1.0, abs(found.value))):
             break
@@ -84,22 +85,22 @@ def by_pairs(task: Task, gap: float, dear: float, until: float | None) -> Relaxe
         return _nothing(task, found, dear)
     bought, jobs, lacking = program.parts(found.point)
     bound = min(found.bound, found.value)
-    return Relaxed(jobs, bought, found.prices, found.quotas, found.value, bound, lacking, rounds)
+    return Relaxed(jobs, bought, found.prices, found.quotas, found.value, bound, lacking, rounds, found.cores)
 
 
 def _nothing(task: Task, found: _Found, dear: float) -> Relaxed:
     """Return no jobs, and the bound at the prices of the cheapest offers, if there was no time for more."""
     ways = cheapest(task, found.prices)
-    bound = dual_bound(task, found.prices, found.quotas, ways, wanted(task, ways))
+    bound = dual_bound(task, found.prices, found.quotas, ways, wanted(task, ways), found.cores)
     bought = task.market.buy(task.market.masters_of_lane)
     short = float((np.where(task.mix.possible, task.mix.gamma, np.inf).min(axis=0) * task.low).sum())
     jobs = np.zeros_like(task.mix.gamma)
     value = task.mix.cost(bought, jobs) + dear * dearest(task) * short
-    return Relaxed(jobs, bought, found.prices, found.quotas, value, min(bound, value), short)
+    return Relaxed(jobs, bought, found.prices, found.quotas, value, min(bound, value), short, cores=found.cores)
 
 
 class _Program:
-    """The linear program of lanes, quotas, parts on spot and classes (rows).
+    """The linear program of lanes, quotas of types and of cores, parts on spot and classes (rows).
 
     Its columns are offers, lacking VMs and rejected jobs, followed by pairs in the order of their addition.
     """
@@ -112,24 +113,29 @@ class _Program:
         self.limited = np.flatnonzero(np.isfinite(task.available))
         some = (mix.possible & market.spot[:, None]).any(axis=0)
         self.capped = np.flatnonzero((mix.spot_share < 1.0) & some)
-        self.ends = np.cumsum([lanes, len(self.limited), len(self.capped), classes]).tolist()
+        many = [lanes, len(self.limited), len(market.quotas), len(self.capped), classes]
+        self.ends = np.cumsum(many).tolist()
         self.there = np.zeros_like(mix.possible)
         self.pairs: list[tuple[Places, Places]] = []
-        free = np.full(lanes + len(self.limited) + len(self.capped), -np.inf)
-        most = [-market.masters_of_lane, task.available[self.limited], np.zeros(len(self.capped)), task.high]
+        free = np.full(self.ends[3], -np.inf)
+        limits = task.available[self.limited], market.quota_limits
+        most = [-market.masters_of_lane, *limits, np.zeros(len(self.capped)), task.high]
         self.program = GrowingProgram(np.concatenate([free, task.high]), np.concatenate(most))
         quota_of = np.full(len(market.names), NONE)
         quota_of[self.limited] = self.ends[0] + np.arange(len(self.limited))
         quota = quota_of[market.vm_of_lane[market.lane_of_offer]]
         limited = np.flatnonzero(quota != NONE)
+        of_cores = market.cores_of_quotas[:, market.lane_of_offer]
+        core_quota, counted = of_cores.nonzero()
         each = np.arange(classes)
         self._columns(
             np.concatenate([market.prices, np.full(lanes, dear * dearest(task)), np.zeros(classes)]),
             np.concatenate([market.there, np.full(lanes, np.inf), task.high - task.low]),
             (market.lane_of_offer, np.arange(offers), -np.ones(offers)),
             (quota[limited], limited, np.ones(len(limited))),
+            (self.ends[1] + core_quota, counted, of_cores[core_quota, counted]),
             (np.arange(lanes), offers + np.arange(lanes), -np.ones(lanes)),
-            (self.ends[2] + each, offers + lanes + each, np.ones(classes)),
+            (self.ends[3] + each, offers + lanes + each, np.ones(classes)),
         )
 
     def add(self, new: Flags) -> None:
@@ -140,7 +146,7 @@ class _Program:
         self.pairs.append((of_lane, of_class))
         gamma, each = mix.gamma[of_lane, of_class], np.arange(len(of_class))
         part_of = np.full(len(mix), NONE)
-        part_of[self.capped] = self.ends[1] + np.arange(len(self.capped))
+        part_of[self.capped] = self.ends[2] + np.arange(len(self.capped))
         capped = np.flatnonzero(part_of[of_class] != NONE)
         beyond = gamma * (task.market.spot[of_lane] - mix.spot_share[of_class])
         self._columns(
@@ -148,17 +154,17 @@ class _Program:
             np.full(len(of_class), np.inf),
             (of_lane, each, gamma),
             (part_of[of_class][capped], capped, beyond[capped]),
-            (self.ends[2] + of_class, each, np.ones(len(of_class))),
+            (self.ends[3] + of_class, each, np.ones(len(of_class))),
         )
 
     def _columns(self, costs: Floats, upper: Floats, *entries: tuple[Places, Places, Floats]) -> None:
         from scipy.sparse import coo_array
 
         rows, columns, values = (np.concatenate(each) for each in zip(*entries, strict=True))
-        self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.ends[3], len(costs))))
+        self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.ends[4], len(costs))))
 
-    def solve(self, seconds: float | None) -> tuple[float, Floats, Floats, Floats, Floats] | None:
-        """Return value, point, prices of lanes and of quotas, and reduced costs of all pairs; None if time is over.
+    def solve(self, seconds: float | None) -> tuple[float, Floats, Floats, Floats, Floats, Floats] | None:
+        """Return value, point, prices of lanes, quotas and cores, and reduced costs of all pairs; None without time.
 
         Prices of lanes are raised to those of their cheapest offers: a lane that no pair of the program has is not
         free.
@@ -168,14 +174,16 @@ class _Program:
             return None
         value, point, duals = solved
         mix, market = self.task.mix, self.task.market
-        of_lanes, of_quotas, of_parts, of_classes = np.split(duals, self.ends[:3])
+        of_lanes, of_quotas, of_cores, of_parts, of_classes = np.split(duals, self.ends[:4])
+        cores = np.maximum(-of_cores, 0.0)
         quotas, parts = np.zeros(len(market.names)), np.zeros(len(mix))
         quotas[self.limited], parts[self.capped] = np.maximum(-of_quotas, 0.0), np.maximum(-of_parts, 0.0)
-        prices = np.maximum(-of_lanes, market.cheapest() + quotas[market.vm_of_lane])
+        added = quotas[market.vm_of_lane] + cores @ market.cores_of_quotas
+        prices = np.maximum(-of_lanes, market.cheapest() + added)
         each = prices[:, None] + (market.spot[:, None] - mix.spot_share) * parts
         with np.errstate(invalid="ignore"):
             reduced = np.where(mix.possible, mix.gamma * each - mix.worth - of_classes, np.inf)
-        return value + float(mix.penalty @ mix.expected), point, prices, quotas, reduced
+        return value + float(mix.penalty @ mix.expected), point, prices, quotas, cores, reduced
 
     def parts(self, point: Floats) -> tuple[Floats, Floats, float]:
         """Return VMs by offer, jobs of shape (lanes, classes), and VMs that lack."""
@@ -221,16 +229,21 @@ def _taken(ways: Ways, shape: tuple[int, ...]) -> Flags:
 def _filled(task: Task, cost: Floats) -> Flags:
     """Mark pairs that hold the most jobs of all classes, each in turn in its cheapest lanes with room left."""
     mix, vms = task.mix, task.market.vm_of_lane
-    left = task.available.copy()
+    left, cores, each = task.available.copy(), task.market.quota_limits.copy(), task.market.cores_of_quotas
     found = np.zeros_like(mix.possible)
     alone = np.where(task.market.spot[:, None] & (mix.spot_share < 1.0), np.inf, cost)
     for index, jobs in enumerate(task.high.tolist()):
         lanes = np.flatnonzero(np.isfinite(alone[:, index]) & (left[vms] > 0.0))
         for lane in lanes[np.argsort(alone[lanes, index], kind="stable")].tolist():
             gamma = float(mix.gamma[lane, index])
-            taken = min(jobs * gamma, float(left[vms[lane]]))
+            counted = each[:, lane] > 0.0
+            room = float((cores[counted] / each[counted, lane]).min(initial=np.inf))
+            taken = min(jobs * gamma, float(left[vms[lane]]), room)
+            if taken <= 0.0:
+                continue
             found[lane, index] = True
             left[vms[lane]] -= taken
+            cores -= taken * each[:, lane]
             jobs -= taken / gamma
             if jobs <= ROUNDING:
                 break
@@ -289,29 +302,29 @@ def _method(task: Task) -> Callable[[Task, float, float, float | None], Relaxed]
 def _by_master(task: Task, gap: float, dear: float, until: float | None) -> Relaxed:
     """Return prices from the master problem until its value and the dual bound meet, or the time is over."""
     master = _Master(task, dear)
-    prices, quotas = master.first_prices()
-    best_bound, best_prices, best_quotas = -np.inf, prices, quotas
+    prices, quotas, cores = master.first_prices()
+    best_bound, best = -np.inf, (prices, quotas, cores)
     market = task.market
     value, bought, jobs, lacking = np.inf, np.zeros(len(market.offers)), np.zeros_like(task.mix.gamma), 0.0
     rounds = 0
     while rounds < ROUNDS:
         ways = cheapest(task, prices)
         count = wanted(task, ways)
-        bound = dual_bound(task, prices, quotas, ways, count)
+        bound = dual_bound(task, prices, quotas, ways, count, cores)
         if bound > best_bound:
-            best_bound, best_prices, best_quotas = bound, prices, quotas
+            best_bound, best = bound, (prices, quotas, cores)
         master.add(ways.jobs(count, len(prices)))
-        value, bought, weights, lacking, master_prices, master_quotas = master.solve()
+        value, bought, weights, lacking, *of_master = master.solve()
         rounds += 1
         if value - best_bound <= gap * max(abs(value - market.of_masters), SAME_SUM * max(1.0, abs(value))):
             break
         if until is not None and time.monotonic() > until:
             break
         inside = 0.5 if rounds % 2 == 0 else 0.0
-        prices = inside * best_prices + (1.0 - inside) * master_prices
-        quotas = inside * best_quotas + (1.0 - inside) * master_quotas
+        both = zip(best, of_master, strict=True)
+        prices, quotas, cores = (inside * known + (1.0 - inside) * new for known, new in both)
     jobs = master.mixture(weights)
-    return Relaxed(jobs, bought, best_prices, best_quotas, value, min(best_bound, value), lacking, rounds)
+    return Relaxed(jobs, bought, best[0], best[1], value, min(best_bound, value), lacking, rounds, best[2])
 
 
 class _Master:
@@ -326,13 +339,13 @@ class _Master:
         self.dearest = dear * dearest(task)
         self.limited = np.flatnonzero(np.isfinite(task.available))
 
-    def first_prices(self) -> tuple[Floats, Floats]:
-        """Return the prices of the most expensive offer of each lane, and 0 for quotas."""
+    def first_prices(self) -> tuple[Floats, Floats, Floats]:
+        """Return the prices of the most expensive offer of each lane, and 0 for quotas and cores."""
         market = self.task.market
         prices = np.zeros(len(market.lanes))
         for offer in market.offers:
             prices[offer.lane] = max(prices[offer.lane], offer.price)
-        return prices, np.zeros(len(market.names))
+        return prices, np.zeros(len(market.names)), np.zeros(len(market.quotas))
 
     def add(self, jobs: Floats) -> None:
         """The answer of all classes to some prices."""
@@ -344,8 +357,8 @@ class _Master:
         self.answers.spared.append(spared)
         self.answers.jobs.append(jobs)
 
-    def solve(self) -> tuple[float, Floats, Floats, float, Floats, Floats]:
-        """Return value, VMs by offer, weights of answers by group, lacking VMs, and prices of lanes and quotas."""
+    def solve(self) -> tuple[float, Floats, Floats, float, Floats, Floats, Floats]:
+        """Return value, VMs by offer, weights of answers by group, lacking VMs; prices of lanes, quotas and cores."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array, hstack, vstack
 
@@ -355,15 +368,16 @@ class _Master:
         taken = np.concatenate(self.answers.taken, axis=1)
         rows = hstack([csr_array(taken), supply, -csr_array(np.eye(lanes))])
         vms = market.vm_of_lane[market.lane_of_offer]
-        quota = (vms[None, :] == self.limited[:, None]).astype(float)
-        empty = csr_array((len(self.limited), taken.shape[1]))
-        limits = hstack([empty, csr_array(quota), csr_array((len(self.limited), lanes))])
+        of_types = (vms[None, :] == self.limited[:, None]).astype(float)
+        quota = np.concatenate([of_types, market.cores_of_quotas[:, market.lane_of_offer]])
+        empty = csr_array((len(quota), taken.shape[1]))
+        limits = hstack([empty, csr_array(quota), csr_array((len(quota), lanes))])
         mixing = np.tile(np.eye(self.count), rounds)
         convex = hstack([csr_array(mixing), csr_array((self.count, offers + lanes))])
         found = linprog(
             np.concatenate([*(-each for each in self.answers.spared), market.prices, np.full(lanes, self.dearest)]),
             A_ub=vstack([rows, limits]),
-            b_ub=np.concatenate([-market.masters_of_lane, task.available[self.limited]]),
+            b_ub=np.concatenate([-market.masters_of_lane, task.available[self.limited], market.quota_limits]),
             A_eq=convex,
             b_eq=np.ones(self.count),
             bounds=[
@@ -377,9 +391,10 @@ class _Master:
         weights, bought, lacks = np.split(found.x, [taken.shape[1], taken.shape[1] + offers])
         duals = -found.ineqlin.marginals
         quotas = np.zeros(len(market.names))
-        quotas[self.limited] = np.maximum(duals[lanes:], 0.0)
+        of_lanes, of_types, cores = np.split(np.maximum(duals, 0.0), [lanes, lanes + len(self.limited)])
+        quotas[self.limited] = of_types
         value = float(found.fun) + float(mix.penalty @ mix.expected)
-        return value, bought, weights, float(lacks.sum()), np.maximum(duals[:lanes], 0.0), quotas
+        return value, bought, weights, float(lacks.sum()), of_lanes, quotas, cores
 
     def mixture(self, weights: Floats) -> Floats:
         """Return the jobs by lane that the weights mix."""

@@ -208,7 +208,8 @@ class VectorLanes(Lanes):
 
     def sizes(self, worth: Floats, lanes: Places) -> Sequence[int]:
         """Return the numbers of VMs that save most."""
-        saved = worth - self.costs(int(lanes[np.argmin(self.price[lanes])]))[: len(worth)]
+        most = lanes[self.most[lanes] >= len(worth) - 1.0]
+        saved = worth - self.costs(int(most[np.argmin(self.price[most])]))[: len(worth)]
         best = 1 + np.argsort(-saved[1:], kind="stable")[:MOST_SIZES]
         return [int(vms) for vms in best if saved[vms] > 0.0]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.lanes import lacking
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of, vms_with_spare
+from mrdsl.families.capacity.methods.lane_prices import Task, exceeds, vms_of, vms_with_spare
 
 EFFORT = 30_000_000
 """Most moves that are evaluated in total; at most ``MOST_MOVES`` of them are made."""
@@ -44,8 +44,7 @@ def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | N
         best = min(best, other, key=_Moves.cost)
     jobs = best.jobs
     bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
-    lacking_room = bool((by_type(task.market, bought) > task.available + ROUNDING).any())
-    return None if lacking_room or bool((jobs.sum(axis=0) < task.low).any()) else (jobs, bought)
+    return None if exceeds(task, bought, ROUNDING) or bool((jobs.sum(axis=0) < task.low).any()) else (jobs, bought)
 
 
 def rounded(task: Task, relaxed: Floats) -> Floats:
@@ -196,7 +195,13 @@ class _Moves:
 
     def _over(self, whole: Floats) -> float:
         by_vm = np.bincount(self.task.market.vm_of_lane, weights=whole, minlength=len(self.task.available))
-        return self.lacking * float(np.maximum(by_vm - self.task.available, 0.0).sum())
+        beyond = float(np.maximum(by_vm - self.task.available, 0.0).sum())
+        return self.lacking * (beyond + float(np.maximum(self._cores_beyond(whole) - ROUNDING, 0.0).sum()))
+
+    def _cores_beyond(self, whole: Floats) -> Floats:
+        """Return the cores in excess of each quota, negative if some are left."""
+        market = self.task.market
+        return np.asarray(market.cores_of_quotas @ whole - market.quota_limits)
 
     def _lane_costs(self, vms: Floats) -> Floats:
         """Return the cost of VMs of each lane, which are along the first axis, by offers in order of price."""
@@ -214,7 +219,20 @@ class _Moves:
         after = np.asarray(ceiling(np.maximum(self.needed[:, None] + sign * self.gamma, 0.0)))
         beyond = (by_vm - available)[vm_of_lane][:, None]
         over = np.maximum(beyond + after - whole[:, None], 0.0) - np.maximum(beyond, 0.0)
-        return self._lane_costs(after) - self._lane_costs(whole)[:, None] + self.lacking * over
+        change = self._lane_costs(after) - self._lane_costs(whole)[:, None] + self.lacking * over
+        return change + self._core_changes(whole, after - whole[:, None])
+
+    def _core_changes(self, whole: Floats, more: Floats) -> Floats | float:
+        """Return the change of the worth of cores, (lanes, classes), and far more for quotas that are exceeded."""
+        market, of_cores = self.task.market, self.task.of_cores
+        if not market.quotas:
+            return 0.0
+        beyond = self._cores_beyond(whole)
+        found = np.zeros_like(more)
+        for place in np.flatnonzero(beyond > ROUNDING).tolist():
+            cores = market.cores_of_quotas[place][:, None] * more
+            found += self.lacking * (np.maximum(beyond[place] + cores, 0.0) - beyond[place])
+        return found if of_cores is None else found + (of_cores @ market.cores_of_quotas)[:, None] * more
 
     def _move(self) -> bool:
         """Make the best move; return False if none pays."""
