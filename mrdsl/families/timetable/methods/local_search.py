@@ -6,6 +6,7 @@ machines beside each other; its tasks go to machines that cost least more, rente
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from math import inf
 from random import Random
@@ -39,17 +40,31 @@ _Spans = list[tuple["_Vm", int, int]]
 
 
 class _Vm:
-    """One machine: its type, from when to when it is rented, and tasks as (start, end, tasks, run, stage)."""
+    """One machine: its type, from when to when it is rented, and tasks as (start, end, tasks, run, stage).
 
-    __slots__ = ("begin", "end", "tasks", "type")
+    Tasks are in the order of their starts, and none takes more than ``longest``, so that those at a time are found fast
+    on a machine with many.
+    """
+
+    __slots__ = ("begin", "end", "longest", "tasks", "type")
 
     def __init__(self, vm: int, begin: int, end: int) -> None:
         self.type, self.begin, self.end = vm, begin, end
+        self.longest = 0
         self.tasks: list[tuple[int, int, int, int, int]] = []
+
+    def add(self, start: int, end: int, count: int, run: int, stage: int) -> None:
+        """Add tasks that start together."""
+        insort(self.tasks, (start, end, count, run, stage))
+        self.longest = max(self.longest, end - start)
+
+    def between(self, start: int, end: int) -> list[tuple[int, int, int, int, int]]:
+        """Return the tasks at a time between start and end, and maybe some that end before."""
+        return self.tasks[bisect_left(self.tasks, (start - self.longest,)) : bisect_left(self.tasks, (end,))]
 
     def free(self, slots: int, start: int, end: int) -> int:
         """Return the slots that are free from start to end."""
-        there = [(s, e, count) for s, e, count, _, _ in self.tasks if s < end and e > start]
+        there = [(s, e, count) for s, e, count, _, _ in self.between(start, end) if e > start]
         if not there:
             return slots
         taken = sum(count for _, _, count in there)
@@ -92,7 +107,7 @@ class _Search:
             for each in groups[at]:
                 here = min(left, each.free(slots, start, end))
                 if here:
-                    each.tasks.append((start, end, here, run, stage))
+                    each.add(start, end, here, run, stage)
                     self.of_run[run][each] = None
                     self.vms[each] = None
                     left -= here
@@ -104,8 +119,9 @@ class _Search:
             self._span(each)
 
     def _span(self, vm: _Vm) -> None:
-        vm.begin = min(task[0] for task in vm.tasks) - self.machines[vm.type].boot
-        vm.end = max(task[1] for task in vm.tasks)
+        vm.begin = vm.tasks[0][0] - self.machines[vm.type].boot
+        last = vm.tasks[-1][0]
+        vm.end = max(task[1] for task in vm.between(last, last + 1))
 
     def _price(self, vm: _Vm) -> float:
         machine = self.machines[vm.type]
@@ -136,7 +152,7 @@ class _Search:
         """Put tasks on machines, as (machine, stage, start, tasks)."""
         job = self.market.nights[vm].jobs[self.market.runs[run].job]
         for each, stage, start, count in waves:
-            each.tasks.append((start, start + job.stages[stage].ticks, count, run, stage))
+            each.add(start, start + job.stages[stage].ticks, count, run, stage)
             self.of_run[run][each] = None
             self.vms[each] = None
         for each in self.of_run[run]:
@@ -209,7 +225,7 @@ class _Search:
             for at in (each.begin + boot, each.end, each.end - path, each.begin + boot - path):
                 if low < at < high:
                     found[at] = None
-            for start, end, *_ in each.tasks:
+            for start, end, *_ in each.between(low, high):
                 for at in (start, end):
                     if low < at < high:
                         found[at] = None
@@ -390,7 +406,9 @@ class _Trial:
         if own is None or not any(begin < until and end > at for begin, end, _ in own):
             return each.free(self.slots, at, until)
         both = _Vm(self.vm, 0, 0)
-        both.tasks = [*each.tasks, *((begin, end, count, -1, -1) for begin, end, count in own)]
+        both.tasks, both.longest = each.between(at, until), each.longest
+        for begin, end, count in own:
+            both.add(begin, end, count, -1, -1)
         return both.free(self.slots, at, until)
 
     def _note(self, each: _Vm, stage: int, at: int, until: int, count: int) -> None:
