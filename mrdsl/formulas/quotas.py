@@ -46,6 +46,49 @@ def is_named(name: str, types: Sequence[str]) -> bool:
     return not types or any(name == each or fnmatchcase(name, each) for each in types)
 
 
+EC2_FAMILIES = frozenset(
+    [
+        "a",
+        "c",
+        "d",
+        "dl",
+        "f",
+        "g",
+        "gr",
+        "h",
+        "hpc",
+        "i",
+        "im",
+        "inf",
+        "is",
+        "m",
+        "mac",
+        "p",
+        "r",
+        "t",
+        "trn",
+        "u",
+        "vt",
+        "x",
+        "z",
+    ]
+)
+"""Families of EC2: a quota may name those of which a spec has no type, as EC2's own quotas do."""
+
+
+def family_of(name: str) -> str:
+    """Return the family of a VM type, the letters at the beginning of its name; the name if it begins with none."""
+    letters = next((place for place, letter in enumerate(name) if not letter.isalpha()), len(name))
+    return name[:letters] or name
+
+
+def counts(quota: Quota, name: str) -> bool:
+    """Return True if a quota counts a VM type: by its name or a pattern, by its family, or as any type."""
+    if not quota.families:
+        return is_named(name, quota.types)
+    return family_of(name) in quota.families or (bool(quota.types) and is_named(name, quota.types))
+
+
 def core_quotas(facts: Rented) -> tuple[CoreQuota, ...]:
     """Return the quotas of a spec, with the cores of the types that count."""
     if not len(facts.quotas):
@@ -57,7 +100,7 @@ def core_quotas(facts: Rented) -> tuple[CoreQuota, ...]:
         CoreQuota(
             each.name,
             each.cores,
-            np.where([is_named(name, each.types) for name in names], cores, 0.0),
+            np.where([counts(each, name) for name in names], cores, 0.0),
             each.spot == "yes",
         )
         for each in facts.quotas
@@ -70,15 +113,22 @@ def check_quotas(facts: Rented) -> Iterator[Diagnostic]:
     for index, quota in enumerate(facts.quotas):
         for each in _quota(facts, names, index):
             yield at_path(each, f"quotas[{index}]")
-        if "types" in quota.spans and not quota.types:
-            message = f"the types of quota {quota.name} are an empty list"
-            hint = "leave the line out for all types"
-            yield at_path(error("missing-item", message, quota.span_of("types"), hint), f"quotas[{index}].types")
+        for item in ("types", "families"):
+            if item in quota.spans and not getattr(quota, item):
+                message = f"the {item} of quota {quota.name} are an empty list"
+                hint = "leave the line out for all types"
+                yield at_path(error("missing-item", message, quota.span_of(item), hint), f"quotas[{index}].{item}")
 
 
 def _quota(facts: Rented, names: list[str], index: int) -> Iterator[Diagnostic]:
-    """Yield names of unknown types, and types without cores."""
+    """Yield names of unknown types and families, and types without cores."""
     quota = facts.quotas[index]
+    families = {family_of(name) for name in names} if quota.families else set()
+    for family in quota.families:
+        if family not in families and family not in EC2_FAMILIES:
+            message = f"quota {quota.name} names the family `{family}`, but no vm is of it"
+            hint = did_you_mean(family, sorted(families), "families: ")
+            yield error("unknown-name", message, quota.span_of("families"), hint)
     for name in quota.types:
         if name not in names and not PATTERN & set(name):
             message = f"quota {quota.name} names the VM type `{name}`, but there is no such vm"
@@ -86,7 +136,7 @@ def _quota(facts: Rented, names: list[str], index: int) -> Iterator[Diagnostic]:
             yield error("unknown-name", message, quota.span_of("types"), hint)
     for place in matching(facts.vms, lambda vm: vm.lacks("cores")):
         vm = facts.vms[place]
-        if is_named(vm.name, quota.types):
+        if counts(quota, vm.name):
             message = f"vm {vm.name} has no `cores`, which quota {quota.name} counts"
             yield error("missing-item", message, vm.span, "add cores = 4", Related("the quota is here", quota.span))
             return
@@ -95,12 +145,16 @@ def _quota(facts: Rented, names: list[str], index: int) -> Iterator[Diagnostic]:
 def unused_quotas(facts: Rented) -> Iterator[Diagnostic]:
     """Yield a warning for each quota that counts no VMs."""
     for index, quota in enumerate(facts.quotas):
-        named = [vm for vm in facts.vms if is_named(vm.name, quota.types)]
-        if not named:
+        named = [vm for vm in facts.vms if counts(quota, vm.name)]
+        by = "families" if quota.families else "types"
+        if not named and quota.families:
+            some = ", ".join(sorted({family_of(vm.name) for vm in facts.vms})[:5])
+            what, hint = "no vm is of its `families`", f"write families = [{some}], or leave the quota out"
+        elif not named:
             what, hint = "no vm matches its `types`", 'write a pattern such as types = ["m5.*"], or leave `types` out'
         elif quota.spot == "yes" and all(vm.spot is None for vm in named):
             what, hint = "no vm that it counts has a spot price", "write spot = no, or leave the quota out"
         else:
             continue
-        place = quota.span_of("types" if not named else "spot")
+        place = quota.span_of(by if not named else "spot")
         yield at_path(warning("unused", f"quota {quota.name} has no effect: {what}", place, hint), f"quotas[{index}]")

@@ -237,11 +237,14 @@ class Spot(Node):
 class Quota(Node):
     """A limit of the provider on the cores of all rented VMs of a group of types."""
 
-    EXAMPLE: ClassVar[str] = '{ cores = 512, types = ["m*", "r*"] }'
+    EXAMPLE: ClassVar[str] = "{ cores = 512, families = [c, m, r] }"
 
     cores: Quantity = quantity("number", "most cores of all its VMs, masters included", at_least=0.0)
     types: tuple[str, ...] = references(
-        'the VM types that count, by names or patterns such as `"m5.*"`; default: all', of="vm"
+        'the VM types that count, by names or patterns such as `"m5.*"`; default without `families`: all', of="vm"
+    )
+    families: tuple[str, ...] = references(
+        "the families whose VM types count: the letters at the beginning of their names, `m` for `m5.xlarge`"
     )
     spot: str = choice(YES_OR_NO, "`yes`: only VMs on spot count; `no`: only the others", default="no")
 

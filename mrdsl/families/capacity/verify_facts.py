@@ -82,7 +82,8 @@ def beyond_core_quotas(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[tup
         patterns = [re.compile(translate(each)) for each in quota.types]
         used = 0.0
         for (vm, way, _), count in vms_of(plan).items():
-            named = not patterns or vm in quota.types or any(each.match(vm) for each in patterns)
+            named = not (patterns or quota.families) or vm in quota.types or any(each.match(vm) for each in patterns)
+            named = named or any(re.fullmatch(f"{re.escape(each)}([\\W\\d_].*)?", vm) for each in quota.families)
             if named and (way == "spot") == (quota.spot == "yes"):
                 used += count * cores[vm]
         if used > quota.cores + FEASIBILITY * max(1.0, quota.cores):

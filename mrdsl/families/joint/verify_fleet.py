@@ -203,6 +203,7 @@ def _limits(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnos
             yield error("broken-plan", message, vm.span_of("available"))
     for quota in facts.quotas:
         patterns = [re.compile(translate(each)) for each in quota.types]
+        patterns += [re.compile(rf"{re.escape(each)}([\W\d_].*)?$") for each in quota.families]
         cores = {vm.name: vm.cores or 0.0 for vm in facts.vms}
         counted = [
             cores[name]

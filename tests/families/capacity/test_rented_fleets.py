@@ -83,10 +83,13 @@ def of_quotas(quotas: str, jobs: str = "4", solver: str = "auto") -> tuple[mrdsl
         ('quota a { cores = 0, types = [m5, c5], spot = yes }\nquota b { cores = 0, types = ["[cm]5"] }', 1.0),
         ("quota a { cores = 3.5, types = [m5], spot = yes }\nquota b { cores = 7.9, types = [c5] }", 0.4),
         ("quota a { cores = 1e6, types = [c5, m5] }", 0.1),
+        ("quota a { cores = 0, families = [m, x], spot = yes }", 0.4),
+        ("quota a { cores = 0, families = [c, m], spot = yes }\nquota b { cores = 0, families = [c, m] }", 1.0),
+        ("quota a { cores = 0, families = [x], types = [m5], spot = yes }", 0.4),
     ],
 )
 def test_quotas_of_cores(quotas: str, cost: float) -> None:
-    for solver in ("highs", "scip"):
+    for solver in ("highs", "scip", "direct"):
         result, _ = of_quotas(quotas, solver=solver)
         assert result is not None
         assert result.value == pytest.approx(cost)
@@ -104,6 +107,11 @@ def test_quotas_of_cores(quotas: str, cost: float) -> None:
         ("quota a { cores = 4, types = [m6] }", "unknown-name", "VM types: "),
         ("quota a { cores = 4, types = [] }", "missing-item", "vm r5 has no `cores`"),
         ('quota a { cores = 4, types = ["x*"] }', "unused", "no vm matches its `types`"),
+        ("quota a { cores = 4, families = [q] }", "unknown-name", "families: "),
+        ("quota a { cores = 4, families = [c5] }", "unknown-name", "`c5`"),
+        ("quota a { cores = 4, families = [] }", "missing-item", "vm r5 has no `cores`"),
+        ("quota a { cores = 4, families = [r] }", "missing-item", "vm r5 has no `cores`"),
+        ("quota a { cores = 4, families = [x] }", "unused", "families = [c, m, r]"),
         ("quota a { cores = 4, types = [c5], spot = yes }", "unused", "spot price"),
         ("quota a { cores = 4, types = [c5], spot = maybe }", "unknown-choice", "maybe"),
         ("quota a { cores = 4, types = [c5] }\nquota a { cores = 4, types = [m5] }", "duplicate", "a"),
@@ -174,6 +182,8 @@ def test_verification_counts_cores_itself() -> None:
         ("quota a { cores = 7, types = [m5], spot = yes }", True),
         ("quota a { cores = 7, types = [m5] }", False),
         ('quota a { cores = 7, types = ["?5"], spot = yes }', True),
+        ("quota a { cores = 7, families = [m], spot = yes }", True),
+        ("quota a { cores = 7, families = [c], spot = yes }", False),
     ]:
         spec = mrdsl.loads(text.replace("vm r5 {", "vm r5 { cores = 4,") + quota)
         assert has_errors(tuple(verify(spec, plan, relax=False))) == wrong, quota
