@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity import constraints, instance, market, packed_plans, pairs, plan
+from mrdsl.families.capacity import constraints, instance, market, packed_plans, plan
 from mrdsl.families.capacity import packing as family_packing
 from mrdsl.families.capacity.methods import vector_lanes
-from mrdsl.formulas import mapreduce, packing
+from mrdsl.formulas import mapreduce, packing, pairs, spot_losses
 
 PLAIN = """
 problem capacity "Nightly"
@@ -113,7 +113,7 @@ IN_PLAIN = {
 IN_TYPES = {
     "half the price": of(instance, "market_of", cheaper),
     "no masters": of(instance, "market_of", without_masters),
-    "nothing is lost on spot": of(instance, "kept_work", lambda kept: tuple(np.ones_like(each) for each in kept)),
+    "nothing is lost on spot": of(spot_losses, "kept_work", lambda kept: tuple(np.ones_like(each) for each in kept)),
     "less map work": of(mapreduce, "lower", less_work),
     "twice the slots on any type": of(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
     "shuffles at the speed of tasks": lambda patch: patch.setattr(
