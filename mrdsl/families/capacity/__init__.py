@@ -57,8 +57,8 @@ def _hooks() -> dict[str, Any]:
         repeat_runs="simulate",
         plans="periods.plan",
     )
-    refused = dict.fromkeys(("simulate_plan", "repeat_runs", "today", "deployments"), "refused")
-    several = hooks_in(f"{__name__}.periods", verify="plan_warnings", quantity="verify", **refused)
+    refused = dict.fromkeys(("simulate_plan", "repeat_runs", "today", "deployments"), "explain")
+    several = hooks_in(f"{__name__}.periods", verify="explain", quantity="verify", **refused)
     del several["plans"]  # those of both
     return {name: _ByDemand(each, several[name]) if name in several else each for name, each in one.items()}
 

@@ -21,7 +21,7 @@ from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.periods.demand import Committable, Contract, commitments_of, periods_of
 from mrdsl.families.capacity.periods.packing import finished
-from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.periods.plan import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
 from mrdsl.families.capacity.periods.table import horizon_of
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum

@@ -1,18 +1,25 @@
-"""Report of a plan over several periods, and the settings that an operator makes."""
+"""Report of a plan over several periods, its settings and warnings, and uses that require the plan of one period."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NoReturn
 
 from mrdsl.contracts.family import ADMIT, RENT, SET, Operated, Setting
 from mrdsl.core.charts import Chart, LineChart, Series, parts_chart
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.result import Result
 from mrdsl.core.tables import cell_text
 from mrdsl.core.units import show
+from mrdsl.exchange.targets.deployment import TargetError
 from mrdsl.families.capacity.facts import WAYS
 from mrdsl.families.capacity.market import RESERVED
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, bought
+from mrdsl.families.capacity.periods.verify import specs_of_periods
+from mrdsl.families.capacity.periods.verify import verify as broken
+from mrdsl.families.capacity.plan_warnings import warnings_of
 from mrdsl.reporting.report import Shown
+from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
 
 
@@ -84,3 +91,41 @@ def _settings(plan: PeriodsPlan) -> Iterator[Setting]:
                 yield Setting(RENT, " ".join(filter(None, (part.vm, way, part.term))), part.vms, "", when)
         for name, jobs in zip(one.names, one.admitted.tolist(), strict=True):
             yield Setting(ADMIT, f"class {name}", jobs, "jobs", when)
+
+
+def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Find the violations of a spec by a plan, then warnings about its busiest period."""
+    found = tuple(broken(spec, plan, relax))
+    yield from found
+    if not found:
+        busiest, period = max(
+            zip(plan.plans, specs_of_periods(spec, plan), strict=True), key=lambda each: each[0].rented
+        )
+        yield from warnings_of(period, busiest, relax, True)
+
+
+HINT = "remove `demand`, and write the `jobs` of one period and `available` and `prepaid = yes` for committed VMs"
+
+
+def simulate_plan(spec: Spec, plan: PeriodsPlan, settings: Settings) -> NoReturn:
+    """Raise MrdslError: runs simulate the jobs of one period."""
+    raise MrdslError([error("several-periods", "a plan over several periods cannot be simulated", _place(spec), HINT)])
+
+
+def repeat_runs(spec: Spec, plan: PeriodsPlan, processes: int) -> None:
+    """Return None: a plan over several periods has no runs."""
+
+
+def today(spec: Spec, plan: PeriodsPlan) -> NoReturn:
+    """Raise MrdslError: an observed cluster is compared with the plan of one period."""
+    raise MrdslError([error("several-periods", "`observed` requires a spec of one period", _place(spec), HINT)])
+
+
+def deployments(spec: Spec, plan: PeriodsPlan) -> NoReturn:
+    """Raise TargetError: a cluster is that of one period."""
+    raise TargetError("the plan has a cluster for each period, not one cluster", HINT)
+
+
+def _place(spec: Spec) -> Span | None:
+    place: Span | None = spec.facts.demand.span
+    return place

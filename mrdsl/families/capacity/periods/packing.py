@@ -13,8 +13,7 @@ from mrdsl.families.capacity.forms import as_solved
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.packed_plans import knows_all_slots, with_packing
 from mrdsl.families.capacity.periods.demand import commitments_of, periods_of, rented, spec_of_period
-from mrdsl.families.capacity.periods.plan import PeriodsPlan
-from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 

@@ -30,8 +30,7 @@ from mrdsl.families.capacity.periods.demand import (
     periods_of,
     spec_of_period,
 )
-from mrdsl.families.capacity.periods.plan import PeriodsPlan
-from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
 from mrdsl.families.capacity.periods.table import horizon_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec

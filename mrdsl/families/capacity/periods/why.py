@@ -12,8 +12,7 @@ from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.periods.demand import Contract, commitments_of, spec_of_period
-from mrdsl.families.capacity.periods.plan import Commitment, PeriodsPlan, bought
-from mrdsl.families.capacity.periods.plan_building import plan_of_periods
+from mrdsl.families.capacity.periods.plan import Commitment, PeriodsPlan, bought, plan_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 
