@@ -26,6 +26,8 @@ from mrdsl.spec.schema import Source
 
 COLUMN = "column"
 """The word of a column that is neither a class nor a service."""
+PRICE = "price"
+"""The word of a column of prices, per hour unless its unit names another time."""
 FOR_THE_READER = frozenset({"hour", "time", "period", "date"})
 MAX_REPORTED_ROWS = 5
 _HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(\[(?P<unit>[^\[\]]*)\])?\s*$")
@@ -37,17 +39,27 @@ class Wanted:
     """One column of the table: a class's jobs per period, a service's rate, or a number that a family reads.
 
     ``place`` is the declaration of the class or service in the spec. A column that is ``optional`` may be absent; its
-    values are then NaN.
+    values are then NaN. ``currency`` is that of a column of prices.
     """
 
     word: str
     name: str
     place: Span | None
     optional: bool = False
+    currency: str = ""
 
     @property
     def is_rate(self) -> bool:
         return self.word == "service"
+
+
+def columns_of(source: Source, shown: str = "") -> frozenset[str]:
+    """Return the names of the columns of a table, without units; none if it cannot be read."""
+    try:
+        raw = read_raw(source, shown or source.written)
+    except (OSError, ValueError):
+        return frozenset()
+    return frozenset(_head(cell, {})[0] for cell in raw.header)
 
 
 def read_demand(
@@ -127,6 +139,8 @@ def _head(cell: str, places: dict[str, int]) -> tuple[str, str | None]:
 
 
 def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: Mistakes) -> float:
+    if wanted.word == PRICE:
+        return _factor_of_price(raw, index, wanted, unit, report)
     if unit is None or (not wanted.is_rate and unit.strip() in ("jobs", "job", "")):
         return 1.0
     match = _RATE.match(unit.strip())
@@ -152,6 +166,16 @@ def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report:
     return 1.0
 
 
+def _factor_of_price(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: Mistakes) -> float:
+    money, _, time = (unit or f"{wanted.currency}/h").partition("/")
+    known = units.UNITS.get(time.strip())
+    if money.strip() == wanted.currency and known is not None and known.dimension == units.TIME:
+        return 1.0 / known.factor
+    message = f"column `{wanted.name}` is a price of a VM, but `{unit}` is not"
+    report.add(error("wrong-unit", message, raw.cell_span(-1, index), f"write `{wanted.name} [{wanted.currency}/h]`"))
+    return 1.0
+
+
 def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic:
     longer = raw.rows > periods
     span = raw.span(periods) if longer else raw.span(max(raw.rows - 1, -1))
@@ -167,7 +191,7 @@ def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic
 
 def _negative(raw: RawTable, column: int, wanted: Wanted, values: NDArray[np.float64], report: Mistakes) -> None:
     subject, hint = f"the demand of `{wanted.name}`", "write 0 for no demand"
-    if wanted.word == COLUMN:
+    if wanted.word in (COLUMN, PRICE):
         subject, hint = f"`{wanted.name}`", f"write a positive number, or remove the column `{wanted.name}`"
     rows = np.flatnonzero(values < 0)
     for row in rows[:MAX_REPORTED_ROWS].tolist():

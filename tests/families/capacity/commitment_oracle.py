@@ -49,6 +49,8 @@ class Drawn:
     whole: str
     discounts: dict[str, float] | None = None
     """Of one savings plan, by type."""
+    hourly: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    """Prices of each period by type and way of renting."""
     known: dict[tuple[float, ...], list[tuple[float, dict[str, int]]]] = field(default_factory=dict)
 
     def text(self, table: str) -> str:
@@ -88,8 +90,16 @@ class Drawn:
 
     def table(self) -> str:
         """Return the table of the demand."""
-        rows = (f"{f!r},{w!r}" for f, w in zip(self.factors, self.weights, strict=True))
-        return "\n".join(["factor,weight", *rows, ""])
+        columns = [self.factors, self.weights, *self.hourly.values()]
+        rows = (",".join(map(repr, row)) for row in zip(*columns, strict=True))
+        return "\n".join([",".join(["factor,weight", *map(" ".join, self.hourly)]), *rows, ""])
+
+    def price(self, vm: Type, way: str, period: int) -> float:
+        """Return the price of a VM in a period, counted from 0."""
+        hourly = self.hourly.get((vm.name, way))
+        if hourly is not None:
+            return hourly[period]
+        return vm.on_demand if way == "on_demand" else vm.spot or 0.0
 
     def vms_of_job(self, each: Jobs, vm: Type) -> float:
         """Return the VMs of one job: the closed form in fractions, or all pairs of whole slots."""
@@ -124,26 +134,24 @@ class Drawn:
         most = []
         for vm in self.types:
             jobs = sum(self.vms_of_job(each, vm) * ceil(max(self.factors) * each.jobs[1]) for each in self.classes)
-            rate = (1.0 - self.discounts.get(vm.name, 0.0)) * vm.on_demand
-            most.append([rate * n for n in range(ceil(jobs) + vm.masters + 1)] if vm.name in self.discounts else [0.0])
+            prices = {self.price(vm, "on_demand", period) for period in range(len(self.factors))}
+            rates = [(1.0 - self.discounts.get(vm.name, 0.0)) * price for price in prices]
+            counts = range(ceil(jobs) + vm.masters + 1)
+            most.append([rate * n for rate in rates for n in counts] if vm.name in self.discounts else [0.0])
         return sorted({sum(parts) for parts in product(*most)})
 
     def _periods(self, held: dict[str, int], money: float) -> float:
-        known: dict[float, float] = {}
         total = 0.0
-        for factor, weight in zip(self.factors, self.weights, strict=True):
-            if factor not in known:
-                known[factor] = min(
-                    (cost - self._paid(vms, money) for cost, vms in self._period(factor, held)), default=inf
-                )
-            total += weight * known[factor]
+        for period, weight in enumerate(self.weights):
+            costs = (cost - self._paid(vms, money, period) for cost, vms in self._period(period, held))
+            total += weight * min(costs, default=inf)
         return total
 
-    def _paid(self, vms: dict[str, int], money: float) -> float:
+    def _paid(self, vms: dict[str, int], money: float, period: int) -> float:
         """Return the price on demand of what the savings plan pays for, the largest discount first."""
         total = 0.0
         for off, price, count in sorted(
-            ((self.discounts or {})[vm.name], vm.on_demand, vms[vm.name])
+            ((self.discounts or {})[vm.name], self.price(vm, "on_demand", period), vms[vm.name])
             for vm in self.types
             if vm.name in (self.discounts or {})
         )[::-1]:
@@ -152,14 +160,16 @@ class Drawn:
             total += part / (1.0 - off)
         return total
 
-    def _period(self, factor: float, held: dict[str, int]) -> list[tuple[float, dict[str, int]]]:
+    def _period(self, period: int, held: dict[str, int]) -> list[tuple[float, dict[str, int]]]:
         """Return the costs of all placements, with their VMs on demand by type."""
-        key = (factor, *held.values())
+        prices = (self.price(vm, way, period) for vm in self.types for way in ("on_demand", "spot"))
+        key = (self.factors[period], *prices, *held.values())
         if key not in self.known:
-            self.known[key] = list(self._placements(factor, held))
+            self.known[key] = list(self._placements(period, held))
         return self.known[key]
 
-    def _placements(self, factor: float, held: dict[str, int]) -> Iterator[tuple[float, dict[str, int]]]:
+    def _placements(self, period: int, held: dict[str, int]) -> Iterator[tuple[float, dict[str, int]]]:
+        factor = self.factors[period]
         lanes = [(vm, spot) for vm in self.types for spot in ((False, True) if vm.spot is not None else (False,))]
         choices = []
         for each in self.classes:
@@ -177,11 +187,10 @@ class Drawn:
                 need = ceil(sum(parts) - 1e-9) + (0 if spot else vm.masters)
                 rented[vm.name] = rented.get(vm.name, 0) + need
                 if spot:
-                    assert vm.spot is not None
-                    cost += need * (vm.spot + vm.fee)
+                    cost += need * (self.price(vm, "spot", period) + vm.fee)
                 else:
                     rest[vm.name] = max(0, need - held[vm.name])
-                    cost += rest[vm.name] * vm.on_demand + need * vm.fee
+                    cost += rest[vm.name] * self.price(vm, "on_demand", period) + need * vm.fee
             if all(vm.available is None or rented[vm.name] <= vm.available for vm in self.types):
                 yield cost, rest
 
@@ -214,7 +223,14 @@ def drawn(seed: int) -> Drawn:
     if seed % 3 == 0:
         covered = types if random.random() < 0.6 else types[:1]
         discounts = {vm.name: random.choice([0.0, 0.2, 0.28, 0.5, 0.95]) for vm in covered}
-    return Drawn(types, classes, factors, weights, whole, discounts)
+    hourly = {}
+    for vm in types if seed % 4 == 2 else ():
+        ways = {"on_demand": vm.on_demand, "spot": vm.spot}
+        for way, price in ways.items():
+            if price is not None and random.random() < 0.7:
+                parts = [random.choice([0.0, 0.5, 0.8, 1.0, 1.5]) for _ in factors]
+                hourly[vm.name, way] = [round(part * price, 4) for part in parts]
+    return Drawn(types, classes, factors, weights, whole, discounts, hourly)
 
 
 def _type(random: Random, name: str, seed: int) -> Type:

@@ -55,9 +55,12 @@ def test_groups_of_periods_bound_the_best_plan(tens: int, tmp_path: Path) -> Non
 
 
 def test_many_periods_are_planned_from_groups(tmp_path: Path) -> None:
-    """150 different periods of four types: the bound of fewer groups is below that of the whole program."""
-    rows = "\n".join(f"{20 + 7 * n % 31},{n % 50}" for n in range(150))
-    (tmp_path / "day.csv").write_text(f"c0,c1\n{rows}\n", encoding="utf-8")
+    """150 different periods of four types: the bound of fewer groups is below that of the whole program.
+
+    The price of one type changes by the hour.
+    """
+    rows = "\n".join(f"{20 + 7 * n % 31},{n % 50},{0.1 + 0.05 * (n % 3)}" for n in range(150))
+    (tmp_path / "day.csv").write_text(f"c0,c1,t1 on_demand [USD/h]\n{rows}\n", encoding="utf-8")
     types = "".join(
         f"vm t{n} {{ on_demand {{ price = {p} USD/h }}, reserved {{ price = {0.6 * p} USD/h, available = 90 }} }}\n"
         for n, p in enumerate((0.1, 0.17, 0.3, 0.5))
@@ -76,7 +79,8 @@ def test_many_periods_are_planned_from_groups(tmp_path: Path) -> None:
     found, relaxed = mrdsl.solve(spec, "direct"), mrdsl.solve(spec, "highs", relax=True)
     assert found.plan is not None
     assert relaxed.objective.value is not None
-    assert found.objective.bound == pytest.approx(relaxed.objective.value, rel=5e-3)
+    assert found.objective.bound <= relaxed.objective.value * (1.0 + 1e-6)
+    assert found.objective.bound == pytest.approx(relaxed.objective.value, rel=2e-2)
     assert found.objective.value == pytest.approx(found.objective.bound, rel=2e-2)
     assert found.plan.at_least
     assert 0.0 < found.plan.without - found.plan.total < found.plan.total

@@ -1,7 +1,8 @@
 """``direct`` over many periods: commitments from groups of alike periods, then each period for these commitments.
 
 The cost of a relaxed period is convex in its numbers of jobs and in the commitments. So the periods of a group cost at
-least as much as its mean, as often: the relaxation over means bounds the cost of all plans. It also has the numbers of
+least as much as its mean, as often: the relaxation over means bounds the cost of all plans. If prices change, each
+group has the least prices of its periods, at which no plan costs more. The relaxation also has the numbers of
 VMs to commit to. For these, the periods are independent: each is solved among the types that its relaxation uses.
 """
 
@@ -19,11 +20,19 @@ from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.periods.demand import Committable, Contract, commitments_of, periods_of
+from mrdsl.families.capacity.periods.demand import (
+    Committable,
+    Contract,
+    Prices,
+    commitments_of,
+    periods_of,
+    prices_of,
+)
 from mrdsl.families.capacity.periods.packing import finished
 from mrdsl.families.capacity.periods.plan import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
-from mrdsl.families.capacity.periods.table import horizon_of
+from mrdsl.families.capacity.periods.table import horizon_of, prices_by_period
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
 from mrdsl.spec.spec import Spec
 
@@ -56,7 +65,7 @@ def plan_periods(draft: Draft) -> Draft:
     if found is None:
         return replace(draft, termination=Termination.INFEASIBLE)
     bound, committed = found
-    plans = []
+    plans, masters = list[CapacityPlan](), list[float]()
     for part in _batches(len(periods_of(spec).low)):
         if draft.is_late():
             return replace(draft, bound=bound, termination=Termination.TIME_LIMIT)
@@ -64,13 +73,12 @@ def plan_periods(draft: Draft) -> Draft:
         if solved is None:
             return replace(draft, bound=bound)
         plans += [block.decode(point) for block, point in solved]
+        masters += [block.program.fixed for block, _ in solved]
     plan = plan_of_periods(spec, committed, tuple(plans))
     without = _bounded(spec, alike, {}, limits)
     plan = replace(plan, without=np.nan if without is None else without[0], at_least=True)
-    fixed = sum(
-        w * p for w, p in zip(periods_of(spec).weights, [alike.written.program.fixed] * len(plans), strict=True)
-    )
-    result = Result(Termination.COMPLETED, plan=plan, value=plan.total, bound=bound, fixed=float(fixed))
+    fixed = float(periods_of(spec).weights @ np.array(masters))
+    result = Result(Termination.COMPLETED, plan=plan, value=plan.total, bound=bound, fixed=fixed)
     done = finished(spec, False, draft.limits, result)
     return replace(
         draft,
@@ -87,15 +95,17 @@ def _batches(count: int) -> list[range]:
     return [range(start, min(start + BATCH, count)) for start in range(0, count, BATCH)]
 
 
-def groups_of(spec: Spec, most: int = GROUPS) -> tuple[Floats, Floats, Floats]:
-    """Return the mean least and expected jobs of groups of alike periods, and the weights of the groups.
+def groups_of(spec: Spec, most: int = GROUPS) -> tuple[Floats, Floats, Floats, list[Prices]]:
+    """Return the mean least and expected jobs of groups of alike periods, the weights of the groups, and prices.
 
-    A group has periods of nearly the same jobs: the group with the largest spread is halved at its mean until there are
-    enough.
+    A group has periods of nearly the same jobs and prices: the group with the largest spread is halved at its mean
+    until there are enough. Its prices are the least of its periods.
     """
-    periods = periods_of(spec)
-    weights, jobs = periods.weights, periods.expected
-    size = np.maximum(jobs.max(axis=0), 1.0)
+    periods, by_period = periods_of(spec), prices_by_period(spec)
+    weights, expected = periods.weights, periods.expected
+    prices = np.array([each[periods.first] for each in by_period.values()]).reshape(len(by_period), len(weights)).T
+    jobs = np.hstack([expected, prices])
+    size = np.concatenate([np.maximum(expected.max(axis=0), 1.0), np.maximum(prices.max(axis=0), 1e-12)])
     groups: list[NDArray[np.int64]] = [np.arange(len(jobs))]
     spreads = [_spread(jobs[groups[0]] / size)]
     while len(groups) < min(most, len(jobs)):
@@ -112,9 +122,12 @@ def groups_of(spec: Spec, most: int = GROUPS) -> tuple[Floats, Floats, Floats]:
     heavy = np.array([weights[each].sum() for each in groups])
     means = [
         np.array([weights[each] @ values[each] / weights[each].sum() for each in groups])
-        for values in (periods.low, jobs)
+        for values in (periods.low, expected)
     ]
-    return means[0], means[1], heavy
+    least: list[Prices] = []
+    for each in groups:
+        least.append(dict(zip(by_period, prices[each].min(axis=0).tolist(), strict=True)))
+    return means[0], means[1], heavy, least
 
 
 def _spread(jobs: Floats) -> tuple[float, int]:
@@ -131,9 +144,9 @@ def _bounded(
 
     Only ``terms`` can be committed to.
     """
-    low, expected, weights = groups_of(spec)
+    low, expected, weights, prices = groups_of(spec)
     every = commitments_of(spec.facts)
-    blocks = [_relaxed(_held(alike.block(*jobs), every, terms)) for jobs in zip(low, expected, strict=True)]
+    blocks = [_relaxed(_held(alike.block(*jobs), every, terms)) for jobs in zip(low, expected, prices, strict=True)]
     program, _ = joined(blocks, weights, {key: every[key] for key in terms}, horizon_of(spec), True)
     found = optimum(program, limits)
     if found is None:
@@ -173,7 +186,9 @@ def _solved(
     periods, terms = periods_of(spec), commitments_of(spec.facts)
     limits = replace(limits, gap=limits.gap or GAP)
     paid = spec.facts.period * sum(terms[key].price * count for key, count in committed.items())
-    blocks = [_with(alike.block(periods.low[n], periods.expected[n]), committed, paid) for n in numbers]
+    blocks = [
+        _with(alike.block(periods.low[n], periods.expected[n], prices_of(spec, n)), committed, paid) for n in numbers
+    ]
     relaxed = optima([_in_fractions(block.program) for block in blocks], limits)
     points = [
         _rounded(alike, block.program, found, limits.gap or GAP) if isinstance(found, Optimum) else None

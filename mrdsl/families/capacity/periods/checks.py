@@ -12,7 +12,7 @@ from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, has_errors, 
 from mrdsl.families.capacity.constraints import percentiles_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period
-from mrdsl.families.capacity.periods.table import FACTOR, WEIGHT, demand_of, read_table
+from mrdsl.families.capacity.periods.table import FACTOR, SPOT, WEIGHT, Written, demand_of, read_table
 from mrdsl.families.capacity.type_checks import find_impossible_types
 from mrdsl.spec.demand import check_demand
 from mrdsl.spec.spec import Spec
@@ -39,7 +39,8 @@ def check_periods(spec: Spec) -> Iterator[Diagnostic]:
         yield from told
         if has_errors(told):
             return
-        yield from _weights(facts, table[:, -1])
+        yield from _weights(facts, table.weight)
+        yield from _prices(facts, table)
     if not demand_of(spec)[1].any():
         yield warning(
             "unused",
@@ -136,6 +137,19 @@ def _weights(facts: CapacityFacts, weight: np.ndarray) -> Iterator[Diagnostic]:
             facts.demand.span_of("from_"),
             "remove the row, or write how often it occurs",
         )
+
+
+def _prices(facts: CapacityFacts, table: Written) -> Iterator[Diagnostic]:
+    """Yield columns of spot prices of VM types that are not on spot."""
+    assert facts.demand is not None
+    for vm in facts.vms:
+        if vm.spot is None and f"{vm.name} {SPOT}" in table.prices:
+            yield error(
+                "missing-block",
+                f"the table has spot prices of vm {vm.name}, which has no `spot`",
+                facts.demand.span_of("from_"),
+                f"add spot {{ price = ..., interruptions = ... }} to vm {vm.name}, or remove the column",
+            )
 
 
 def find_impossible_periods(spec: Spec) -> Iterator[Diagnostic]:

@@ -1,7 +1,7 @@
 """The demand of a capacity spec in each of its periods, and the spec of one period.
 
-Periods with the same numbers of jobs have the same plan, so they are planned once. ``weight`` is how often a row of the
-demand occurs.
+Periods with the same numbers of jobs and the same prices have the same plan, so they are planned once. ``weight`` is
+how often a row of the demand occurs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.families.capacity.forms import contracts
-from mrdsl.families.capacity.periods.table import demand_of
+from mrdsl.families.capacity.market import ON_DEMAND
+from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
 from mrdsl.formulas.pairs import slot_sizes
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.schema import Range
@@ -34,12 +35,14 @@ class Periods:
         expected: Expected whole jobs of each class, shape (plans, classes).
         plan_of: The plan of each period, shape (periods,).
         weight: How often each period occurs, shape (periods,).
+        first: The first period of each plan, counted from 0, shape (plans,).
     """
 
     low: Floats
     expected: Floats
     plan_of: Ints
     weight: Floats
+    first: Ints
 
     @property
     def weights(self) -> Floats:
@@ -54,9 +57,10 @@ def periods_of(spec: Spec) -> Periods:
 
 def _periods_of(spec: Spec) -> Periods:
     low, expected, weight = demand_of(spec)
-    rows, plan_of = np.unique(np.hstack([low, expected]), axis=0, return_inverse=True)
-    classes = expected.shape[1]
-    return Periods(rows[:, :classes], rows[:, classes:], np.asarray(plan_of, dtype=np.int64).reshape(-1), weight)
+    prices = [each[:, None] for each in prices_by_period(spec).values()]
+    rows = np.hstack([low, expected, *prices])
+    _, first, plan_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return Periods(low[first], expected[first], np.asarray(plan_of, dtype=np.int64).reshape(-1), weight, first)
 
 
 Contract = tuple[str, str]
@@ -99,14 +103,25 @@ class Covered:
     discounted: float
 
 
-def covered_types(facts: CapacityFacts) -> tuple[Covered, ...]:
+Prices = Mapping[tuple[str, str], float]
+"""Prices of a period by VM type and way of renting [money/s]; the others are those of the spec."""
+
+
+def prices_of(spec: Spec, number: int) -> Prices:
+    """Return the prices that a plan has from the table."""
+    first = int(periods_of(spec).first[number])
+    return {key: float(values[first]) for key, values in prices_by_period(spec).items()}
+
+
+def covered_types(facts: CapacityFacts, prices: Prices) -> tuple[Covered, ...]:
     """Return the VM types of all savings plans, those with the largest discount first."""
     found = []
     for each in facts.savings_plans:
         own = {on.name: on.discount for on in each.on}
         for vm in facts.vms:
             if not each.types or vm.name in each.types:
-                off, price = own.get(vm.name, each.discount), vm.on_demand.price * facts.period
+                now = prices.get((vm.name, ON_DEMAND), vm.on_demand.price)
+                off, price = own.get(vm.name, each.discount), now * facts.period
                 found.append((-off, Covered(each.name, vm.name, price, (1.0 - off) * price)))
     return tuple(covered for _, covered in sorted(found, key=lambda each: each[0]))
 
@@ -122,7 +137,8 @@ def spec_of_period(spec: Spec, number: int, committed: Mapping[Contract, float] 
     Returns:
         A spec without a demand.
     """
-    base, periods = rented(spec, committed), periods_of(spec)
+    periods = periods_of(spec)
+    base = rented(with_prices_of(spec, int(periods.first[number])) if prices_by_period(spec) else spec, committed)
     low, expected = periods.low[number].tolist(), periods.expected[number].tolist()
     classes = tuple(
         replace(node, jobs=Range(least, most))

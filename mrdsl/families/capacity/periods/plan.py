@@ -13,7 +13,14 @@ from mrdsl.core.result import MONEY, Plan, Table, lacking
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT
-from mrdsl.families.capacity.periods.demand import Contract, commitments_of, covered_types, periods_of
+from mrdsl.families.capacity.periods.demand import (
+    Contract,
+    Covered,
+    commitments_of,
+    covered_types,
+    periods_of,
+    prices_of,
+)
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 
@@ -253,6 +260,7 @@ def plan_of_periods(spec: Spec, committed: Mapping[Contract, float], plans: tupl
     facts: CapacityFacts = spec.facts
     periods = periods_of(spec)
     terms = commitments_of(facts)
+    covered = [covered_types(facts, prices_of(spec, number)) for number in range(len(plans))]
     return PeriodsPlan(
         committed=tuple(
             Commitment(vm, name, committed[vm, name], term.price) for (vm, name), term in terms.items() if term.whole
@@ -261,7 +269,7 @@ def plan_of_periods(spec: Spec, committed: Mapping[Contract, float], plans: tupl
             Savings(name, committed[vm, name] / facts.period) for (vm, name), term in terms.items() if not term.whole
         ),
         plans=plans,
-        discounts=np.array([_discount(facts, committed, each) for each in plans]),
+        discounts=np.array([_discount(each, committed, plan) for each, plan in zip(covered, plans, strict=True)]),
         plan_of=periods.plan_of,
         weight=periods.weight,
         period=facts.period,
@@ -269,10 +277,10 @@ def plan_of_periods(spec: Spec, committed: Mapping[Contract, float], plans: tupl
     )
 
 
-def _discount(facts: CapacityFacts, committed: Mapping[Contract, float], plan: CapacityPlan) -> float:
+def _discount(covered: Sequence[Covered], committed: Mapping[Contract, float], plan: CapacityPlan) -> float:
     """Return the price on demand of the VMs that savings plans pay for in a period, largest discounts first."""
     left, total = dict(committed), 0.0
-    for each in covered_types(facts):
+    for each in covered:
         vms = bought(plan, ON_DEMAND, each.vm)
         vms = min(vms, left["", each.plan] / each.discounted) if each.discounted else vms
         left["", each.plan] -= vms * each.discounted

@@ -16,18 +16,21 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
-from mrdsl.families.capacity.facts import MACHINES
-from mrdsl.families.capacity.forms import as_solved
+from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
+from mrdsl.families.capacity.forms import added_price, as_solved
+from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
-from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats, Market
 from mrdsl.families.capacity.models.arrays import Written, decoded, program_of
 from mrdsl.families.capacity.periods.demand import (
     Committable,
     Contract,
     Covered,
+    Prices,
     commitments_of,
     covered_types,
     periods_of,
+    prices_of,
     spec_of_period,
 )
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
@@ -101,38 +104,63 @@ def _block(program: LinearProgram, offers: Mapping[tuple[str, str, str], int], d
 
 @dataclass(frozen=True)
 class Alike:
-    """P2 of one period, of which the blocks of all periods are copies with other numbers of jobs."""
+    """P2 of one period, of which the blocks of all periods are copies with other numbers of jobs and other prices."""
 
+    facts: CapacityFacts
     written: Written
-    covered: tuple[Covered, ...]
     admitted: NDArray[np.int64]
     relax: bool
 
-    def block(self, low: Floats, expected: Floats) -> Block:
-        """Return the block for numbers of jobs, which may be fractions."""
+    def block(self, low: Floats, expected: Floats, prices: Prices) -> Block:
+        """Return the block for prices and numbers of jobs, which may be fractions."""
         pairs, program = self.written.pairs, self.written.program
-        mix = replace(pairs.mix, low=low, expected=expected)
+        market = self._market(prices)
+        mix = replace(pairs.mix, low=low, expected=expected, market=market)
+        costs = program.costs
+        if prices:
+            costs = np.concatenate([market.prices, costs[len(market.offers) :]])
         ends, upper = [pairs.first, pairs.first_spare, pairs.first_used], program.upper.copy()
         upper[ends[0] : ends[1]] = expected[pairs.of_class]
         upper[ends[1] : ends[2]] = pairs.spare.most * expected[pairs.spare.of_class]
         row_lower, row_upper = program.row_lower.copy(), program.row_upper.copy()
         row_lower[self.admitted], row_upper[self.admitted] = low, expected
         changed = replace(
-            program, offset=float(mix.penalty @ expected), upper=upper, row_lower=row_lower, row_upper=row_upper
+            program,
+            costs=costs,
+            offset=float(mix.penalty @ expected),
+            upper=upper,
+            row_lower=row_lower,
+            row_upper=row_upper,
+            fixed=market.of_masters if prices else program.fixed,
         )
         offers = {way: number for number, way in enumerate(mix.market.ways)}
         decode = partial(decoded, replace(pairs, mix=mix), self.relax)
-        return _block(changed, offers, decode).with_savings(self.covered)
+        return _block(changed, offers, decode).with_savings(covered_types(self.facts, prices))
+
+    def _market(self, prices: Prices) -> Market:
+        market = self.written.pairs.mix.market
+        if not prices:
+            return market
+        added = {vm.name: added_price(vm) for vm in self.facts.vms}
+        offers = tuple(
+            replace(offer, price=(prices[vm, way] + added[vm]) * self.facts.period) if (vm, way) in prices else offer
+            for offer, (vm, way, _) in zip(market.offers, market.ways, strict=True)
+        )
+        return replace(market, offers=offers)
 
 
 def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
-    """Return the block that all periods share; None if it differs by more than the numbers of jobs."""
-    mix = solved_mix(spec_of_period(spec, 0))
+    """Return the block that all periods share; None if it differs by more than the numbers of jobs and prices.
+
+    With prices of periods no lane is left out: another one may be cheaper in each.
+    """
+    first = spec_of_period(spec, 0)
+    mix = mix_of(first) if prices_of(spec, 0) else solved_mix(first)
     if mix.wholeness == MACHINES or mix.sizes is not None or mix.together.any():
         return None
     written = program_of(mix, relax)
     rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
-    return Alike(written, covered_types(spec.facts), np.array(rows, dtype=np.int64), relax)
+    return Alike(spec.facts, written, np.array(rows, dtype=np.int64), relax)
 
 
 def block_of(spec: Spec, relax: bool) -> Block:
@@ -164,10 +192,13 @@ def block_of(spec: Spec, relax: bool) -> Block:
 def blocks_of(spec: Spec, relax: bool) -> list[Block]:
     """Return the blocks of all different periods."""
     periods, alike = periods_of(spec), alike_blocks(spec, relax)
+    priced = [(number, prices_of(spec, number)) for number in range(len(periods.low))]
     if alike is None:
-        covered, numbers = covered_types(spec.facts), range(len(periods.low))
-        return [block_of(spec_of_period(spec, number), relax).with_savings(covered) for number in numbers]
-    return [alike.block(*jobs) for jobs in zip(periods.low, periods.expected, strict=True)]
+        return [
+            block_of(spec_of_period(spec, number), relax).with_savings(covered_types(spec.facts, prices))
+            for number, prices in priced
+        ]
+    return [alike.block(periods.low[number], periods.expected[number], prices) for number, prices in priced]
 
 
 LARGE = 10_000

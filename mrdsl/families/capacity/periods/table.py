@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +12,68 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.demand import COLUMN, Wanted, read_demand
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.exchange.demand import COLUMN, PRICE, Wanted, columns_of, read_demand
+from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
-from mrdsl.spec.columns import column
+from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.demand import BIMODAL
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
 FACTOR, WEIGHT = "factor", "weight"
 """Columns of the table: the part of `jobs` of every class without a column, and how often the row occurs."""
+PRICED = ON_DEMAND, SPOT = ("on_demand", "spot")
+"""Second words of columns of prices, such as ``m5 spot``."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table of the demand; NaN without a column.
+
+    Attributes:
+        jobs: Jobs, shape (periods, classes).
+        factor: Part of `jobs`, shape (periods, 1).
+        weight: How often a row occurs, shape (periods,).
+        prices: Prices on demand and on spot by column [money/s].
+    """
+
+    jobs: Floats
+    factor: Floats
+    weight: Floats
+    prices: Mapping[str, Floats]
+
+
+def prices_by_period(spec: Spec) -> Mapping[tuple[str, str], Floats]:
+    """Return the prices that the table has, by VM type and way of renting, each of the shape (periods,)."""
+    return kept(spec, "prices by period", lambda: _prices_by_period(spec))
+
+
+def _prices_by_period(spec: Spec) -> Mapping[tuple[str, str], Floats]:
+    demand = spec.facts.demand
+    if demand is None or demand.from_ is None:
+        return {}
+    prices = read_table(spec)[0].prices
+    return {(vm, way): prices[f"{vm} {way}"] for vm, way in _priced(spec.facts) if f"{vm} {way}" in prices}
+
+
+def _priced(facts: CapacityFacts) -> list[tuple[str, str]]:
+    return [(name, way) for name in names_of(facts.vms) for way in PRICED]
+
+
+def with_prices_of(spec: Spec, period: int) -> Spec:
+    """Return the spec with the prices of a period, counted from 0, in its VM types."""
+    prices = prices_by_period(spec)
+    if not prices:
+        return spec
+
+    def of(vm: VmType) -> VmType:
+        now = {way: float(prices[vm.name, way][period]) for way in PRICED if (vm.name, way) in prices}
+        if ON_DEMAND in now:
+            vm = replace(vm, on_demand=replace(vm.on_demand, price=now[ON_DEMAND]))
+        return vm if vm.spot is None or SPOT not in now else replace(vm, spot=replace(vm.spot, price=now[SPOT]))
+
+    return replace(spec, facts=replace(spec.facts, vms=tuple(of(vm) for vm in spec.facts.vms)))
 
 
 def demand_of(spec: Spec) -> tuple[Floats, Floats, Floats]:
@@ -39,9 +92,8 @@ def _demand_of(spec: Spec) -> tuple[Floats, Floats, Floats]:
     weight = np.ones(demand.periods)
     if demand.from_ is not None:
         table, _ = read_table(spec)
-        jobs, factor, written = table[:, :-2], table[:, -2:-1], table[:, -1]
-        expected = np.where(np.isnan(jobs), high * np.nan_to_num(factor, nan=1.0), jobs)
-        weight = np.where(np.isnan(written), 1.0, written)
+        expected = np.where(np.isnan(table.jobs), high * np.nan_to_num(table.factor, nan=1.0), table.jobs)
+        weight = np.where(np.isnan(table.weight), 1.0, table.weight)
     elif demand.day == BIMODAL:
         draw = stream(spec.seed or 0, "bimodal day")
         zero = np.zeros(len(high))
@@ -52,8 +104,8 @@ def _demand_of(spec: Spec) -> tuple[Floats, Floats, Floats]:
     return ceiling(expected * share), ceiling(expected), weight
 
 
-def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
-    """Return the table as (periods, classes and factor and weight), NaN without a column, and its errors."""
+def read_table(spec: Spec) -> tuple[Written, tuple[Diagnostic, ...]]:
+    """Return the table and its errors."""
     facts: CapacityFacts = spec.facts
     demand = facts.demand
     assert demand is not None
@@ -62,13 +114,18 @@ def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
     names = {node.name for node in facts.classes}
     shown = str(Path(spec.file).parent / source.written)
     beside = [Wanted(COLUMN, "" if name in names else name, None, optional=True) for name in (FACTOR, WEIGHT)]
+    priced = sorted({f"{vm} {way}" for vm, way in _priced(facts)} & columns_of(source, shown) - names)
+    beside += [Wanted(PRICE, name, None, optional=True, currency=spec.currency) for name in priced]
+    classes = len(facts.classes)
 
-    def read(optional: bool) -> tuple[Floats, tuple[Diagnostic, ...]]:
+    def read(optional: bool) -> tuple[Written, tuple[Diagnostic, ...]]:
         wanted = [Wanted("class", node.name, node.span, optional) for node in facts.classes]
-        return read_demand(source, [*wanted, *beside], demand.periods, demand.span_of("periods"), shown)
+        table, told = read_demand(source, [*wanted, *beside], demand.periods, demand.span_of("periods"), shown)
+        prices = dict(zip(priced, table[:, classes + 2 :].T, strict=True))
+        return Written(table[:, :classes], table[:, classes : classes + 1], table[:, classes + 1], prices), told
 
     table, told = read(optional=True)
-    return (table, told) if not np.isnan(table[:, -2]).all() else read(optional=False)
+    return (table, told) if not np.isnan(table.factor).all() else read(optional=False)
 
 
 def horizon_of(spec: Spec) -> float:

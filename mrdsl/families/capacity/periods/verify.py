@@ -12,7 +12,7 @@ from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity import verify as one_period
 from mrdsl.families.capacity.facts import CapacityFacts, Reserved, VmType
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
-from mrdsl.families.capacity.periods.table import demand_of
+from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
 
@@ -28,14 +28,16 @@ def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
         yield error("broken-plan", misfit, spec.facts.demand.span)
         return
     low, expected, _ = demand_of(spec)
-    jobs = np.hstack([low, expected])
+    jobs = np.hstack([low, expected, *(each[:, None] for each in prices_by_period(spec).values())])
     for number in range(len(plan.plans)):
         rows = np.flatnonzero(plan.plan_of == number)
         if not len(rows):
             yield error("broken-plan", f"no period has plan {number + 1}", spec.facts.demand.span)
             return
         if (jobs[rows] != jobs[rows[0]]).any():
-            yield error("broken-plan", f"plan {number + 1} is of periods of other jobs", spec.facts.demand.span)
+            yield error(
+                "broken-plan", f"plan {number + 1} is of periods of other jobs or prices", spec.facts.demand.span
+            )
     for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True):
         yield from one_period.verify(period, each, relax)
     for number, (claimed, paid) in enumerate(zip(plan.discounts.tolist(), _discounts(spec, plan), strict=True)):
@@ -114,7 +116,9 @@ def _discounts(spec: Spec, plan: PeriodsPlan) -> list[float]:
     """
     facts: CapacityFacts = spec.facts
     found = []
-    for each in plan.plans:
+    _, rows = np.unique(plan.plan_of, return_index=True)
+    for each, row in zip(plan.plans, rows.tolist(), strict=True):
+        prices = {vm.name: vm.on_demand.price for vm in with_prices_of(spec, row).facts.vms}
         rented = {part.vm: part.vms for part in each.mixture.bought if part.way == "on_demand"}
         total = 0.0
         for node, money in zip(facts.savings_plans, plan.savings, strict=True):
@@ -122,7 +126,7 @@ def _discounts(spec: Spec, plan: PeriodsPlan) -> list[float]:
             mine = [vm for vm in facts.vms if not node.types or vm.name in node.types]
             left = money.cost
             for vm in sorted(mine, key=lambda vm: -rates.get(vm.name, node.discount)):
-                price = rented.get(vm.name, 0.0) * vm.on_demand.price
+                price = rented.get(vm.name, 0.0) * prices[vm.name]
                 rate = 1.0 - rates.get(vm.name, node.discount)
                 paid = min(price * rate, left)
                 left -= paid
@@ -154,9 +158,11 @@ def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
 
 def specs_of_periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:
     """Yield the spec of the first period of each plan."""
-    base, (low, expected, _) = _base(spec, plan), demand_of(spec)
+    low, expected, _ = demand_of(spec)
+    base, priced = _base(spec, plan), len(prices_by_period(spec)) > 0
     _, rows = np.unique(plan.plan_of, return_index=True)
     for row in rows.tolist():
+        base = _base(with_prices_of(spec, row), plan) if priced else base
         classes = tuple(
             replace(node, jobs=Range(*ends))
             for node, *ends in zip(base.facts.classes, low[row].tolist(), expected[row].tolist(), strict=True)
