@@ -13,8 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from mrdsl.core.reading import kind_of, reason
-from mrdsl.exchange.logs.archives import Archive, archive, is_archive
-from mrdsl.exchange.logs.formats import OpenedLog, Telling
+from mrdsl.exchange.logs.formats import Archive, OpenedLog, Telling, archive, is_archive
 from mrdsl.exchange.logs.opening import (
     EXPANDED_AT_MOST,
     MissingLibraryError,
