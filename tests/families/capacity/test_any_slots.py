@@ -45,12 +45,14 @@ def keeping(node: JobClass, kept: tuple[float, float], box: int) -> list[tuple[i
     return found
 
 
-def sums(node: JobClass, pairs: list[tuple[int, int]], jobs: int) -> set[tuple[int, int]]:
-    """The map and reduce slots that so many jobs may have in all."""
-    found = {(0, 0)}
+def sums(pairs: list[tuple[int, int]], hosts: tuple[int, int], jobs: int) -> list[list[float]]:
+    """The VMs that 0, 1, ... jobs may take in all, in rising order: counted in whole parts of a VM, so exactly."""
+    whole = hosts[0] * hosts[1]
+    one = {maps * hosts[1] + reduces * hosts[0] for maps, reduces in pairs}
+    found = [{0}]
     for _ in range(jobs):
-        found = {(m + maps, r + reduces) for m, r in found for maps, reduces in pairs}
-    return found
+        found.append({before + more for before in found[-1] for more in one})
+    return [[parts / whole for parts in sorted(each)] for each in found]
 
 
 def least_cost(spec: Spec, box: int = 24) -> float:
@@ -63,10 +65,7 @@ def least_cost(spec: Spec, box: int = 24) -> float:
     share, hosts = 1.0 if node.spot is None else node.spot, (node.slots.map, node.slots.reduce)
     low, high = ceil(node.jobs.low), int(node.jobs.high)
 
-    def times(pairs: list[tuple[int, int]], jobs: int) -> list[float]:
-        return sorted({m / hosts[0] + r / hosts[1] for m, r in sums(node, pairs, jobs)})
-
-    firm_times, spot_times = ([times(each, jobs) for jobs in range(high + 1)] for each in pairs)
+    firm_times, spot_times = (sums(each, hosts, high) for each in pairs)
     best = inf
     for admitted in range(low, high + 1):
         for on_spot in range(admitted + 1):
