@@ -35,12 +35,15 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], c
     named = _by_name(headers, context)
     changes = [header for header in headers if declared.catalogues and _is_plain(header)]
     sources = any(header.source for header in headers)
-    parts = []
+    parts, lost = [], False
     for header in headers:
         if header not in changes or not sources:
             nodes = _told(word, declared, header, named, context)
             parts += [] if nodes is None else [nodes]
-    if sources:
+            lost |= header.source and not nodes
+    if lost:  # blocks that may change its rows are not blocks of their own
+        context.scope.report.dropped.update(header.name for header in changes)
+    elif sources:
         parts = _refined(word, declared, changes, parts, named, context)
     if len(parts) == 1:
         return parts[0]

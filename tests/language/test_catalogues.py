@@ -196,3 +196,18 @@ def test_a_name_with_a_control_character_is_refused(hidden: str, tmp_path: Path)
     assert told.span is not None
     assert told.span.file.endswith("page.json")
     assert "2xlarge` of this type" in told.message
+
+
+def test_a_wrong_catalogue_hides_no_row_from_blocks_that_change_it(tmp_path: Path) -> None:
+    """The one mistake is in the file; `vm "m5.xlarge"` changes a row that was not read."""
+    head = "instance_type,vcpu,memory_mib,on_demand_usd_h,spot_saving_percent,interruption_per_month\n"
+    (tmp_path / "region.csv").write_text(f"{head}m5.xlarge,4,16384,0.192,60,>20%\n", encoding="utf-8")
+    text = (
+        'problem capacity\nvms from ec2("region.csv") { }\nvm "m5.xlarge" { available = 8 }\n'
+        'master { vm = "m5.xlarge" }\nclass c { map { tasks = 4, avg = 40 s, max = 70 s }\n'
+        "container { cores = 1, memory = 2 GiB }, jobs = 2, deadline = 1 h, penalty = 9 USD }\nminimize cost\n"
+    )
+    (tmp_path / "a.mrspec").write_text(text, encoding="utf-8")
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.load(tmp_path / "a.mrspec")
+    assert [each.code for each in refused.value.diagnostics] == ["unknown-interruptions"]
