@@ -125,6 +125,14 @@ FAMILY = Family(
             per="vms",
             per_words=(LARGEST,),
         ),
+        QuantityKind(
+            "cores",
+            "number",
+            "the cores of all rented VMs that are bought so; those of one VM type, or of the type with most of them",
+            words=WAYS,
+            per="vms",
+            per_words=(LARGEST,),
+        ),
         QuantityKind("admitted", "jobs", "jobs of a class that are admitted", over="classes"),
         QuantityKind(
             "on_time", "share", "share of a class's jobs that end in time, in simulation", over="classes", was="kept"

@@ -87,7 +87,7 @@ __all__ = [
 WAYS = ("on_demand", "reserved", "spot")
 """Contracts of a VM."""
 LARGEST = "largest"
-"""In `share(spot, largest)`: the VM type with the most VMs that are bought so."""
+"""In `share(spot, largest)` and `cores(spot, largest)`: the VM type with most of them."""
 WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
 """Unit that is whole: the slots of each job, the VMs of each class, which then shares none, or neither."""
 

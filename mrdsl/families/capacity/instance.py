@@ -41,7 +41,7 @@ class Prices:
     """Prices of VMs for one period, in the spec's currency, and the number of reserved VMs.
 
     If the spec reserves none, ``reserved`` equals ``on_demand`` and ``available`` is 0. ``disk`` is the part of each
-    price that pays for the disk of the VM.
+    price that pays for the disk of the VM. ``cores`` are those of one VM, 0 if not given.
     """
 
     vm: str
@@ -49,6 +49,7 @@ class Prices:
     reserved: float
     available: int
     disk: float = 0.0
+    cores: float = 0.0
 
     def cost(self, on_demand: float, reserved: float) -> float:
         """Return the first two terms of equation (5)."""
@@ -194,8 +195,8 @@ def prices_of(facts: CapacityFacts) -> Prices:
     disk = 0.0 if vm.disk is None else vm.disk.size * vm.disk.price * facts.period
     contracts = [each for each in offers if (each.lane, each.way, each.term) == (0, RESERVED, "")]
     if not contracts:
-        return Prices(vm.name, on_demand, on_demand, 0, disk)
-    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available), disk)
+        return Prices(vm.name, on_demand, on_demand, 0, disk, vm.cores or 0.0)
+    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available), disk, vm.cores or 0.0)
 
 
 def transfer_of(facts: CapacityFacts) -> Floats:

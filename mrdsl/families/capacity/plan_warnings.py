@@ -111,7 +111,7 @@ def idle_vm_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
 
 def _compares_share(constraint: Constraint) -> bool:
     sides = constraint.left, constraint.right
-    return any(each.name == "share" for side in sides for each in quantities_in(side))
+    return any(each.name in ("share", "cores") for side in sides for each in quantities_in(side))
 
 
 def _idle_vms(market: Market, plan: CapacityPlan) -> list[tuple[str, str, float, float]]:
@@ -124,6 +124,8 @@ def _idle_vms(market: Market, plan: CapacityPlan) -> list[tuple[str, str, float,
         counts = [bought.get((name, offer.way, offer.term), 0.0) for offer in offers]
         paid = [(count, offer.price) for count, offer in zip(counts, offers, strict=True) if offer.price and count]
         idle = min(sum(counts) - taken_of(market, plan, number), sum(count for count, _ in paid))
+        if market.stored_on_all and market.stored_by_lane[number]:
+            continue  # its disks hold data
         if idle >= 1.0 - FEASIBILITY:
             kind = ("spot" if lane.spot else "firm") if market.spot.any() else ""
             found.append((name, kind, round(idle, 6), min(price for _, price in paid)))

@@ -139,41 +139,48 @@ def quotas_too_small(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
         return
 
 
+OF_TYPES = ("share", "cores")
+"""Quantities of VMs that are bought in one way, also of one type and of the largest."""
+
+
 def check_largest(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield errors if the largest share of a type is not bounded from above, or if a vm has its name."""
+    """Yield errors if the largest share or cores of a type are not bounded from above, or if a vm has that name.
+
+    And if cores are compared that a vm does not have.
+    """
+    cores = False
     for path, span, quantity in requested_places(spec):
-        if quantity.name == "share" and quantity.argument.endswith(f"{SECOND}{LARGEST}"):
+        cores |= quantity.name == "cores"
+        if quantity.name in OF_TYPES and quantity.argument.endswith(f"{SECOND}{LARGEST}"):
             for place, vm in enumerate(spec.facts.vms):
                 if vm.name == LARGEST:
-                    message = (
-                        f"`share(..., {LARGEST})` is of the type with most VMs, but a vm is also called `{LARGEST}`"
-                    )
+                    message = f"`{quantity.name}(..., {LARGEST})` is of the largest type, but a vm is also called so"
                     yield at_path(error("reserved-name", message, vm.span, "give the vm another name"), f"vms[{place}]")
             if path.startswith("goal"):
-                message = f"`share({quantity.argument})` cannot be part of an objective"
+                message = f"`{quantity.name}({quantity.argument})` cannot be part of an objective"
                 yield at_path(error("wrong-statement", message, span, "compare it under `subject to`"), path)
+    for index in matching(spec.facts.vms, lambda vm: vm.lacks("cores")) if cores else ():
+        vm = spec.facts.vms[index]
+        message = f"vm {vm.name} has no `cores`, which a comparison counts"
+        yield at_path(error("missing-item", message, vm.span, "add cores = 4"), f"vms[{index}]")
+        break
     for index, constraint in enumerate(spec.constraints):
-        if any(f"{SECOND}{LARGEST}" in argument for argument in _pushed_up(constraint)):
-            yield at_path(
-                error(
-                    "wrong-statement",
-                    f"`share(..., {LARGEST})` is compared in one way: with a share that it reaches at most",
-                    constraint.span,
-                    f"write share(spot, {LARGEST}) <= 30% * share(spot)",
-                ),
-                f"constraints[{index}]",
-            )
+        for name in sorted({name for name, argument in _pushed_up(constraint) if f"{SECOND}{LARGEST}" in argument}):
+            message = f"`{name}(..., {LARGEST})` is compared in one way: with a number that it reaches at most"
+            hint = f"write {name}(spot, {LARGEST}) <= 30% * {name}(spot)"
+            yield at_path(error("wrong-statement", message, constraint.span, hint), f"constraints[{index}]")
 
 
-def _pushed_up(constraint: Constraint) -> Iterator[str]:
-    """Yield the arguments of shares that a comparison bounds from below, or that have no linear form."""
+def _pushed_up(constraint: Constraint) -> Iterator[tuple[str, str]]:
+    """Yield the shares and cores that a comparison bounds from below, or that have no linear form."""
     try:
         left, right = terms_of(constraint.left).factors, terms_of(constraint.right).factors
     except ValueError:
         parts = [*pieces(constraint)]
         if all((constraint.left, constraint.right) == each[:2] for each in parts):
             sides = constraint.left, constraint.right
-            yield from (each.argument for side in sides for each in quantities_in(side) if each.name == "share")
+            mentioned = (each for side in sides for each in quantities_in(side))
+            yield from ((each.name, each.argument) for each in mentioned if each.name in OF_TYPES)
             return
         for a, b, comparison in parts:
             yield from _pushed_up(Constraint(a, comparison, b))
@@ -181,8 +188,8 @@ def _pushed_up(constraint: Constraint) -> Iterator[str]:
     signs = {"<=": (1.0,), ">=": (-1.0,)}.get(constraint.comparison, (1.0, -1.0))
     for name, argument in {**left, **right}:
         factor = left.get((name, argument), 0.0) - right.get((name, argument), 0.0)
-        if name == "share" and any(sign * factor < 0.0 for sign in signs):
-            yield argument
+        if name in OF_TYPES and any(sign * factor < 0.0 for sign in signs):
+            yield name, argument
 
 
 def shares_by_idle_vms(spec: Spec) -> Iterator[Diagnostic]:

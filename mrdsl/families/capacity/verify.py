@@ -404,15 +404,8 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
         return vm_cost(spec.facts, plan, argument) if argument else measure(spec, plan)
     if name == "vms":
         return sum(count for way, count in vms_of(plan).items() if argument in ("", way[0]))
-    if name == "share":
-        bought = vms_of(plan)
-        total = sum(bought.values())
-        how, _, vm = argument.partition(", ")
-        of_type: defaultdict[str, float] = defaultdict(float)
-        for way, count in bought.items():
-            of_type[way[0]] += count if way[1] == how else 0.0
-        part = max(of_type.values(), default=0.0) if vm == LARGEST else of_type[vm] if vm else sum(of_type.values())
-        return part / total if total else float("nan")
+    if name in ("share", "cores"):
+        return _of_way(spec.facts, plan, name, *argument.partition(", ")[::2])
     index = list(plan.names).index(argument)
     if name == "admitted":
         return float(plan.admitted[index])
@@ -421,6 +414,17 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     if name == "completion":
         return float(promised_times(spec, plan)[index])
     raise KeyError(name)
+
+
+def _of_way(facts: CapacityFacts, plan: CapacityPlan, name: str, way: str, vm: str) -> float:
+    """Compute the share or the cores of the VMs that are bought in one way, of all types, of one or of the largest."""
+    each = {node.name: node.cores or 0.0 for node in facts.vms} if name == "cores" else {}
+    of_type: defaultdict[str, float] = defaultdict(float)
+    for (kind, how, _), count in vms_of(plan).items():
+        of_type[kind] += count * each.get(kind, 1.0) if how == way else 0.0
+    part = max(of_type.values(), default=0.0) if vm == LARGEST else of_type[vm] if vm else sum(of_type.values())
+    total = sum(vms_of(plan).values())
+    return part if name == "cores" else part / total if total else float("nan")
 
 
 def promised_times(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:

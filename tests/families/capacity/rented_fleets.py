@@ -70,7 +70,7 @@ class Fleet:
     quotas: tuple[tuple[int, tuple[str, ...], bool], ...]
     hdfs: tuple[int, int] | None = None
     data: tuple[float, float] | None = None
-    pool: tuple[int, bool] | None = None
+    pool: tuple[int, bool, bool] | None = None
 
 
 def draw(seed: int) -> Fleet:
@@ -128,7 +128,10 @@ def draw(seed: int) -> Fleet:
     if random.random() < 0.5:
         data = random.choice([0.0, 0.01, 0.09]), random.choice([0.0, 0.02, 0.1])
         classes = [replace(each, moved=(random.choice([0, 1, 5]), random.choice([0, 2, 30]))) for each in classes]
-    pool = (random.choice([0, 30, 34, 50, 75]), random.random() < 0.5) if random.random() < 0.4 else None
+    pool = None
+    if random.random() < 0.4:
+        by_cores = random.random() < 0.5
+        pool = random.choice([0, 30, 34, 50, 75]), by_cores or random.random() < 0.5, by_cores
     if len(types) > 2 or sum(each.slots * each.high for each in classes) > 12:
         pool = None
     return Fleet(tuple(types), tuple(classes), master, tuple(quotas), hdfs, data, pool)
@@ -176,8 +179,9 @@ def text_of(fleet: Fleet) -> str:
     if fleet.data:
         lines.append(f"transfer {{ input = {fleet.data[0]} USD/GiB, output = {fleet.data[1]} USD/GiB }}")
     if fleet.pool:
-        whole = " * share(spot)" if fleet.pool[1] else ""
-        lines.append(f"subject to {{ share(spot, largest) <= {fleet.pool[0]}%{whole} }}")
+        name = "cores" if fleet.pool[2] else "share"
+        whole = f" * {name}(spot)" if fleet.pool[1] else ""
+        lines.append(f"subject to {{ {name}(spot, largest) <= {fleet.pool[0]}%{whole} }}")
     return "\n".join([*lines, "minimize cost", ""])
 
 
@@ -223,9 +227,10 @@ IDLE = 5
 
 
 def is_spread(fleet: Fleet, lanes: list[tuple[Type, bool]], vms: list[int]) -> bool:
-    """Return True if no type has more than its share of VMs on spot."""
+    """Return True if no type has more than its share of VMs, or of cores, on spot."""
     assert fleet.pool is not None
-    on_spot = [count for count, (_, spot) in zip(vms, lanes, strict=True) if spot]
+    each = [vm.cores if fleet.pool[2] else 1 for vm, _ in lanes]
+    on_spot = [count * one for count, one, (_, spot) in zip(vms, each, lanes, strict=True) if spot]
     return 100 * max(on_spot, default=0) <= fleet.pool[0] * sum(on_spot if fleet.pool[1] else vms)
 
 

@@ -154,7 +154,7 @@ def test_the_command_line_prints_one_json_object_with_the_keys_of_the_language()
 
 def test_the_family_declares_what_it_serves() -> None:
     assert [f.name for f in FAMILY.formulations] == ["P2", "P1", "P0", "P0-cone"]
-    assert [q.name for q in FAMILY.quantities] == ["cost", "vms", "share", "admitted", "on_time", "completion"]
+    assert [q.name for q in FAMILY.quantities] == ["cost", "vms", "share", "cores", "admitted", "on_time", "completion"]
 
 
 @pytest.mark.parametrize("formulation", ["P2", "P1", "P0", "P0-cone"])

@@ -16,9 +16,9 @@ from mrdsl.families.capacity.plan_warnings import verify
 from mrdsl.families.capacity.verify import quantity
 
 TEXT = """problem capacity
-vm m5 { on_demand { price = 0.2 USD/h }, spot { price = 0.05 USD/h, interruptions = 0/h } }
-vm c5 { on_demand { price = 0.2 USD/h }, spot { price = 0.06 USD/h, interruptions = 0/h } }
-vm "r5.x" { on_demand { price = 0.3 USD/h }, spot { price = 0.09 USD/h, interruptions = 0/h } }
+vm m5 { cores = 4, on_demand { price = 0.2 USD/h }, spot { price = 0.05 USD/h, interruptions = 0/h } }
+vm c5 { cores = 2, on_demand { price = 0.2 USD/h }, spot { price = 0.06 USD/h, interruptions = 0/h } }
+vm "r5.x" { cores = 1, on_demand { price = 0.3 USD/h }, spot { price = 0.09 USD/h, interruptions = 0/h } }
 class c { coefficients { A = 3600 s, B = 0 s, C = 0 s }, slots { map = 2 }
           jobs = 20, deadline = 1 h, penalty = 9 USD }
 minimize cost
@@ -48,6 +48,12 @@ def cost(comparison: str, solver: str = "highs") -> float:
         ('share(spot, "r5.x") >= share(spot, m5) + 20%', 8 * 0.06 + 2 * 0.09),
         ("share(on_demand, largest) <= 0%", 10 * 0.05),
         ("share(reserved, m5) <= 10%", 10 * 0.05),
+        ("cores(spot, m5) <= 30", 7 * 0.05 + 3 * 0.06),
+        ("cores(spot, largest) <= 16", 4 * 0.05 + 6 * 0.06),
+        ("cores(spot, largest) <= 60% * cores(spot)", 4 * 0.05 + 6 * 0.06),
+        ("cores(spot) <= 38", 9 * 0.05 + 0.06),
+        ("cores(on_demand) >= 8", 8 * 0.05 + 2 * 0.2),
+        ("cores(reserved, largest) <= 0", 10 * 0.05),
     ],
 )
 def test_shares_of_types(comparison: str, least: float) -> None:
@@ -69,6 +75,11 @@ def test_shares_of_types(comparison: str, least: float) -> None:
         ("max(share(spot, m5), 10%) + 1% <= 40%", "unable-solver", "linear"),
         ("vms >= 40 * share(spot, m5)", "unable-solver", "linear"),
         ("1 / share(spot, m5) <= 40", "unable-solver", "linear"),
+        ("cores(spot, largest) >= 4", "wrong-statement", "at most"),
+        ("cores(spot) <= 3 * cores(spot, largest)", "wrong-statement", "at most"),
+        ("cores <= 4", "wrong-arguments", "one name or two"),
+        ("cores(spot) <= 4 GiB", "wrong-unit", "data"),
+        ("cores(spot) <= 4 * share(spot)", "unable-solver", "linear"),
     ],
 )
 def test_wrong_shares_of_types(comparison: str, code: str, said: str) -> None:
@@ -82,7 +93,13 @@ def test_wrong_shares_of_types(comparison: str, code: str, said: str) -> None:
 
 def test_a_vm_named_largest_is_ambiguous() -> None:
     text = TEXT.replace("vm c5", "vm largest") + "subject to { share(spot, largest) <= 30% }\n"
-    with pytest.raises(mrdsl.MrdslError, match="also called `largest`"):
+    with pytest.raises(mrdsl.MrdslError, match="but a vm is also called so"):
+        mrdsl.loads(text)
+
+
+def test_cores_that_are_missing_are_told() -> None:
+    text = TEXT.replace("cores = 2, ", "") + "subject to { cores(spot) <= 30 }\n"
+    with pytest.raises(mrdsl.MrdslError, match="vm c5 has no `cores`"):
         mrdsl.loads(text)
 
 
@@ -103,6 +120,8 @@ def test_one_plain_type_has_one_share() -> None:
     for limit, right in (
         ("share(on_demand, m5) >= 100%", "optimal"),
         ("share(on_demand, largest) <= 90%", "infeasible"),
+        ("cores(on_demand, m5) <= 40", "optimal"),
+        ("cores(on_demand) <= 39", "infeasible"),
     ):
         assert mrdsl.solve(mrdsl.loads(f"{text}subject to {{ {limit} }}\n")).termination == right
 

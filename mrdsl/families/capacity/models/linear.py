@@ -22,7 +22,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.contracts.plan_expressions import SECOND
 from mrdsl.families.capacity.constraints import class_bounds_of, refuse_completion
-from mrdsl.families.capacity.facts import LARGEST, NO
+from mrdsl.families.capacity.facts import LARGEST, NO, CapacityFacts
 from mrdsl.families.capacity.forms import as_solved, is_plain
 from mrdsl.families.capacity.instance import Instance, Mix, instance_of
 from mrdsl.families.capacity.lanes import leaves_lanes_out, solved_mix, spare_of
@@ -51,6 +51,7 @@ from mrdsl.families.capacity.models.variables import (
 )
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import places_of, rented_plan
+from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec, requested_quantities
 
 
@@ -307,37 +308,45 @@ def _add_quantities(model: pyo.ConcreteModel, spec: Spec, mix: Mix, jobs: JobVar
     for way in (ON_DEMAND, RESERVED, SPOT):
         bought = row_of([(1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.way == way])
         quantities["share", way] = Part(bought, every)
-    for argument in _shares_of_types(spec):
-        way, name = argument.split(SECOND, 1)
-        there = _bought_by_type(market, vms, way)
-        part = _largest(model, way, there) if name == LARGEST else there.get(name, 0.0)
-        quantities["share", argument] = Part(part, every)
+    for what, argument in _of_types(spec):
+        way, _, name = argument.partition(SECOND)
+        there = _bought_by_type(market, vms, way, cores_of(spec.facts) if what == "cores" else None)
+        part = there.get(name, 0.0) if name else sum(there.values())
+        if name == LARGEST:
+            part = _largest(model, f"{what}_{way}", there)
+        quantities[what, argument] = Part(part, every) if what == "share" else part
     for index, numbers in enumerate(jobs.by(jobs.of_class, len(mix))):
         quantities["admitted", mix.names[index]] = row_of([(1.0, jobs.variables[number]) for number in numbers])
         quantities["completion", mix.names[index]] = float(mix.pairs.completion_limit[index])
     model.plan_quantities = quantities
 
 
-def _shares_of_types(spec: Spec) -> list[str]:
-    """List the arguments of the shares of single types that comparisons and the objective mention."""
-    mentioned = (each.argument for each in requested_quantities(spec) if each.name == "share")
-    return list(dict.fromkeys(each for each in mentioned if SECOND in each))
+def _of_types(spec: Spec) -> list[tuple[str, str]]:
+    """List the shares of single types, and all cores, that comparisons and the objective mention."""
+    mentioned = ((each.name, each.argument) for each in requested_quantities(spec))
+    return list(dict.fromkeys(each for each in mentioned if each[0] == "cores" or SECOND in each[1]))
 
 
-def _bought_by_type(market: Market, vms: list[Any], way: str) -> dict[str, Any]:
-    """Return the VMs of each type that are bought in one way."""
+def cores_of(facts: CapacityFacts) -> dict[str, float]:
+    """Return the cores of one VM of each type; 0 if not given."""
+    return dict(zip(names_of(facts.vms), column(facts.vms, "cores", missing=0.0).tolist(), strict=True))
+
+
+def _bought_by_type(market: Market, vms: list[Any], way: str, each: dict[str, float] | None = None) -> dict[str, Any]:
+    """Return the VMs of each type that are bought in one way, or with ``each`` their cores."""
     found: dict[str, list[tuple[float, Any]]] = {}
     for number, offer in enumerate(market.offers):
         if offer.way == way:
-            found.setdefault(market.names[market.lanes[offer.lane].vm], []).append((1.0, vms[number]))
+            name = market.names[market.lanes[offer.lane].vm]
+            found.setdefault(name, []).append((1.0 if each is None else each[name], vms[number]))
     return {name: row_of(terms) for name, terms in found.items()}
 
 
-def _largest(model: pyo.ConcreteModel, way: str, there: dict[str, Any]) -> Any:
-    """Return a variable that is at least the VMs of each type; comparisons only bound it from above."""
+def _largest(model: pyo.ConcreteModel, name: str, there: dict[str, Any]) -> Any:
+    """Return a variable that is at least the VMs or cores of each type; comparisons only bound it from above."""
     largest = pyo.Var(domain=pyo.NonNegativeReals)
-    model.add_component(f"largest_{way}", largest)
-    model.add_component(f"within_{way}", pyo.Constraint(list(there), rule=lambda _, name: there[name] <= largest))
+    model.add_component(f"largest_{name}", largest)
+    model.add_component(f"within_{name}", pyo.Constraint(list(there), rule=lambda _, vm: there[vm] <= largest))
     return largest
 
 
@@ -486,7 +495,7 @@ def add_cost(model: pyo.ConcreteModel, instance: Instance) -> None:
 
 def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dict[str, Any]) -> None:
     """Add the quantities of ``subject to``: cost, vms (also by type), shares of VMs, admitted(c), completion(c)."""
-    prices, every = instance.prices, model.on_demand + model.reserved
+    prices, every, cores = instance.prices, model.on_demand + model.reserved, instance.prices.cores
     quantities: dict[tuple[str, str], Any] = {("cost", ""): model.cost.expr, ("vms", ""): every}
     quantities["vms", prices.vm] = every
     quantities["cost", prices.vm] = prices.on_demand * model.on_demand + prices.reserved * model.reserved
@@ -494,6 +503,8 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
         quantities["share", way] = Part(bought, every)
         for name in (prices.vm, LARGEST):
             quantities["share", f"{way}{SECOND}{name}"] = Part(bought, every)
+            quantities["cores", f"{way}{SECOND}{name}"] = cores * bought
+        quantities["cores", way] = cores * bought
     quantities.update((("admitted", name), variable) for name, variable in model.admitted.items())
     quantities.update((("completion", name), value) for name, value in completion.items())
     model.plan_quantities = quantities
