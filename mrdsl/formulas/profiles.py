@@ -249,8 +249,13 @@ def implausible_prices(spec: Spec) -> Iterator[Diagnostic]:
     yield from _implausible(spec, () if cluster is None else (cluster,), ("vm_cost",))
 
 
+def units_per_dollar(currency: str) -> float:
+    """Return the order of the units of a currency that 1 USD is worth."""
+    return 1.0 if currency == "USD" else _PER_USD.get(currency, 2.0)
+
+
 def _implausible(spec: Spec, vms: Sequence[Any], paths: Sequence[str]) -> Iterator[Diagnostic]:
-    units = _PER_USD.get(spec.currency, 2.0) if spec.currency != "USD" else 1.0
+    units = units_per_dollar(spec.currency)
     known = _numbers_of(vms)
     for path in [each for each in paths if each in known]:
         for index in matching(vms, lambda vm, path=path: _is_above(vm, path, units, "cores" in known)):  # type: ignore[misc]

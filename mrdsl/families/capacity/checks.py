@@ -10,7 +10,7 @@ from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.constraints import check_promises
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
-from mrdsl.families.capacity.rent_checks import check_largest, shares_by_idle_vms
+from mrdsl.families.capacity.rent_checks import check_largest, implausible_rents, shares_by_idle_vms
 from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
@@ -63,6 +63,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield from check_upper_of_stages(facts.classes)
         yield from check_unused(facts)
         yield from shares_by_idle_vms(spec)
+        yield from implausible_rents(spec)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Any
 
 from mrdsl.contracts.plan_expressions import SECOND
 from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, warning
 from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.units import HOUR, show
 from mrdsl.families.capacity.facts import LARGEST, CapacityFacts
+from mrdsl.formulas.profiles import units_per_dollar
 from mrdsl.formulas.quotas import check_quotas
 from mrdsl.formulas.stage_checks import at_path
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
@@ -91,6 +94,42 @@ def _unused_transfer(facts: CapacityFacts) -> Iterator[Diagnostic]:
             yield at_path(warning("unused", message, prices.span, hint), "transfer")
 
 
+GIB, MONTH = 2.0**30, 730.0 * HOUR
+DEAREST_DISK, DEAREST_DATA = 2.0 / (GIB * MONTH), 1.0 / GIB
+"""Prices of stored and of moved data [USD], above those of all providers."""
+
+
+def implausible_rents(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield warnings about prices of disks and data that are far too high, and of spot VMs that cost nothing."""
+    facts: CapacityFacts = spec.facts
+    dollar = units_per_dollar(spec.currency)
+    for index in matching(facts.vms, lambda vm: vm("disk.price", 0.0) > DEAREST_DISK * dollar):
+        vm = facts.vms[index]
+        assert vm.disk is not None
+        message = f"the disk of vm {vm.name} costs {show(vm.disk.price, 'storage_price', spec.currency)}, more than any"
+        by_month = vm.disk.price * GIB * HOUR
+        hint = f"if the price is per month, write `{by_month:.6g} {spec.currency}/GiB / 730 h`"
+        found = warning("implausible-price", f"{message} on sale", vm.disk.span_of("price"), hint)
+        yield at_path(found, f"vms[{index}].disk.price")
+        break
+    prices = facts.transfer
+    for way in ("input", "output"):
+        price = None if prices is None else getattr(prices, way)
+        if prices is None or price is None or price <= DEAREST_DATA * dollar:
+            continue
+        message = f"data that moves {way[:-3]} costs {show(price, 'data_price', spec.currency)}, more than any on sale"
+        hint = f"prices are usually per GiB, such as {way} = {0.09 * dollar:g} {spec.currency}/GiB"
+        yield at_path(warning("implausible-price", message, prices.span_of(way), hint), f"transfer.{way}")
+    for index in matching(facts.vms, lambda vm: (vm("spot.price") <= 0.0) & (vm("on_demand.price") > 0.0)):
+        vm = facts.vms[index]
+        assert vm.spot is not None
+        message = f"spot VMs of {vm.name} cost nothing, and those on demand do"
+        hint = "write the spot price, or leave `spot` out"
+        found = warning("implausible-price", message, vm.spot.span_of("price"), hint)
+        yield at_path(found, f"vms[{index}].spot.price")
+        break
+
+
 def unused_disks(facts: CapacityFacts) -> Iterator[Diagnostic]:
     yield from _unused_transfer(facts)
     if facts.hdfs is not None:
@@ -165,6 +204,14 @@ def check_largest(spec: Spec) -> Iterator[Diagnostic]:
         yield at_path(error("missing-item", message, vm.span, "add cores = 4"), f"vms[{index}]")
         break
     for index, constraint in enumerate(spec.constraints):
+        for bound in filter(None, bounds_in(constraint)):
+            most = inf if bound.quantity == "cores" else 1.0
+            too_low = bound.comparison != ">=" and bound.value < 0.0
+            if bound.quantity in OF_TYPES and (too_low or (bound.comparison != "<=" and bound.value > most)):
+                what, why = f"`{bound.quantity}({bound.name})`", "below 0" if too_low else "above 100 %"
+                message = f"{what} cannot be {why}, as this comparison asks"
+                hint = "write a number from 0" if bound.quantity == "cores" else "write a share from 0% to 100%"
+                yield at_path(error("out-of-range", message, constraint.span, hint), f"constraints[{index}]")
         for name in sorted({name for name, argument in _pushed_up(constraint) if f"{SECOND}{LARGEST}" in argument}):
             message = f"`{name}(..., {LARGEST})` is compared in one way: with a number that it reaches at most"
             hint = f"write {name}(spot, {LARGEST}) <= 30% * {name}(spot)"
