@@ -1,6 +1,6 @@
 """MDASA on demand as one writes it with simpy: an object per VM and slot, a process per slot's work, an event per task.
 
-Same rules as ``mrdsl.families.schedule.methods.policies.Malleable``; a task is a timeout, a VM's billing a process.
+Same rules as ``mrdsl.families.schedule.methods.policy.Malleable``; a task is a timeout, a VM's billing a process.
 Run by ``benchmarks/schedule_speed.py``.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrdsl.families.schedule.methods.policies import EpochEdf, EventEdf, Malleable, Naive
+from mrdsl.families.schedule.methods.policy import EpochEdf, EventEdf, Malleable, Naive
 from mrdsl.families.schedule.methods.sizing import InstanceTypes, slots_for
 from mrdsl.formulas.waves import WaveProfile
 from mrdsl.simulation.audit import audit
