@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import has_errors
+from mrdsl.families.capacity.facts import Transfer, TransferPrices
 from mrdsl.families.capacity.verify import verify
 from mrdsl.families.capacity.why import why
 from mrdsl.language.loading import load_text
+from tests.families.capacity.type_specs import random_types
 
 TEXT = """problem capacity
 vm m5 { on_demand { price = 0.2 USD/h }, disk { size = 100 GiB, price = 0.0001 USD/GiB/h } }
@@ -65,6 +68,25 @@ def test_the_relaxation_and_the_nonlinear_forms_have_the_same_cost() -> None:
     spec = mrdsl.loads(TEXT.replace("PRICES", prices))
     for how in ({"formulation": "P0", "solver": "scip"}, {"formulation": "P1", "solver": "scip"}, {"relax": True}):
         assert mrdsl.solve(spec, **how).value == pytest.approx(20 * 0.5 + 2.1), how
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_data_costs_as_much_as_smaller_penalties_and_a_constant(seed: int) -> None:
+    """Jobs that move data for t of their penalty p cost as those of penalty p - t, and t for each expected job."""
+    spec, random = random_types(seed), Random(seed)
+    moved = [random.choice([0.0, 0.2, 0.9, 1.0]) * node.penalty for node in spec.facts.classes]
+    nodes = list(zip(spec.facts.classes, moved, strict=True))
+    paying = tuple(replace(node, transfer=Transfer(output=cost)) for node, cost in nodes)
+    others = tuple(replace(node, penalty=node.penalty - cost) for node, cost in nodes)
+    facts = replace(spec.facts, classes=paying, transfer=TransferPrices(output=1.0))
+    both = replace(spec, facts=facts), replace(spec, facts=replace(spec.facts, classes=others))
+    exact = mrdsl.Limits(gap=0.0)
+    found, expected = (float(mrdsl.solve(each, solver="highs", limits=exact).value or 0.0) for each in both)
+    constant = sum(cost * node.jobs.high for node, cost in nodes)
+    assert found == pytest.approx(expected + constant, rel=1e-6)
+    quick = mrdsl.solve(both[0], solver="direct")
+    assert quick.bound is not None
+    assert quick.bound <= found * (1 + 1e-6) <= float(quick.value or 0.0) * (1 + 2e-6)
 
 
 def test_a_limit_of_the_cost_counts_data() -> None:
