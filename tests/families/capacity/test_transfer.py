@@ -104,6 +104,11 @@ def test_a_demand_pays_in_each_period() -> None:
     )
     result = mrdsl.solve(spec)
     assert result.value == pytest.approx(3 * (20 * 0.5 + 6 * 0.21 + 4 * 0.11))
+    assert result.plan is not None
+    assert result.plan.document()["cost"]["transfer"] == pytest.approx(3 * 20 * 0.5)
+    for table in result.plan.tables()[1:]:
+        assert sum(isinstance(head, str) and head.startswith("transfer") for head in table.columns) == 1
+        assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 @pytest.mark.parametrize("field", ["transfer_cost", "disk_cost"])

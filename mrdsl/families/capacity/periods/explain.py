@@ -49,6 +49,7 @@ def _charts(spec: Spec, plan: PeriodsPlan) -> list[Chart]:
         "committed": plan.committed_cost,
         "on demand and spot": plan.rented_cost,
         "penalties": plan.penalties,
+        "data transfer": plan.transfer_cost,
     }
     return [
         parts_chart(

@@ -164,6 +164,7 @@ class PeriodsPlan(Plan):
                 "committed": self.committed_cost,
                 "rented": self.rented_cost,
                 "penalties": self.penalties,
+                **({"transfer": self.transfer_cost} if self.transfer_cost else {}),
                 "total": self.total,
                 "without_commitments": None if np.isnan(self.without) else self.without,
             },
@@ -200,6 +201,7 @@ class PeriodsPlan(Plan):
                         "committed",
                         "on demand and spot",
                         "penalties",
+                        *self._moved,
                         "total",
                         f"without commitments{', at least' * self.at_least}",
                         f"saved{', at least' * self.at_least}",
@@ -210,6 +212,7 @@ class PeriodsPlan(Plan):
                         self.committed_cost,
                         self.rented_cost,
                         self.penalties,
+                        *self._moved.values(),
                         self.total,
                         None if saving is None else self.without,
                         saving,
@@ -221,6 +224,11 @@ class PeriodsPlan(Plan):
     def _use(self, commitment: Commitment) -> float | None:
         return 100.0 * self.used(commitment) if commitment.vms else None
 
+    @property
+    def _moved(self) -> dict[str, float]:
+        """The cost of the data that jobs move, if there is some."""
+        return {"transfer": self.transfer_cost} if self.transfer_cost else {}
+
     def _periods(self) -> Table:
         rows: list[tuple[Any, ...]] = []
         fixed = self.committed_cost / float(self.weight.sum())
@@ -229,11 +237,12 @@ class PeriodsPlan(Plan):
             counts = (bought(plan, way) for way in (RESERVED, ON_DEMAND, SPOT))
             jobs = float(plan.admitted.sum()), float(plan.rejected.sum())
             paid = float(self.discounts[int(which)])
-            costs = fixed, plan.vm_cost - paid, plan.penalties, fixed + plan.total - paid
+            moved = [plan.transfer_cost] if self._moved else []
+            costs = fixed, plan.vm_cost - paid, plan.penalties, *moved, fixed + plan.total - paid
             rows.append((number + 1, float(weight), *map(self._number, (*jobs, *counts)), *costs))
         heads = (
             *("period", "weight", "jobs", "rejected", "committed used", "on demand", "spot"),
-            *(f"{part} {MONEY}" for part in ("committed", "rented", "penalties", "total")),
+            *(f"{part} {MONEY}" for part in ("committed", "rented", "penalties", *self._moved, "total")),
         )
         if len(self.plan_of) > SHOWN:
             rows.append((f"... and {len(self.plan_of) - SHOWN:,} more", *([None] * (len(heads) - 1))))
