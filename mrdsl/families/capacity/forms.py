@@ -72,6 +72,17 @@ def _have_containers(part: Sequence[JobClass]) -> bool:
     return any(node.container is not None for node in part)
 
 
+def moves_data(facts: CapacityFacts) -> bool:
+    """Return True if some class has a block `transfer`."""
+    return kept(facts, "moves_data", lambda: any(map(_move_data, parts_of(facts.classes))))
+
+
+def _move_data(part: Sequence[JobClass]) -> bool:
+    if isinstance(part, Columns):
+        return any(path.startswith("transfer.") for path in part.values)
+    return any(node.transfer is not None for node in part)
+
+
 def has_executors_or_drivers(facts: CapacityFacts) -> bool:
     """Return True if a job of some class has executors or a driver."""
     return kept(facts, "has_executors_or_drivers", lambda: any(map(_have_some, parts_of(facts.classes))))

@@ -11,6 +11,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, imp
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR, show
 from mrdsl.families.capacity.facts import LARGEST, CapacityFacts
+from mrdsl.families.capacity.forms import moves_data
 from mrdsl.formulas.profiles import units_per_dollar
 from mrdsl.formulas.quotas import check_quotas
 from mrdsl.formulas.stage_checks import at_path
@@ -76,7 +77,7 @@ def _transfer(facts: CapacityFacts) -> Iterator[Diagnostic]:
 
 def _moving(facts: CapacityFacts, way: str) -> Iterable[int]:
     """Return the classes whose jobs move data in (``input``) or out (``output``)."""
-    return matching(facts.classes, lambda c: c(f"transfer.{way}", 0.0) > 0.0)
+    return matching(facts.classes, lambda c: c(f"transfer.{way}", 0.0) > 0.0) if moves_data(facts) else ()
 
 
 def _unused_transfer(facts: CapacityFacts) -> Iterator[Diagnostic]:
