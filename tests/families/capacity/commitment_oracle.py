@@ -6,10 +6,13 @@ The prices, VMs of a job and whole jobs are computed here from the numbers of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
-from math import ceil, inf, sqrt
+from math import ceil, inf, prod, sqrt
 from random import Random
+
+MOST = 150
+"""Most commitments that are tried for two savings plans."""
 
 
 @dataclass
@@ -49,6 +52,8 @@ class Drawn:
     whole: str
     discounts: dict[str, float] | None = None
     """Of one savings plan, by type."""
+    wide: float | None = None
+    """The discount of another one for all types, which pays after it."""
     hourly: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     """Prices of each period by type and way of renting."""
     known: dict[tuple[float, ...], list[tuple[float, dict[str, int]]]] = field(default_factory=dict)
@@ -61,6 +66,8 @@ class Drawn:
         if self.discounts is not None:
             on = ", ".join(f"on {name} {{ discount = {off!r} }}" for name, off in self.discounts.items())
             yield f"savings_plan s {{ discount = 0%, types = [{', '.join(self.discounts)}], {on} }}"
+        if self.wide is not None:
+            yield f"savings_plan wide {{ discount = {self.wide!r} }}"
         yield f'demand {{ periods = {len(self.factors)}, from = "{table}" }}'
         yield "minimize cost\n"
 
@@ -124,40 +131,45 @@ class Drawn:
             held = {vm.name: sum(term[2] for term in vm.contracts if term[3]) for vm in self.types}
             for (vm, _), count in zip(chosen, counts, strict=True):
                 held[vm.name] += count
-            best = min(best, *(paid + hours * money + self._periods(held, money) for money in self._money()))
+            amounts = product(self._money(self.discounts), self._money(self._wide))
+            best = min(best, *(paid + hours * sum(money) + self._periods(held, money) for money in amounts))
         return best
 
-    def _money(self) -> list[float]:
-        """Return the amounts per hour at which the savings plan pays for whole numbers of VMs of each type."""
-        if self.discounts is None:
+    @property
+    def _wide(self) -> dict[str, float] | None:
+        return None if self.wide is None else {vm.name: self.wide for vm in self.types}
+
+    def _money(self, discounts: dict[str, float] | None) -> list[float]:
+        """Return the amounts per hour at which a savings plan pays for whole numbers of VMs of each type."""
+        if discounts is None:
             return [0.0]
         most = []
         for vm in self.types:
             jobs = sum(self.vms_of_job(each, vm) * ceil(max(self.factors) * each.jobs[1]) for each in self.classes)
             prices = {self.price(vm, "on_demand", period) for period in range(len(self.factors))}
-            rates = [(1.0 - self.discounts.get(vm.name, 0.0)) * price for price in prices]
+            rates = [(1.0 - discounts.get(vm.name, 0.0)) * price for price in prices]
             counts = range(ceil(jobs) + vm.masters + 1)
-            most.append([rate * n for rate in rates for n in counts] if vm.name in self.discounts else [0.0])
+            most.append([rate * n for rate in rates for n in counts] if vm.name in discounts else [0.0])
         return sorted({sum(parts) for parts in product(*most)})
 
-    def _periods(self, held: dict[str, int], money: float) -> float:
+    def _periods(self, held: dict[str, int], money: tuple[float, ...]) -> float:
         total = 0.0
         for period, weight in enumerate(self.weights):
             costs = (cost - self._paid(vms, money, period) for cost, vms in self._period(period, held))
             total += weight * min(costs, default=inf)
         return total
 
-    def _paid(self, vms: dict[str, int], money: float, period: int) -> float:
-        """Return the price on demand of what the savings plan pays for, the largest discount first."""
-        total = 0.0
-        for off, price, count in sorted(
-            ((self.discounts or {})[vm.name], self.price(vm, "on_demand", period), vms[vm.name])
-            for vm in self.types
-            if vm.name in (self.discounts or {})
-        )[::-1]:
-            part = min(money, (1.0 - off) * price * count)
-            money -= part
-            total += part / (1.0 - off)
+    def _paid(self, vms: dict[str, int], money: tuple[float, ...], period: int) -> float:
+        """Return the price on demand of what the savings plans pay for: the narrow one first, its largest discount
+        first.
+        """
+        total, unpaid = 0.0, {vm.name: self.price(vm, "on_demand", period) * vms[vm.name] for vm in self.types}
+        for discounts, left in zip((self.discounts or {}, self._wide or {}), money, strict=True):
+            for name in sorted(discounts, key=lambda name: -discounts[name]):
+                part = min(left, (1.0 - discounts[name]) * unpaid[name])
+                left -= part
+                unpaid[name] -= part / (1.0 - discounts[name])
+                total += part / (1.0 - discounts[name])
         return total
 
     def _period(self, period: int, held: dict[str, int]) -> list[tuple[float, dict[str, int]]]:
@@ -230,7 +242,13 @@ def drawn(seed: int) -> Drawn:
             if price is not None and random.random() < 0.7:
                 parts = [random.choice([0.0, 0.5, 0.8, 1.0, 1.5]) for _ in factors]
                 hourly[vm.name, way] = [round(part * price, 4) for part in parts]
-    return Drawn(types, classes, factors, weights, whole, discounts, hourly)
+    wide = None
+    if discounts is not None and not hourly and (len(discounts) == 1 or seed % 2):
+        wide = round(random.choice([0.3, 0.7, 1.0]) * min(discounts.values()), 3)
+    found = Drawn(types, classes, factors, weights, whole, discounts, wide, hourly)
+    contracts = prod(term[2] + 1 for vm in types for term in vm.contracts)
+    amounts = contracts * len(found._money(discounts)) * len(found._money(found._wide))
+    return found if amounts < MOST or wide is None else replace(found, wide=None)
 
 
 def _type(random: Random, name: str, seed: int) -> Type:

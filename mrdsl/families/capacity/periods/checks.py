@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from mrdsl.contracts.plan_expressions import is_own
 from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, has_errors, warning
 from mrdsl.families.capacity.constraints import percentiles_of
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period
+from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period, types_of
 from mrdsl.families.capacity.periods.table import FACTOR, SPOT, WEIGHT, Written, demand_of, read_table
 from mrdsl.families.capacity.type_checks import find_impossible_types
 from mrdsl.spec.demand import check_demand
@@ -51,8 +52,8 @@ def check_periods(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def check_savings(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """Yield mistakes of savings plans: without a demand, of unknown types, of a type of another one, without effect."""
-    types, seen = [vm.name for vm in facts.vms], dict[str, str]()
+    """Yield mistakes of savings plans: without a demand, of unknown types, in conflict with others, without effect."""
+    types = [vm.name for vm in facts.vms]
     for node in facts.savings_plans:
         if facts.demand is None:
             yield error(
@@ -73,16 +74,6 @@ def check_savings(facts: CapacityFacts) -> Iterator[Diagnostic]:
                     on.span,
                     f"add `{on.name}` to `types`, or remove it",
                 )
-        for name in node.types or types:
-            if name in seen:
-                yield error(
-                    "duplicate",
-                    f"VM type {name} has two savings plans, {seen[name]} and {node.name}",
-                    node.span_of("types"),
-                    "list the `types` of each savings plan, every type in one of them",
-                )
-                break
-        seen.update(dict.fromkeys(node.types or types, node.name))
         if node.discount == 0.0 and not any(each.discount for each in node.on):
             yield warning(
                 "reserved-not-cheaper",
@@ -90,6 +81,37 @@ def check_savings(facts: CapacityFacts) -> Iterator[Diagnostic]:
                 node.span_of("discount"),
                 "write its discount, such as `discount = 28%`",
             )
+    yield from _overlapping(facts)
+
+
+def _overlapping(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Yield savings plans that share VM types in a way that makes the bill depend on more than their money.
+
+    The narrower of two plans pays first. That order is the cheapest one if all its types are those of the wider plan,
+    which has one discount for them, and a discount that is not larger.
+    """
+    plans = sorted(facts.savings_plans, key=lambda each: len(types_of(facts, each)))
+    for first, second in combinations(plans, 2):
+        mine, theirs = types_of(facts, first), types_of(facts, second)
+        shared = [name for name in mine if name in theirs]
+        rates = [{on.name: on.discount for on in each.on} for each in (first, second)]
+        offs = [
+            [own.get(name, each.discount) for name in shared] for own, each in zip(rates, (first, second), strict=True)
+        ]
+        if not shared:
+            continue
+        if len(shared) < len(mine):
+            what = (
+                f"savings plans {first.name} and {second.name} share VM type {shared[0]}, and each has other types too"
+            )
+            hint = "list all types of one of them in the other, or every type in one of them"
+        elif len(set(offs[1])) > 1 or min(offs[0]) < offs[1][0]:
+            what = f"savings plan {second.name} pays after {first.name} for {shared[0]}, and its discounts are "
+            what += "larger" if min(offs[0]) < max(offs[1]) else f"not the same on the types of {first.name}"
+            hint = f"write one discount of {second.name} for the types of {first.name}, at most {100 * min(offs[0]):g}%"
+        else:
+            continue
+        yield error("duplicate", what, second.span_of("types"), hint)
 
 
 def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.lazy import kept
-from mrdsl.families.capacity.facts import CapacityFacts, VmType
+from mrdsl.families.capacity.facts import CapacityFacts, SavingsPlan, VmType
 from mrdsl.families.capacity.forms import contracts
 from mrdsl.families.capacity.market import ON_DEMAND
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
@@ -114,16 +114,27 @@ def prices_of(spec: Spec, number: int) -> Prices:
 
 
 def covered_types(facts: CapacityFacts, prices: Prices) -> tuple[Covered, ...]:
-    """Return the VM types of all savings plans, those with the largest discount first."""
+    """Return the VM types of all savings plans in the order of the bill.
+
+    Of plans that share types, the one with fewer types pays first, then the one that the spec has first. A plan pays
+    for the types with its largest discount first. A type that a narrower plan does not pay for in full is left to a
+    wider one. Checks make sure that no other order is cheaper.
+    """
     found = []
-    for each in facts.savings_plans:
-        own = {on.name: on.discount for on in each.on}
+    for number, each in enumerate(facts.savings_plans):
+        own, types = {on.name: on.discount for on in each.on}, types_of(facts, each)
         for vm in facts.vms:
-            if not each.types or vm.name in each.types:
+            if vm.name in types:
                 now = prices.get((vm.name, ON_DEMAND), vm.on_demand.price)
                 off, price = own.get(vm.name, each.discount), now * facts.period
-                found.append((-off, Covered(each.name, vm.name, price, (1.0 - off) * price)))
+                covered = Covered(each.name, vm.name, price, (1.0 - off) * price)
+                found.append(((len(types), number, -off), covered))
     return tuple(covered for _, covered in sorted(found, key=lambda each: each[0]))
+
+
+def types_of(facts: CapacityFacts, plan: SavingsPlan) -> tuple[str, ...]:
+    """Return the names of the VM types of a savings plan."""
+    return plan.types or tuple(vm.name for vm in facts.vms)
 
 
 def spec_of_period(spec: Spec, number: int, committed: Mapping[Contract, float] | None = None) -> Spec:

@@ -287,12 +287,14 @@ def plan_of_periods(spec: Spec, committed: Mapping[Contract, float], plans: tupl
 
 
 def _discount(covered: Sequence[Covered], committed: Mapping[Contract, float], plan: CapacityPlan) -> float:
-    """Return the price on demand of the VMs that savings plans pay for in a period, largest discounts first."""
+    """Return the price on demand of the VMs that savings plans pay for in a period, in the order of the bill."""
     left, total = dict(committed), 0.0
+    unpaid = {each.vm: bought(plan, ON_DEMAND, each.vm) for each in covered}
     for each in covered:
-        vms = bought(plan, ON_DEMAND, each.vm)
+        vms = unpaid[each.vm]
         vms = min(vms, left["", each.plan] / each.discounted) if each.discounted else vms
         left["", each.plan] -= vms * each.discounted
+        unpaid[each.vm] -= vms
         total += vms * each.price
     return total
 

@@ -91,8 +91,14 @@ class Block:
         for number, each in enumerate(mine):
             links["", each.plan] = (*links.get(("", each.plan), ()), (first + number, each.discounted))
         rows = [
-            (((first + number, 1.0), (self.offers[each.vm, ON_DEMAND, ""], -1.0)), 0.0)
-            for number, each in enumerate(mine)
+            (
+                (
+                    *((first + n, 1.0) for n, each in enumerate(mine) if each.vm == vm),
+                    (self.offers[vm, ON_DEMAND, ""], -1.0),
+                ),
+                0.0,
+            )
+            for vm in dict.fromkeys(each.vm for each in mine)
         ]
         return self.extended(np.array([-each.price for each in mine]), rows, links)
 

@@ -112,24 +112,27 @@ def measure(spec: Spec, plan: PeriodsPlan) -> float:
 def _discounts(spec: Spec, plan: PeriodsPlan) -> list[float]:
     """Compute the price on demand of the VMs that savings plans pay for, for each plan.
 
-    A savings plan pays for whole VMs and parts of VMs, those with its largest discount first. No VM type has two.
+    A savings plan pays for whole VMs and parts of VMs, those with its largest discount first. If plans share a VM type,
+    the one with fewer types pays first, and of equally many the first one in the spec.
     """
     facts: CapacityFacts = spec.facts
+    every = [vm.name for vm in facts.vms]
+    both = list(zip(facts.savings_plans, plan.savings, strict=True))
+    both.sort(key=lambda each: len(each[0].types or every))
     found = []
     _, rows = np.unique(plan.plan_of, return_index=True)
     for each, row in zip(plan.plans, rows.tolist(), strict=True):
-        prices = {vm.name: vm.on_demand.price for vm in with_prices_of(spec, row).facts.vms}
-        rented = {part.vm: part.vms for part in each.mixture.bought if part.way == "on_demand"}
+        counts = {part.vm: part.vms for part in each.mixture.bought if part.way == "on_demand"}
+        unpaid = {vm.name: counts.get(vm.name, 0.0) * vm.on_demand.price for vm in with_prices_of(spec, row).facts.vms}
         total = 0.0
-        for node, money in zip(facts.savings_plans, plan.savings, strict=True):
-            rates = {on.name: on.discount for on in node.on}
-            mine = [vm for vm in facts.vms if not node.types or vm.name in node.types]
+        for node, money in both:
+            discounts = {on.name: on.discount for on in node.on}
             left = money.cost
-            for vm in sorted(mine, key=lambda vm: -rates.get(vm.name, node.discount)):
-                price = rented.get(vm.name, 0.0) * prices[vm.name]
-                rate = 1.0 - rates.get(vm.name, node.discount)
-                paid = min(price * rate, left)
+            for vm in sorted(node.types or every, key=lambda name: -discounts.get(name, node.discount)):
+                rate = 1.0 - discounts.get(vm, node.discount)
+                paid = min(unpaid[vm] * rate, left)
                 left -= paid
+                unpaid[vm] -= paid / rate
                 total += paid / rate
         found.append(total * facts.period)
     return found
