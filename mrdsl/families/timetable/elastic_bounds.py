@@ -123,7 +123,7 @@ def _block(market: Market, vm: int) -> _Block | None:
     points = elementary_points(windows, POINTS // len(market.nights), EDGES // len(market.nights))
     lengths = np.diff(points).astype(np.float64)
     steps, stages = len(lengths), len(windows.tasks)
-    unit = float(max(lengths.max(), machine.boot, 1))
+    unit = float(max(lengths.max(), machine.boot / windows.tick, 1.0))  # of the program's times, in ticks of windows
     lengths = lengths / unit
     first = np.searchsorted(points, windows.begin, side="right") - 1
     last = np.searchsorted(points, windows.end, side="left")
@@ -133,6 +133,7 @@ def _block(market: Market, vm: int) -> _Block | None:
     overlap = np.minimum(windows.end[owner], points[interval + 1]) - np.maximum(windows.begin[owner], points[interval])
     rate = np.minimum(windows.tasks, machine.slots).astype(np.float64)
     work = windows.tasks * (windows.ticks / unit)
+    unit_ticks = unit * windows.tick
     edges = len(owner)
     # columns of each lane: machine time, machines at each point, starts, stops; then work of stages in intervals,
     # runs left out, and the billed time of each lane
@@ -151,8 +152,8 @@ def _block(market: Market, vm: int) -> _Block | None:
         # the work of each stage is done, or its run left out
         (done + owner, flow + np.arange(edges), np.ones(edges)), (done + np.arange(stages), out + runs, work),
     ]  # fmt: skip
-    least = machine.billed(machine.boot + min(stage.ticks for job in night.jobs for stage in job.stages)) / unit
-    boot = machine.boot / unit
+    least = machine.billed(machine.boot + min(stage.ticks for job in night.jobs for stage in job.stages)) / unit_ticks
+    boot = machine.boot / unit_ticks
     rows = steps + edges
     above: list[Triple] = [
         # slots of an interval; a stage takes part in the slots of each machine that is on
@@ -203,7 +204,7 @@ def _block(market: Market, vm: int) -> _Block | None:
     upper[flow : flow + edges] = windows.tasks[owner] * (overlap / unit)
     upper[out : out + len(night.runs)] = 1.0
     right = np.concatenate([np.zeros(done), work])
-    prices = [price * unit / TICK for price, _ in lanes]
+    prices = [price * unit_ticks / TICK for price, _ in lanes]
     return _Block(numbers, equal, above, right, rows, np.array(limits), upper, out, prices)
 
 

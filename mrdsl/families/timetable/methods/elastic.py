@@ -1,4 +1,4 @@
-"""Machines that are rented as runs need them: batches of delayed runs, and releases from other timetables."""
+"""Machines that are rented as runs need them: batches of delayed runs, layers, and releases from other timetables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
+from mrdsl.families.timetable.methods.layers import PARTS, layered
 from mrdsl.families.timetable.night import Night, Run
 from mrdsl.families.timetable.rented import Rented, elastic_of, most_at_once
 from mrdsl.families.timetable.reserved import with_reserved
@@ -172,5 +173,7 @@ def elastic(night: Night, others: Sequence[Sequence[Placed | None]]) -> Rented |
 def _candidates(night: Night, others: Sequence[Sequence[Placed | None]]) -> Iterator[Rented]:
     for placed in others[: OTHERS if len(night.runs) > FEW else None]:
         yield elastic_of(night, placed)
+    for part in PARTS:
+        yield elastic_of(night, layered(night, part))
     if len(night.runs) <= EVALUATIONS // 3:
         yield elastic_of(night, batched(night))
