@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mrdsl.contracts.plan_expressions import SECOND
 from mrdsl.core.result import Table
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.constraints import class_bounds_of, quotas_in
+from mrdsl.families.capacity.facts import LARGEST
 from mrdsl.families.capacity.forms import added_price
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.market import GIB, ON_DEMAND, RESERVED, SPOT, Floats, Market
@@ -27,7 +29,7 @@ from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_parts import Mixture
 from mrdsl.families.capacity.plan_warnings import taken_of
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, requested_quantities
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,22 @@ def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table 
         yield f"{cores:g} of {quota.limit:g} cores of quota {quota.name} are rented."
     if market.quotas:
         yield "Quotas of cores are not part of the prices above: they may hold jobs back, or VMs of some types."
+    yield from _pools(spec, mixture)
     if quotas_in(class_bounds_of(spec).others)[1]:
         yield "Other comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
+
+
+def _pools(spec: Spec, mixture: Mixture) -> Iterator[str]:
+    """Yield the type with most VMs or cores that are bought in one way, if a comparison mentions it."""
+    mentioned = (each for each in requested_quantities(spec) if each.argument.endswith(f"{SECOND}{LARGEST}"))
+    cores = {vm.name: vm.cores or 0.0 for vm in spec.facts.vms}
+    for each in dict.fromkeys(mentioned):
+        way, what = each.argument.partition(SECOND)[0], "VMs" if each.name == "share" else "cores"
+        held = {name: mixture.total(way, name) * (1.0 if what == "VMs" else cores[name]) for name in mixture.types}
+        name = max(held, key=lambda one: held[one])
+        if held[name]:
+            bought = {SPOT: "on spot", ON_DEMAND: "on demand"}.get(way, way)
+            yield f"{held[name]:g} of {sum(held.values()):g} {what} {bought} are of {name}."
 
 
 def why_groups(spec: Spec, plan: CapacityPlan) -> Table:

@@ -14,6 +14,7 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.plan_warnings import verify
 from mrdsl.families.capacity.verify import quantity
+from mrdsl.families.capacity.why import why
 
 TEXT = """problem capacity
 vm m5 { cores = 4, on_demand { price = 0.2 USD/h }, spot { price = 0.05 USD/h, interruptions = 0/h } }
@@ -106,6 +107,21 @@ def test_cores_that_are_missing_are_told() -> None:
 def test_the_largest_share_is_not_an_objective() -> None:
     with pytest.raises(mrdsl.MrdslError, match="cannot be part of an objective"):
         mrdsl.loads(TEXT.replace("minimize cost", "minimize share(spot, largest)"))
+
+
+@pytest.mark.parametrize(
+    ("comparison", "said"),
+    [  # 10 VMs, those of m5 have 4 cores, those of c5 2
+        ("share(spot, largest) <= 60%", "6 of 10 VMs on spot are of m5"),
+        ("cores(spot, largest) <= 16", "16 of 28 cores on spot are of m5"),
+        ("cores(on_demand, largest) <= 16", ""),
+    ],
+)
+def test_why_shows_the_largest_pool(comparison: str, said: str) -> None:
+    spec = mrdsl.loads(TEXT + f"subject to {{ {comparison} }}\n")
+    told = [str(each) for each in why(spec, mrdsl.solve(spec))]
+    assert any(said in each for each in told)
+    assert any("are of" in each for each in told) == bool(said)
 
 
 def test_direct_refuses_shares_of_types() -> None:
