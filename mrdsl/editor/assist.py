@@ -39,7 +39,9 @@ def reserved_for(name: str, word: str, family: Family | None) -> str:
     if name in _OF_STATEMENTS or name in blocks:
         return f"`{name}` is a word of the language"
     quantities = family.quantities if family is not None else ()
-    if word == "param" and (name == AUTO or name in choices or any(name in each.words for each in quantities)):
+    if word == "param" and (
+        name == AUTO or name in choices or any(name in (*each.words, *each.per_words) for each in quantities)
+    ):
         return f"`{name}` is what an item may be: the param would be meant there"
     if word in ("param", "let") and any(name == each.name for each in quantities):
         return f"`{name}` is a quantity of the plan: the {word} would be meant there"

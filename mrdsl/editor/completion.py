@@ -27,6 +27,7 @@ _ASKED = re.compile(r"^\s*(let\s+\w+\s*=|(minimize|maximize)\s+\S.*[-+*/(]\s*$)"
 """Text before a quantity of a plan, where an expression continues."""
 _EXTENDS = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+(.*\S)\s+extends\s+$")
 _ARGUMENT = re.compile(r"([^\W\d]\w*)\s*\(\s*$")
+_SECOND = re.compile(r"([^\W\d]\w*)\s*\([^(),]+,\s*$")
 _ITEM = re.compile(r"([^\W\d]\w*)\s*=[^=]*$")
 _LISTED = re.compile(r"([^\W\d]\w*)\s*=\s*\[[^\]]*$")
 _QUOTES = re.compile(r'"(?:\\.|[^"\\])*"')
@@ -172,6 +173,14 @@ def _in_comparison(written: Written, context: Context, head: str) -> list[Comple
     asked = _ARGUMENT.search(head)
     if asked is not None and asked[1] not in FUNCTIONS:
         return [_named(name, word) for name, word in _arguments(written, context.family, asked[1])]
+    second = _SECOND.search(head)
+    kind = next(
+        (each for each in quantities if second is not None and (each.name, bool(each.per)) == (second[1], True)), None
+    )
+    if context.family is not None and kind is not None:
+        alike = replace(kind, over=kind.per, words=kind.per_words)
+        family = replace(context.family, quantities=(alike,))
+        return [_named(name, word) for name, word in _arguments(written, family, kind.name)]
     own = [Completion(name, "value", "let", name) for name in _lets(written)]
     return [*own, *(_quantity(one) for one in quantities), *_numbers(written, FUNCTIONS)]
 

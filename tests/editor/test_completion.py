@@ -187,6 +187,8 @@ class sort { stage scan { } }
         ("subject to { vms(| }", ["m5", "c5.large"]),
         ("subject to { cost <= 3, cost(| <= 4 }", ["m5", "c5.large"]),
         ("subject to { share(| }", ["on_demand", "reserved", "spot"]),
+        ("subject to { share(spot, | }", ["m5", "c5.large", "largest"]),
+        ("subject to { cost <= 3, cores(spot, | <= 4 }", ["m5", "c5.large", "largest"]),
     ],
 )
 def test_names_of_vm_types_are_offered_where_they_are_meant(place: str, names: list[str]) -> None:
