@@ -143,3 +143,43 @@ def test_limits_of_prices_are_those_of_the_currency() -> None:
 def test_wrong_limits_of_pools_are_told(comparison: str, code: str) -> None:
     found = load_text(TEXT.replace("cores(spot, largest) <= 40", comparison)).diagnostics
     assert [each.code for each in found] == [code][: bool(code)]
+
+
+SAVINGS = """problem capacity
+vm m5 { on_demand { price = 0.2 USD/h }, reserved { price = 0.1 USD/h, available = 4 } }
+vm c5 { on_demand { price = 0.2 USD/h } }
+savings_plan all { DISCOUNT, AVAILABLE, types = [c5] }
+demand { PERIODS }
+class c { map { tasks = 8, avg = 30 s, max = 40 s }, slots { map = 2 }, jobs = 2, deadline = 10 min, penalty = 9 USD }
+minimize cost
+"""
+RIGHT = {"DISCOUNT": "discount = 28%", "AVAILABLE": "available = 3 USD/h", "PERIODS": "periods = 3"}
+
+
+@pytest.mark.parametrize(
+    ("word", "written", "code"),
+    [
+        ("DISCOUNT", "discount = 28%", FINE),
+        ("DISCOUNT", "discount = 0%", "reserved-not-cheaper"),
+        ("DISCOUNT", "types = [c5]", MISSING),
+        ("DISCOUNT", "discount = -28%", RANGE),
+        ("DISCOUNT", "discount = 28", RANGE),
+        ("DISCOUNT", "discount = 28 USD", "wrong-unit"),
+        ("AVAILABLE", "available = 0 USD/h", "unused"),
+        ("AVAILABLE", "available = -3 USD/h", RANGE),
+        ("AVAILABLE", "available = 3 USD", "wrong-unit"),
+        ("AVAILABLE", "available = 3", "wrong-unit"),
+        ("AVAILABLE", "available = 3 EUR/h", "mixed-currencies"),
+        ("PERIODS", "periods = 0", RANGE),
+        ("PERIODS", "periods = -3", RANGE),
+        ("PERIODS", "periods = 3 GiB", "wrong-unit"),
+        ("PERIODS", "", MISSING),
+    ],
+)
+def test_wrong_savings_plans_are_told(word: str, written: str, code: str) -> None:
+    text = SAVINGS
+    for each, right in RIGHT.items():
+        text = text.replace(each, written if each == word else right)
+    if written.startswith("types"):
+        text = text.replace("types = [c5], ", "", 1)
+    assert [each.code for each in load_text(text).diagnostics][:1] == [code][: bool(code)]

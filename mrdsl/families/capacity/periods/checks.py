@@ -74,6 +74,10 @@ def check_savings(facts: CapacityFacts) -> Iterator[Diagnostic]:
                     on.span,
                     f"add `{on.name}` to `types`, or remove it",
                 )
+        if node.available == 0.0:
+            hint = "write the most money per time to commit, or leave `available` out for any amount"
+            message = f"savings plan {node.name} has no effect: it may commit no money"
+            yield warning("unused", message, node.span_of("available"), hint)
         if node.discount == 0.0 and not any(each.discount for each in node.on):
             yield warning(
                 "reserved-not-cheaper",
