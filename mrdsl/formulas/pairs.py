@@ -210,6 +210,14 @@ def described_on(node: Any, row: OnType) -> Any:
     )
 
 
+def run_on(node: Any, vm: str) -> tuple[Any, float]:
+    """Return a class as it is measured on a VM type, and the speed of its tasks there."""
+    there = next((on for on in node.on if on.name == vm), None)
+    if there is None:
+        return node, 1.0
+    return described_on(node, there) if there.described else node, there.speed
+
+
 def slots_on_types(facts: Typed) -> tuple[Floats, Floats]:
     """Return the map and the reduce slots that one VM of each type hosts; stage slots replace both.
 

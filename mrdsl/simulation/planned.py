@@ -5,6 +5,7 @@ The work that faults repeat is estimated first: a run that would not end is repo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, inf, log
@@ -304,6 +305,22 @@ def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]
             node.span_of("arrivals"),
             "lower arrivals, or write a larger max_running",
         )
+
+
+def recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
+    """Yield classes of recorded arrivals in several lanes: the record does not assign arrivals to lanes."""
+    places = Counter(each.name for each in held if each.users and each.node.coefficients is None)
+    recorded = {each.name: each.node for each in held if each.node.submissions is not None}
+    for name, node in recorded.items():
+        if places[name] > 1:
+            yield error(
+                "recorded-in-parts",
+                f"the plan runs class {name} in {places[name]} places (VM types, or spot and firm VMs), and its "
+                "`submissions` do not assign jobs to places",
+                node.span_of("submissions"),
+                "write arrivals = 3/h instead, of which every place gets its part; or types = one and spot = 0%, which "
+                "keep the class in one place",
+            )
 
 
 def observed_of_classes(

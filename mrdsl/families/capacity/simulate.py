@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.constraints import promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
@@ -16,7 +15,7 @@ from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence, Mixture, summed
 from mrdsl.formulas.containers import tasks_of_slots
-from mrdsl.formulas.pairs import described_on, slots_on_types
+from mrdsl.formulas.pairs import run_on, slots_on_types
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import simulated_as
 from mrdsl.simulation.planned import (
@@ -25,6 +24,7 @@ from mrdsl.simulation.planned import (
     check_scenario,
     groups_of,
     observed_of_classes,
+    recorded_in_parts,
     scenario_of,
     told,
 )
@@ -77,7 +77,7 @@ class _Ran:
         facts: CapacityFacts = spec.facts
         self.rules = asked(facts.simulation or Simulation(), settings.what_if)
         self.held = held_of(spec, plan)
-        _refuse((*check_burst(facts.classes, settings.what_if, spec.span), *_recorded_in_parts(self.held)))
+        _refuse((*check_burst(facts.classes, settings.what_if, spec.span), *recorded_in_parts(self.held)))
         self.groups = groups_of(self.held, self.rules)
         self.scenarios = [scenario_of(group, self.rules, settings) for group in self.groups]
         _refuse(
@@ -119,29 +119,13 @@ def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:
             yield node.name, (promise, bound.span)
 
 
-def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
-    """Yield classes of recorded arrivals in several lanes: the record does not assign arrivals to lanes."""
-    places = Counter(each.name for each in held if each.users and each.node.coefficients is None)
-    recorded = {each.name: each.node for each in held if each.node.submissions is not None}
-    for name, node in recorded.items():
-        if places[name] > 1:
-            yield error(
-                "recorded-in-parts",
-                f"the plan runs class {name} in {places[name]} places (VM types, or spot and firm VMs), and its "
-                "`submissions` do not assign jobs to places",
-                node.span_of("submissions"),
-                "write arrivals = 3/h instead, of which every place gets its part; or types = one and spot = 0%, which "
-                "keep the class in one place",
-            )
-
-
 def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
     """Yield every class on VMs of the one type."""
     hosted, vm = instance_of(spec), spec.facts.vms[0]
     slots = ceiling(plan.map_slots), ceiling(plan.reduce_slots)
     machines = {} if plan.packing is None else plan.packing.machines()
     for index, node in enumerate(spec.facts.classes):
-        described, speed = _on(node, vm.name)
+        described, speed = run_on(node, vm.name)
         yield Held(
             described,
             int(plan.admitted[index]),
@@ -162,7 +146,7 @@ def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held
     part = mix.jobs / summed(mix.of_class, mix.jobs, len(facts.classes))[mix.of_class]
     for place, (index, number) in enumerate(zip(mix.of_class.tolist(), mix.of_vm.tolist(), strict=True)):
         node, vm, spot = facts.classes[index], facts.vms[number], bool(mix.spot[place])
-        described, speed = _on(node, vm.name)
+        described, speed = run_on(node, vm.name)
         yield Held(
             replace(
                 described,
@@ -182,14 +166,6 @@ def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held
 def _without_drivers(node: JobClass, machines: tuple[tuple[int, int, int], ...]) -> tuple[tuple[int, int, int], ...]:
     """Return the VMs that hold slots of a class: of stages, those that hold tasks."""
     return tuple((vms, tasks, 0) for vms, tasks, _ in machines if tasks) if node.stages else machines
-
-
-def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
-    """Return a class as it is measured on a VM type, and the speed of its tasks there."""
-    there = next((on for on in node.on if on.name == vm), None)
-    if there is None:
-        return node, 1.0
-    return described_on(node, there) if there.described else node, there.speed
 
 
 def repeat_runs(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
