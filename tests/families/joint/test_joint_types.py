@@ -125,3 +125,16 @@ def test_a_saved_plan_is_read_again(tmp_path: Path) -> None:
     found = mrdsl.solve(mrdsl.load(RENTED))
     (tmp_path / "plan.json").write_text(found.to_json(), encoding="utf-8")
     assert mrdsl.load_plan(tmp_path / "plan.json").plan_of(JointPlan).total == found.plan_of(JointPlan).total
+
+
+def test_jobs_on_each_type_meet_their_deadlines_in_runs() -> None:
+    text = RENTED.read_text(encoding="utf-8").replace("periods = 24", "periods = 2")
+    found = mrdsl.simulate(mrdsl.loads(text.replace("deadline = 900 s", "deadline = 900 s, guarantee = upper")), runs=2)
+    plan = found.plan_of(JointPlan)
+    lanes = plan.by_type
+    assert lanes is not None
+    assert (lanes.at_once.sum(axis=(0, 2)) > 0.0).sum() > 1
+    assert len(plan.hourly) == 2
+    jobs = plan.observed["recommendations"]
+    assert jobs.p95 is not None
+    assert 300.0 < jobs.p95 <= 900.0
