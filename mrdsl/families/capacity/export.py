@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
-from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import (
     FIRM,
@@ -15,15 +15,15 @@ from mrdsl.exchange.targets.deployment import (
     MachineType,
     Share,
     TargetError,
-    Tasks,
     Workload,
 )
+from mrdsl.exchange.targets.on_types import machine_types, tasks_on
 from mrdsl.families.capacity import market
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.formulas.containers import RESOURCES, left_to_containers, tasks_of_slots
-from mrdsl.formulas.pairs import described_on, slots_on_types
-from mrdsl.spec.blocks import Resources, largest_shuffle, longest_idle, partitions_of
+from mrdsl.formulas.containers import tasks_of_slots
+from mrdsl.formulas.pairs import slots_on_types
+from mrdsl.spec.blocks import largest_shuffle, longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 5
@@ -50,7 +50,7 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     masters = dict(zip(plan.mixture.types, map(int, plan.mixture.masters), strict=True))
     return (
         Deployment(
-            types=_types(facts.vms),
+            types=tuple(_with_disk(each, vm) for each, vm in zip(machine_types(facts.vms), facts.vms, strict=True)),
             groups=groups,
             workloads=_workloads(facts, plan),
             masters={name: count for name, count in masters.items() if count},
@@ -60,23 +60,10 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     )
 
 
-def _types(vms: Sequence[VmType]) -> tuple[MachineType, ...]:
-    left = [left_to_containers(vms, resource) for resource in RESOURCES]
-    return tuple(
-        MachineType(
-            vm.name,
-            vm.cores,
-            vm.memory,
-            vm.on_demand.price,
-            None
-            if vm.system is None or vm.cores is None or vm.memory is None
-            else (vm.cores - float(left[0][place]), vm.memory - float(left[1][place])),
-            None if vm.spot is None else vm.spot.price,
-            None if vm.disk is None else vm.disk.size,
-            vm.disk is not None and vm.disk.price > 0.0,
-        )
-        for place, vm in enumerate(vms)
-    )
+def _with_disk(machine: MachineType, vm: VmType) -> MachineType:
+    if vm.disk is None:
+        return machine
+    return replace(machine, disk=vm.disk.size, disk_paid=vm.disk.price > 0.0)
 
 
 def _groups(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[Group]:
@@ -104,7 +91,7 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
     for of_class, of_vm, lane, jobs, maps, reduces in _shares(plan):
         node = facts.classes[of_class]
         hosted = int(per_vm[0][of_vm, of_class] * of_slot[of_class]), int(per_vm[1][of_vm, of_class])
-        tasks = tuple(_tasks(node, facts.vms[of_vm].name, (maps, reduces), hosted))
+        tasks = tuple(tasks_on(node, facts.vms[of_vm].name, (maps, reduces), hosted))
         shares.setdefault(of_class, []).append(Share(facts.vms[of_vm].name, lane, round(jobs), tasks))
     return tuple(
         Workload(
@@ -142,36 +129,6 @@ def _shares(plan: CapacityPlan) -> Iterator[Shared]:
         lane = SPOT if mix.spot[place] else FIRM
         jobs, maps, reduces = (float(each[place]) for each in (mix.jobs, mix.map_slots, mix.reduce_slots))
         yield index, int(mix.of_vm[place]), lane, jobs, maps, reduces
-
-
-def _tasks(node: JobClass, vm: str, slots: tuple[float, float], per_vm: tuple[int, int]) -> Iterator[Tasks]:
-    """Yield the tasks of the class on the type, by kind, with a whole number of slots."""
-    row = next((each for each in node.on if each.name == vm), None)
-    speed = 1.0 if row is None else row.speed
-    there = node if row is None or not row.described else described_on(node, row)
-    if there.stages:
-        counts = [(stage.tasks, stage.avg) for stage in there.stages]
-        work = sum(tasks * seconds for tasks, seconds in counts)
-        most = max(tasks for tasks, _ in counts)
-        every = sum(tasks for tasks, _ in counts)
-        yield _kind(node, "task", most, slots[0], per_vm[0], work / every / speed)
-        return
-    for kind, phase, held, hosted in zip(("map", "reduce"), (there.map, there.reduce), slots, per_vm, strict=True):
-        if held > 0:
-            seconds = None if phase is None else phase.avg / speed
-            if kind == "reduce" and seconds is not None and there.shuffle is not None:
-                seconds += there.shuffle.avg
-            yield _kind(node, kind, 0 if phase is None else phase.tasks, held, hosted, seconds)
-
-
-def _kind(node: JobClass, kind: str, of_job: int, slots: float, per_vm: int, seconds: float | None) -> Tasks:
-    container = None if node.container is None else node.container.of(kind)
-    taken = container or Resources(span=None)
-    cores, memory = taken.cores, taken.memory
-    executor = None if node.container is None or kind != "task" else node.container.executor
-    if executor is not None:
-        cores, memory = (None if each is None else each / executor.tasks for each in (executor.cores, executor.memory))
-    return Tasks(kind, of_job, int(ceiling(slots)), per_vm, cores, memory, seconds)
 
 
 def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:

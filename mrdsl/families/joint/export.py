@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN, Target
-from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, TargetError, Tasks, Workload
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, Share, Tasks, Workload
+from mrdsl.exchange.targets.on_types import machine_types, tasks_on
 from mrdsl.families.joint.facts import JobClass, JointFacts
-from mrdsl.families.joint.plan import JointPlan
+from mrdsl.families.joint.plan import JointPlan, LanePlan
+from mrdsl.formulas.pairs import slots_on_types
 from mrdsl.spec.blocks import longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
@@ -21,8 +25,6 @@ def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
 
     Raises ValueError if the spec has no class.
     """
-    if plan.by_type is not None:
-        raise TargetError("the plan has VM types, which an export of a joint plan does not support")
     if not len(plan.class_names):
         raise ValueError("there is no class, and so no queue")
     periods = range(len(plan.vms))
@@ -31,10 +33,41 @@ def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
 
 
 def _period(facts: JointFacts, plan: JointPlan, t: int, part: str) -> Deployment:
+    if plan.by_type is not None:
+        return _period_of_types(facts, plan, plan.by_type, t, part)
     loads = tuple(_workload(facts.classes[i], plan, t, i) for i in range(len(plan.class_names)))
     held = int(ceiling(float(plan.classes.vms[t].sum())))
     groups = (Group(VM, FIRM, held),) if held else ()
     return Deployment((MachineType(VM),), groups, loads, part=part, notes=tuple(_notes(plan, t)))
+
+
+def _period_of_types(facts: JointFacts, plan: JointPlan, lanes: LanePlan, t: int, part: str) -> Deployment:
+    """Return the cluster of the classes in a period, on several VM types."""
+    vms, shares = {vm.name: vm for vm in facts.vms}, dict[int, list[Share]]()
+    groups = []
+    per_vm, names = slots_on_types(facts), list(vms)
+    for lane, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
+        held = int(ceiling(float(lanes.class_vms[t, lane].sum())))
+        vm, where = vms[name], SPOT if way == "spot" else FIRM
+        if held:
+            groups.append(Group(name, where, held, vm.spot.price if where == SPOT and vm.spot else vm.on_demand.price))
+        for index in np.flatnonzero(lanes.at_once[t, lane] > 0.0).tolist():
+            slots = float(lanes.map_slots[t, lane, index]), float(lanes.reduce_slots[t, lane, index])
+            hosted = int(per_vm[0][names.index(name), index]), int(per_vm[1][names.index(name), index])
+            jobs = int(ceiling(float(lanes.at_once[t, lane, index])))
+            tasks = tuple(tasks_on(facts.classes[index], name, slots, hosted))
+            shares.setdefault(index, []).append(Share(name, where, jobs, tasks))
+    loads = tuple(
+        Workload(
+            plan.class_names[index],
+            float(plan.classes.weight[t, index]),
+            tuple(shares.get(index, ())),
+            partitions_of(node.stages, node.reduce),
+            idle=longest_idle(node.startup, node.stages),
+        )
+        for index, node in enumerate(facts.classes)
+    )
+    return Deployment(machine_types(facts.vms), tuple(groups), loads, part=part, notes=tuple(_notes(plan, t)))
 
 
 def _workload(node: JobClass, plan: JointPlan, t: int, index: int) -> Workload:

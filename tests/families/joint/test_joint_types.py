@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.families.joint.export import deployments
 from mrdsl.families.joint.plan import JointPlan, LanePlan
 from tests.families.joint.specs import broken
 from tests.families.joint.types_oracle import AmbiguousError, brute, draw, text
@@ -138,3 +139,17 @@ def test_jobs_on_each_type_meet_their_deadlines_in_runs() -> None:
     jobs = plan.observed["recommendations"]
     assert jobs.p95 is not None
     assert 300.0 < jobs.p95 <= 900.0
+
+
+def test_export_has_the_machines_of_each_type() -> None:
+    text = RENTED.read_text(encoding="utf-8").replace("periods = 24", "periods = 2")
+    spec = mrdsl.loads(text)
+    plan = mrdsl.solve(spec).plan_of(JointPlan)
+    lanes = plan.by_type
+    assert lanes is not None
+    for period, cluster in enumerate(deployments(spec, plan)):
+        held = {(group.vm, group.lane): group.count for group in cluster.groups}
+        ways = zip(lanes.vm, lanes.way, lanes.class_vms[period].sum(axis=1).tolist(), strict=True)
+        assert held == {(vm, "spot" if way == "spot" else "firm"): vms for vm, way, vms in ways if vms}
+        (load,) = cluster.workloads
+        assert sum(share.jobs for share in load.shares) == plan.classes.at_once[period, 0]
