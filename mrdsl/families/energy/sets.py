@@ -297,12 +297,13 @@ def _shortest(phase: _Phase, vms: Ints) -> tuple[Ints, Ints]:
     """Return the shortest lengths (rows) of a phase on a set, and for each the tasks on the fullest VM, as few as can
     be.
     """
-    rows = phase.rows(vms, inf)[:64]
+    rows, taken = phase.rows(vms, inf)[:64], np.flatnonzero(vms)
+    room, number = phase.room[np.ix_(rows, taken)], vms[taken]
     low = np.full(len(rows), -(-phase.tasks // max(int(vms.sum()), 1)), dtype=np.int64)
-    high = np.full(len(rows), phase.tasks, dtype=np.int64)
+    high = room.max(axis=1, initial=0)
     while np.any(low < high):
         middle = (low + high) // 2
-        holds = (np.minimum(phase.room[rows], middle[:, None]) @ vms) >= phase.tasks
+        holds = (np.minimum(room, middle[:, None]) @ number) >= phase.tasks
         high = np.where(holds, middle, high)
         low = np.where(holds, low, middle + 1)
     return rows, low
