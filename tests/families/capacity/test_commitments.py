@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import mrdsl
+from mrdsl.families.capacity.periods.explain import deployments
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, Savings
 from mrdsl.families.capacity.periods.verify import verify
 from tests.families.capacity.commitment_oracle import Drawn, drawn
@@ -160,5 +161,20 @@ def test_printed_formulations_refuse_periods(tmp_path: Path) -> None:
     result = mrdsl.solve(mrdsl.loads(text))
     with pytest.raises(mrdsl.MrdslError, match="cannot be simulated"):
         mrdsl.simulate(result)
-    with pytest.raises(mrdsl.MrdslError, match="a cluster for each period"):
-        mrdsl.export(result, "emr")
+
+
+def test_the_largest_cluster_is_exported(tmp_path: Path) -> None:
+    """Two jobs take 3 VMs and six take 9: the second period has most."""
+    (tmp_path / "day.csv").write_text("factor\n0.2\n0.6\n0.2\n", encoding="utf-8")
+    (tmp_path / "spec.mrspec").write_text(
+        "problem capacity\nvm a { on_demand { price = 0.4 USD/h }, reserved { price = 0.2 USD/h, available = 3 } }\n"
+        'demand { periods = 3, from = "day.csv" }\n'
+        "class c { map { tasks = 6, avg = 60 s, max = 60 s }, slots { map = 4 }, guarantee = lower\n"
+        "jobs = 10, deadline = 60 s, penalty = 9 USD }\nminimize cost\n",
+        encoding="utf-8",
+    )
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    (cluster,) = deployments(spec, mrdsl.solve(spec).plan_of(PeriodsPlan))
+    assert [(each.vm, each.count) for each in cluster.groups] == [("a", 9)]
+    assert any("period 2 of 3" in note for note in cluster.notes)
+    assert any("3 a" in note for note in cluster.notes)

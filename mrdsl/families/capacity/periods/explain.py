@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NoReturn
+
+import numpy as np
 
 from mrdsl.contracts.family import ADMIT, RENT, SET, Operated, Setting
 from mrdsl.core.charts import Chart, LineChart, Series, parts_chart
@@ -11,7 +14,8 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.result import Result
 from mrdsl.core.tables import cell_text
 from mrdsl.core.units import show
-from mrdsl.exchange.targets.deployment import TargetError
+from mrdsl.exchange.targets.deployment import Deployment
+from mrdsl.families.capacity.export import deployments as of_one_period
 from mrdsl.families.capacity.facts import WAYS
 from mrdsl.families.capacity.market import RESERVED
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, bought
@@ -122,9 +126,21 @@ def today(spec: Spec, plan: PeriodsPlan) -> NoReturn:
     raise MrdslError([error("several-periods", "`observed` requires a spec of one period", _place(spec), HINT)])
 
 
-def deployments(spec: Spec, plan: PeriodsPlan) -> NoReturn:
-    """Raise TargetError: a cluster is that of one period."""
-    raise TargetError("the plan has a cluster for each period, not one cluster", HINT)
+def deployments(spec: Spec, plan: PeriodsPlan) -> tuple[Deployment, ...]:
+    """Return the cluster of the period with most VMs, with the commitments in its notes.
+
+    Raises TargetError as for a plan of one period.
+    """
+    busiest = max(range(len(plan.plans)), key=lambda number: plan.plans[number].rented)
+    period = list(specs_of_periods(spec, plan))[busiest]
+    committed = [f"{cell_text(each.vms)} {each.name}" for each in plan.committed if each.vms]
+    committed += [f"{show(each.cost, 'price', spec.currency)} of {each.name}" for each in plan.savings if each.cost]
+    when = int(np.argmax(plan.plan_of == busiest)) + 1
+    notes = (
+        f"the other periods - this is the cluster of period {when} of {len(plan.plan_of)}, which has most VMs",
+        f"commitments for all periods: {', '.join(committed) or 'none'}",
+    )
+    return tuple(replace(each, notes=(*each.notes, *notes)) for each in of_one_period(period, plan.plans[busiest]))
 
 
 def _place(spec: Spec) -> Span | None:
