@@ -135,12 +135,16 @@ def _block(market: Market, vm: int) -> _Block | None:
     work = windows.tasks * (windows.ticks / unit)
     unit_ticks = unit * windows.tick
     edges = len(owner)
-    # columns of each lane: machine time, machines at each point, starts, stops; then work of stages in intervals,
-    # runs left out, and the billed time of each lane
+    # columns of each lane: machine time, machines at each point, starts, stops, begins of billing periods; then work of
+    # stages in intervals, runs left out, and the billed time of each lane
     lanes = [(machine.price, machine.available)]
     if machine.reserved:
         lanes.append((machine.reserved_price, machine.reserved))
-    width = 4 * steps + 1
+    width = 5 * steps + 1
+    period = -(-machine.period // windows.tick)
+    # the first interval in which a billing period may have begun that is not over at a point
+    begun = np.searchsorted(points[1:] + period, points[:-1], side="right")
+    by_period = period > np.diff(points).min()
     flow = len(lanes) * width
     out = flow + edges
     total = out + len(night.runs)
@@ -188,6 +192,17 @@ def _block(market: Market, vm: int) -> _Block | None:
             (np.array([rows + 3 * steps + 1]), one, np.array([-1.0])),
         ]  # fmt: skip
         rows += 3 * steps + 2
+        if by_period:  # time that machines are on lies in billing periods, which are paid in whole
+            periods = time + 4 * steps + 1
+            covered = every + 1 - begun
+            at = np.repeat(every, covered)
+            which = np.arange(len(at)) - np.repeat(np.cumsum(covered) - covered, covered) + np.repeat(begun, covered)
+            above += [
+                (rows + every, time + every, single), (rows + at, periods + which, -lengths[at]),
+                (np.full(steps, rows + steps), periods + every, np.full(steps, machine.period / unit_ticks)),
+                (np.array([rows + steps]), one, np.array([-1.0])),
+            ]  # fmt: skip
+            rows += steps + 1
         if most is not None:
             upper[there : there + steps + 1] = most
             upper[time : time + steps] = most * lengths
@@ -201,6 +216,12 @@ def _block(market: Market, vm: int) -> _Block | None:
             above.append((np.full(len(columns), rows), columns, -np.ones(len(columns))))
         limits.append(-float(fewest))
         rows += 1
+        if by_period:
+            for lane in range(len(lanes)):
+                columns = lane * width + 4 * steps + 1 + np.arange(begun[begin], end)
+                above.append((np.full(len(columns), rows), columns, -np.ones(len(columns))))
+            limits.append(-float(fewest))
+            rows += 1
     upper[flow : flow + edges] = windows.tasks[owner] * (overlap / unit)
     upper[out : out + len(night.runs)] = 1.0
     right = np.concatenate([np.zeros(done), work])

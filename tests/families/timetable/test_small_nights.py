@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import mrdsl
 from mrdsl.families.timetable import constant_program
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
+from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.methods.elastic import batched
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import elastic_of
@@ -46,6 +48,26 @@ def test_no_timetable_costs_less_than_a_bound_of_large_nights(seed: int) -> None
     assert rental_bound(market, known) <= cheapest
     assert rental_bound(market, None) <= cheapest
     assert known.value >= cheapest * (1 - 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_timetable_of_some_billing_periods_costs_less_than_the_bound(seed: int) -> None:
+    """An exact program of whole minutes, which knows rentals, and not periods."""
+    draw = random.Random(seed)
+    period = draw.choice([3, 4, 6])
+    text = f"problem timetable\nrent = elastic\nbilling {{ period = {period} min, minimum = {period} min }}\n"
+    text += f"vm m {{ on_demand {{ price = 1 USD/min }}, boot = {draw.choice([0, 1])} min }}\n"
+    for number in range(draw.randint(1, 2)):
+        tasks, minutes = draw.randint(1, 3), draw.randint(1, 3)
+        starts = ", ".join(f"{each} min" for each in sorted(draw.sample(range(24), draw.randint(2, 4))))
+        text += f"class c{number} {{ stage s {{ tasks = {tasks}, avg = {minutes} min, max = {minutes} min }}\n"
+        text += f"slots {{ task = 1 }}\ndeadline = {minutes * tasks + draw.randint(0, 2)} min\nruns = [{starts}] }}\n"
+    market = market_of(mrdsl.loads(text + "minimize cost\n").facts)
+    exact = solve_exactly(market, "elastic", None)
+    assert exact is not None
+    assert exact.proven
+    assert exact.found is not None
+    assert fluid_bound(market) <= exact.found.value * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(200))

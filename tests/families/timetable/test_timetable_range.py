@@ -220,3 +220,29 @@ class a {{
 minimize cost
 """
     assert fluid_bound(market_of(mrdsl.loads(text).facts)) == pytest.approx(bound, rel=1e-6)
+
+
+def test_the_fluid_bound_counts_the_billing_periods_of_each_rental() -> None:
+    """One machine is busy for four hours, and a second one for a minute of two of them.
+
+    Machine time alone is 4 h 2 min. The first machine may end when the second has begun, so that some hours are shared.
+    """
+    text = """problem timetable "hours"
+rent = elastic
+billing { period = 1 h, minimum = 1 h }
+vm m { on_demand { price = 1 USD/h } }
+class a {
+  stage s { tasks = 1, avg = 10 min, max = 10 min }
+  slots { task = 1 }
+  runs { from = 0 s, every = 10 min, times = 24 }
+  deadline = 10 min
+}
+class b {
+  stage s { tasks = 1, avg = 1 min, max = 1 min }
+  slots { task = 1 }
+  runs = [30 min, 150 min]
+  deadline = 1 min
+}
+minimize cost
+"""
+    assert fluid_bound(market_of(mrdsl.loads(text).facts)) == pytest.approx(5.0, rel=1e-6)
