@@ -7,6 +7,7 @@ import math
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ class DrawnClass:
         """Return the slots of one job on the fewest VMs."""
         a, b, c = self.work
         pairs = itertools.product(range(1, 80), range(1, 80))
-        kept = [(m, r) for m, r in pairs if Fraction(a, m) + Fraction(b, r) + c <= self.deadline]
-        return min(kept, key=lambda pair: Fraction(pair[0], self.per_vm[0]) + Fraction(pair[1], self.per_vm[1]))
+        kept = [(m, r) for m, r in pairs if a * r + b * m <= (self.deadline - c) * m * r]
+        return min(kept, key=lambda pair: pair[0] * self.per_vm[1] + pair[1] * self.per_vm[0])
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,17 @@ class Drawn:
 
 def fewest_vms(wanted: Slots) -> int:
     demand = {size: sum(n for per_vm, n in wanted if per_vm == size) for size, n in wanted if n}
-    if not demand:
-        return 0
-    fits = itertools.product(*(range(size + 1) for size in demand))
-    patterns = [each for each in fits if sum(Fraction(n, size) for n, size in zip(each, demand, strict=True)) <= 1]
+    return fewest_for(tuple(sorted(demand.items()))) if demand else 0
+
+
+@cache
+def fewest_for(demand: tuple[tuple[int, int], ...]) -> int:
+    """Return the fewest VMs for the slots of each size."""
+    sizes = [size for size, _ in demand]
+    fits = itertools.product(*(range(size + 1) for size in sizes))
+    patterns = [each for each in fits if sum(Fraction(n, size) for n, size in zip(each, sizes, strict=True)) <= 1]
     cost = np.ones(len(patterns))
-    rows = LinearConstraint(np.array(patterns).T, list(demand.values()), np.inf)
+    rows = LinearConstraint(np.array(patterns).T, [slots for _, slots in demand], np.inf)
     return round(milp(cost, constraints=rows, integrality=cost, bounds=Bounds(0, np.inf)).fun)
 
 
