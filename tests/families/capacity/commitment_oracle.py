@@ -173,16 +173,22 @@ class Drawn:
         return total
 
     def _period(self, period: int, held: dict[str, int]) -> list[tuple[float, dict[str, int]]]:
-        """Return the costs of all placements, with their VMs on demand by type."""
+        """Return the least cost of all placements with the same VMs on demand by type, and these VMs."""
         prices = (self.price(vm, way, period) for vm in self.types for way in ("on_demand", "spot"))
         key = (self.factors[period], *prices, *held.values())
         if key not in self.known:
-            self.known[key] = list(self._placements(period, held))
+            cheapest: dict[tuple[int, ...], tuple[float, dict[str, int]]] = {}
+            for cost, vms in self._placements(period, held):
+                there = tuple(vms.values())
+                if there not in cheapest or cost < cheapest[there][0]:
+                    cheapest[there] = cost, vms
+            self.known[key] = list(cheapest.values())
         return self.known[key]
 
     def _placements(self, period: int, held: dict[str, int]) -> Iterator[tuple[float, dict[str, int]]]:
         factor = self.factors[period]
         lanes = [(vm, spot) for vm in self.types for spot in ((False, True) if vm.spot is not None else (False,))]
+        of_jobs = [[self.vms_of_job(each, vm) for each in self.classes] for vm, _ in lanes]
         choices = []
         for each in self.classes:
             low, high = (ceil(round(factor * end, 9)) for end in each.jobs)
@@ -195,7 +201,7 @@ class Drawn:
             )
             rented: dict[str, int] = {}
             for number, (vm, spot) in enumerate(lanes):
-                parts = [self.vms_of_job(each, vm) * n[number] for each, n in zip(self.classes, placed, strict=True)]
+                parts = [vms * n[number] for vms, n in zip(of_jobs[number], placed, strict=True)]
                 need = ceil(sum(parts) - 1e-9) + (0 if spot else vm.masters)
                 rented[vm.name] = rented.get(vm.name, 0) + need
                 if spot:
