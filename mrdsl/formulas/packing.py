@@ -90,10 +90,14 @@ def without(room: Room, part: Room, count: int) -> Room:
 
 @dataclass(frozen=True)
 class Generated:
-    """Patterns, and a lower bound on the VMs that hold the slots; 0 if none is known."""
+    """Patterns, and a lower bound on the VMs that hold the slots; 0 if none is known.
+
+    At the ``prices`` of slots no content of a VM is worth more than 1; there are none if that is not proven.
+    """
 
     patterns: tuple[Counts, ...]
     least: int
+    prices: tuple[float, ...] = ()
 
 
 def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated:
@@ -113,7 +117,8 @@ def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated
         pattern, value, proven = dearest(sizes, prices.tolist())
         if value <= 1.0 + ROUNDING:
             least = ceil(float(found.fun) * (1.0 - FEASIBILITY)) if proven else 0
-            return Generated(tuple(patterns), least)
+            scaled = tuple((prices / max(1.0, value * (1.0 + ROUNDING))).tolist()) if proven else ()
+            return Generated(tuple(patterns), least, scaled)
         patterns[pattern] = None
     return Generated(tuple(patterns), 0)
 

@@ -278,6 +278,19 @@ def efficient_points(mix: Mix, lane: int, index: int, known: dict[tuple[object, 
     return np.asarray(both[:, :1] * curve.parts[0] + both[:, 1:] * curve.parts[1])
 
 
+def whole_points(mix: Mix, lane: int, index: int) -> tuple[Floats, Floats] | None:
+    """Return the pairs of whole slots that no other pair can replace on VMs, and what they take, (pairs, 2).
+
+    None if there are too many to try.
+    """
+    curve = _curve(mix, lane, index)
+    pairs = _whole_pairs(curve, True)
+    if pairs is None:
+        return None
+    both = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return both, np.asarray(both[:, :1] * curve.parts[0] + both[:, 1:] * curve.parts[1])
+
+
 def _curve(mix: Mix, lane: int, index: int) -> _Curve:
     assert mix.sizes is not None
     pairs, vm = mix.pairs, int(mix.market.vm_of_lane[lane])

@@ -123,7 +123,7 @@ def catalogue(classes: int, braces: str, head: str = "", seed: int = 1) -> Spec:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
-@pytest.mark.parametrize(("classes", "near"), [(5, 0.07), (50, 0.04)])
+@pytest.mark.parametrize(("classes", "near"), [(5, 0.01), (50, 0.04)])
 def test_ten_of_each_type_of_a_region_have_a_plan_near_its_bound(classes: int, near: float) -> None:
     """Of containers whose cores and memory both have to fit, which the bound weighs as one."""
     spec = catalogue(classes, "spot = no, available = 10")

@@ -48,15 +48,16 @@ from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.slot_prices import priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
+from mrdsl.families.capacity.methods.vector_program import by_program
 from mrdsl.families.capacity.methods.weighing import weighed
-from mrdsl.families.capacity.packed_plans import as_packed, with_packing
+from mrdsl.families.capacity.packed_plans import as_packed, beyond_quotas, with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
 FEW_CLASSES = 20
 CLOSE, CLOSE_OF_MANY, CLOSE_OF_VECTORS = 5e-3, 0.03, 0.05
 """Relative distance to the bound at which a plan by columns is not compared with others, of few and of more classes,
-and of containers."""
+and of containers. The integer program of containers ends at the first."""
 
 
 def prepare(draft: Draft) -> Draft:
@@ -225,12 +226,16 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         found, bound = own, placement.bound
         of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
         close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
-        if own is None or task.mix.cost(own[1], own[0]) - bound > close * abs(bound - draft.fixed):
-            found, bound = placed(draft, placement, gap)
-            if task.has_limits:
-                found = with_room(draft, placement, found, gap)
-            if own is not None and (found is None or task.mix.cost(own[1], own[0]) <= _packed(draft, task, found)):
-                found = own
+        cost = np.inf if own is None else task.mix.cost(own[1], own[0])
+        if own is not None and task.mix.sizes is not None:
+            task, found, cost, bound = _by_program(draft, placement, own, gap)
+        if found is None or cost - bound > close * abs(bound - draft.fixed):
+            other, proven = placed(draft, placement, gap)
+            bound = max(bound, proven)
+            if placement.task.has_limits:
+                other = with_room(draft, placement, other, gap)
+            if other is not None and _packed(draft, placement.task, other) < cost:
+                task, found = placement.task, other
     if found is None:
         told = warning(
             "no-plan-found",
@@ -240,11 +245,32 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
     plan = plan_in(draft.spec, task, *found)
-    bound = min(plan.total, bound)
-    away = relative_gap(plan.total, bound, draft.fixed) or 0.0
-    bound = plan.total if away <= SAME_SUM else bound
+    total = plan.total if task.mix.sizes is None else _packed(draft, task, found)
+    bound = min(total, bound)
+    away = relative_gap(total, bound, draft.fixed) or 0.0
+    bound = total if away <= SAME_SUM else bound
     ended = Termination.OPTIMAL if away <= gap else stopped(draft)
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _by_program(
+    draft: Draft, placement: Placement, own: tuple[Floats, Floats], gap: float
+) -> tuple[Task, tuple[Floats, Floats], float, float]:
+    """Return the better of a plan of containers and those of an integer program if this is small; cost and bound."""
+    task, program, bound, spec = placement.task, placement.program, placement.bound, draft.spec
+    cost = _packed(draft, task, own)
+    if program is None or cost - bound <= gap * abs(bound - draft.fixed):
+        return task, own, cost, bound
+    for found, proven in by_program(task, program, cost, until_of(draft)):
+        bound = max(bound, proven)
+        if found is not None:
+            plan = plan_in(spec, found.task, found.jobs, found.bought)
+            total = as_packed(spec, plan).total
+            if total < cost and not any(over.any() for over in beyond_quotas(spec, plan)):
+                task, own, cost = found.task, (found.jobs, found.bought), total
+        if cost - bound <= max(gap, CLOSE) * abs(bound - draft.fixed):
+            break
+    return task, own, cost, bound
 
 
 def _packed(draft: Draft, task: Task, found: tuple[Floats, Floats]) -> float:

@@ -1,0 +1,71 @@
+"""The integer program of containers on few lanes: its bound and plans beside a second program, on drawn specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mrdsl
+from mrdsl.core.diagnostics import has_errors
+from mrdsl.families.capacity.methods import direct
+from mrdsl.families.capacity.methods.vector_program import Placed, by_program
+from mrdsl.families.capacity.verify import verify
+from tests.families.capacity.oracle.comparing import below, faults, known, told
+from tests.families.capacity.oracle.drawing import draw
+from tests.families.capacity.oracle.structure import Drawn, text_of
+
+
+def tight(seed: int) -> Drawn:
+    """Draw containers on few VMs of each type."""
+    random, drawn = np.random.RandomState(seed), draw(seed)
+    vms = tuple(replace(vm, available=vm.masters + int(random.randint(2, 14))) for vm in drawn.vms)
+    classes = tuple(
+        replace(node, guarantee=None if node.work.coefficients else "upper", spot=None) for node in drawn.classes
+    )
+    return replace(drawn, whole="slots", rows=(), vms=vms, classes=classes)
+
+
+SEEDS = (1009, 1064, 1147, 1255, 1298, 1406, 1414, 1556, 1616, 1658)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_program_bounds_the_optimum_and_its_plans_do_not_beat_it(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = []
+
+    def noted(*given: object) -> Iterator[tuple[Placed | None, float]]:
+        for placed, bound in by_program(*given):  # type: ignore[arg-type]
+            bounds.append(bound)
+            yield placed, bound
+
+    monkeypatch.setattr(direct, "by_program", noted)
+    drawn = tight(seed)
+    right, ours = known(drawn), told(drawn, "direct")
+    assert list(faults(right, ours)) == [], text_of(drawn)
+    assert bounds
+    assert not any(below(right.upper, bound) for bound in bounds), text_of(drawn)
+
+
+def test_slots_that_do_not_pack_raise_the_bound() -> None:
+    """Reduce slots of 5 GiB on VMs of 8 GiB: one on each, though those of a job take the memory of fewer VMs."""
+    spec = mrdsl.loads(
+        "problem capacity\n"
+        "vm small { on_demand { price = 1 USD/h }, available = 12, cores = 4, memory = 8 GiB }\n"
+        "vm other { on_demand { price = 3 USD/h }, available = 2, cores = 8, memory = 16 GiB }\n"
+        "class a { map { tasks = 4, avg = 10 s, max = 10 s }, shuffle { first_max = 1 s, avg = 1 s, max = 1 s },\n"
+        "  reduce { tasks = 5, avg = 10 s, max = 10 s },\n"
+        "  container { map { cores = 1, memory = 1 GiB }, reduce { cores = 1, memory = 5 GiB } },\n"
+        "  jobs = 1..1, deadline = 40 s, penalty = 90 USD, guarantee = average }\n"
+        "minimize cost\n"
+    )
+    found = mrdsl.solve(spec, "direct")
+    exact = mrdsl.solve(spec, "highs")
+    assert found.plan is not None
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+    assert exact.termination == "optimal"
+    assert found.objective.value == pytest.approx(exact.objective.value)
+    assert found.objective.bound <= exact.objective.value * (1.0 + 1e-9)
