@@ -10,10 +10,11 @@ from mrdsl.core.result import Result, Table
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
+from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.rent import searched
 from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.rented import most_at_once
+from mrdsl.families.timetable.rented import Rented, most_at_once
 from mrdsl.families.timetable.types import Market, market_of_plan
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
@@ -56,12 +57,12 @@ def _changes(spec: Spec, market: Market) -> Iterator[Table]:
     """Yield what shorter boots and longer windows save, by planning again; nothing for long nights and percentiles."""
     if len(market.runs) > MOST_RUNS or any(node.guarantee in PERCENTILES for node in spec.facts.classes):
         return
-    base = searched(spec, market)
+    base = planned(spec, market)
     if base is None:
         return
     rows = []
     for what, change, other in _changed(market):
-        found = searched(spec, other)
+        found = planned(spec, other)
         if found is not None:
             saved = max(0.0, base.value - found.value)
             machines = max(0, most_at_once(base.leases) - most_at_once(found.leases))
@@ -70,6 +71,14 @@ def _changes(spec: Spec, market: Market) -> Iterator[Table]:
         yield Table(
             "What changes save, by the same search", ("what", "change", f"saves [{spec.currency}]", "VMs saved"), rows
         )
+
+
+def planned(spec: Spec, market: Market) -> Rented | None:
+    """Return the best timetable that the searches of `solve` find in a market."""
+    found = searched(spec, market)
+    if found is None or found.rent != "elastic":
+        return found
+    return improved(market, found, lambda: False)
 
 
 def _changed(market: Market) -> Iterator[tuple[str, str, Market]]:
