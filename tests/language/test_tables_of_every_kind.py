@@ -34,6 +34,13 @@ OWN = {
     "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, "
     "jobs = 1, deadline = 1 h, penalty = 1 USD }\n"
     "quota a { cores = 8, spot = no }\nquota b { cores = 4.5, spot = yes }\nminimize cost\n",
+    ("capacity", "never_together"): "problem capacity\nvm m { cores = 4, on_demand { price = 1 USD/h } }\n"
+    + "".join(
+        f"class {name} {{ map {{ tasks = 4, avg = 30 s, max = 40 s }}, slots {{ map = 2 }}, "
+        "jobs = 1, deadline = 1 h, penalty = 1 USD }\n"
+        for name in "abcde"
+    )
+    + "never_together x { classes = [a, c] }\nnever_together y { classes = [b, e, d] }\nminimize cost\n",
     ("capacity", "savings_plans"): "problem capacity\nvm m { on_demand { price = 1 USD/h } }\n"
     "seed = 1\ndemand { periods = 2, day = bimodal }\n"
     "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, "
@@ -65,6 +72,9 @@ def cells(node: Any, currency: str, before: str = "") -> Iterator[tuple[str, str
             continue
         if isinstance(declared, Block):
             yield from cells(value, currency, head + ".")
+            continue
+        if isinstance(value, tuple):
+            yield head, " ".join(value)
             continue
         unit = KINDS[declared.kind].si.replace("{currency}", currency)
         shown = f"{head} [{unit}]" if unit and declared.form in ("quantity", "range", "distribution") else head
