@@ -19,7 +19,7 @@ COMMANDS = {
     "check": "specs",
     "new": "extending",
     "fmt": "specs",
-    "explain": "specs",
+    "explain": "explain",
     "show": "model_files",
     "lsp": "specs",
     "solve": "solve",

@@ -13,12 +13,10 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, diagnostics_exit_code, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
-from mrdsl.cli.outputs import say, say_file, say_wrapped, terminal_width
+from mrdsl.cli.outputs import say, say_file, terminal_width
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, error, number_of, one_error
 from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
-from mrdsl.core.resources import codes, page
-from mrdsl.core.wrapping import unfolded
 from mrdsl.exchange.text import decode
 from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
 
@@ -149,18 +147,6 @@ def _upgraded(text: str, shown: str, path: Path) -> str:
     from mrdsl.language.loading import upgraded
 
     return upgraded(text, shown, Path.cwd() if path == STANDARD_INPUT else path.parent)
-
-
-@click.command()
-@click.argument("code", required=False)
-def explain(code: str | None) -> None:
-    """Explain CODE, with a bad and a good spec; without CODE, list all codes."""
-    if code is not None:
-        text, width = page(code), terminal_width(sys.stdout)
-        say_wrapped((text if width is None else unfolded(text)).rstrip("\n"), 0)
-        return
-    for name, meaning in codes().items():
-        say_wrapped(f"{name}: {meaning}")
 
 
 @click.command()
