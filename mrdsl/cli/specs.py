@@ -1,4 +1,4 @@
-"""Commands on the text of specs: `check`, `fmt`, `lsp`, and `explain` for the codes of messages."""
+"""Commands on the text of specs: `check`, `fmt` and `lsp`."""
 
 from __future__ import annotations
 
