@@ -32,10 +32,13 @@ from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import Floats, Market
+from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.direct_types import (
+    Near,
     Placement,
     by_columns,
+    near_both,
     needed_vms,
     placed,
     plan_in,
@@ -43,7 +46,7 @@ from mrdsl.families.capacity.methods.direct_types import (
     until_of,
     with_room,
 )
-from mrdsl.families.capacity.methods.lane_columns import LaneProgram, Lanes, program_of_lanes
+from mrdsl.families.capacity.methods.lane_columns import MOST_CLASSES, LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.slot_prices import priced
@@ -55,9 +58,9 @@ from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
 FEW_CLASSES = 20
-CLOSE, CLOSE_OF_MANY, CLOSE_OF_VECTORS = 5e-3, 0.03, 0.05
-"""Relative distance to the bound at which a plan by columns is not compared with others, of few and of more classes,
-and of containers. The integer program of containers ends at the first."""
+CLOSE, CLOSE_OF_MANY, CLOSE_OF_VECTORS, CLOSE_OF_MANY_VECTORS = 5e-3, 0.03, 0.05, 0.08
+"""Relative distance to the bound at which a plan is not compared with others, of few and of more classes, and of
+containers. The integer program of containers ends at the first."""
 
 
 def prepare(draft: Draft) -> Draft:
@@ -118,9 +121,15 @@ def fill(draft: Draft) -> Draft:
         found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
     columns = None
     task = replace(task, of_cores=found.cores)
-    if task.has_limits and not (alone or draft.relax or found.lacking > ROUNDING):
+    near = None
+    if task.mix.sizes is not None and not (alone or draft.relax):
+        both = relaxed_by_both(draft.state, until)
+        near = None if both is None else near_both(draft, draft.state)
+        least = least if both is None else max(least, both.bound)
+    close = near is not None and _is_close(draft, near, least)
+    if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING):
         below, columns, least = _by_columns(task, replace(below, of_cores=found.cores), found, least, until)
-    draft = replace(draft, state=Placement(task, below, found, least, columns), bound=least)
+    draft = replace(draft, state=Placement(task, below, found, least, columns, near=near), bound=least)
     if not draft.relax:
         return draft
     if found.lacking > ROUNDING:
@@ -221,6 +230,8 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     task = placement.task
     if has_closed_form(draft.spec.facts):
         found, bound = _exchanged(draft, placement, gap, states, classes)
+    elif placement.near is not None and _is_close(draft, placement.near, placement.bound):
+        found, bound, task = (placement.near.jobs, placement.near.bought), placement.bound, placement.near.task
     else:
         placement, own = by_columns(draft, placement)
         found, bound = own, placement.bound
@@ -236,6 +247,11 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
                 other = with_room(draft, placement, other, gap)
             if other is not None and _packed(draft, placement.task, other) < cost:
                 task, found = placement.task, other
+        near = placement.near
+        if near is not None:
+            alike = near.jobs, near.bought
+            if found is None or _packed(draft, near.task, alike) < _packed(draft, task, found):
+                found, task = alike, near.task
     if found is None:
         told = warning(
             "no-plan-found",
@@ -256,10 +272,13 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
 def _by_program(
     draft: Draft, placement: Placement, own: tuple[Floats, Floats], gap: float
 ) -> tuple[Task, tuple[Floats, Floats], float, float]:
-    """Return the better of a plan of containers and those of an integer program if this is small; cost and bound."""
+    """Return the better of a plan of containers and those of an integer program if this is small; cost and bound.
+
+    With quotas of cores the program has prices of cores in their place, so that its bounds on lanes do not hold.
+    """
     task, program, bound, spec = placement.task, placement.program, placement.bound, draft.spec
     cost = _packed(draft, task, own)
-    if program is None or cost - bound <= gap * abs(bound - draft.fixed):
+    if program is None or task.market.quotas or cost - bound <= gap * abs(bound - draft.fixed):
         return task, own, cost, bound
     for found, proven in by_program(task, program, cost, until_of(draft)):
         bound = max(bound, proven)
@@ -271,6 +290,12 @@ def _by_program(
         if cost - bound <= max(gap, CLOSE) * abs(bound - draft.fixed):
             break
     return task, own, cost, bound
+
+
+def _is_close(draft: Draft, near: Near, bound: float) -> bool:
+    """Return True if a packed plan of containers is so close to the bound that no other plan is looked for."""
+    close = CLOSE if len(near.task.mix) <= MOST_CLASSES else CLOSE_OF_MANY_VECTORS
+    return _packed(draft, near.task, (near.jobs, near.bought)) - bound <= close * abs(bound - draft.fixed)
 
 
 def _packed(draft: Draft, task: Task, found: tuple[Floats, Floats]) -> float:

@@ -17,16 +17,18 @@ from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import instance_of, of_lanes
+from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
+from mrdsl.families.capacity.methods.both_resources import as_hosted, relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.core_quotas import within_core_quotas
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, exceeds, vms_with_spare
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, exceeds, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.weighing import by_scarcer_resource
-from mrdsl.families.capacity.methods.whole_placements import whole_placement
+from mrdsl.families.capacity.methods.whole_placements import rounded, whole_placement
 from mrdsl.families.capacity.packed_plans import beyond_quotas
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import mix_plan_of, taken_vms
@@ -52,7 +54,7 @@ class Placement:
     """The task, its relaxed optimum and what every plan costs at least, for the step that makes it whole.
 
     ``below`` is the task that bounds the cost, and ``program`` that of its columns within quotas.
-    Jobs of the task may be ``begun`` near it.
+    Jobs of the task may be ``begun`` near it. ``near`` is a plan of containers by both resources.
     """
 
     task: Task
@@ -61,6 +63,42 @@ class Placement:
     bound: float
     program: LaneProgram | None = None
     begun: Floats | None = None
+    near: Near | None = None
+
+
+@dataclass(frozen=True)
+class Near:
+    """Whole jobs by lane on VMs by offer, and the task of their slots."""
+
+    task: Task
+    jobs: Floats
+    bought: Floats
+
+
+def near_both(draft: Draft, task: Task) -> Near | None:
+    """Return whole jobs near the relaxation of both resources; None if they do not fit, or if parts are limited."""
+    if task.mix.together.any() or len(limited_classes(task.mix)):
+        return None
+    left = replace(task, mix=as_hosted(task.mix))
+    for _ in range(TURNS):
+        found = relaxed_by_both(left, until_of(draft))
+        if found is None:
+            return None
+        mine = replace(task, mix=replace(found.mix, market=task.market, sizes=task.mix.sizes))
+        jobs = rounded(mine, found.jobs)
+        bought = task.market.buy(needed_vms(mine, jobs, relax=False))
+        if not exceeds(task, bought, ROUNDING):
+            plan = plan_in(draft.spec, mine, jobs, bought)
+            types, cores = beyond_quotas(draft.spec, plan) if plan.wholeness != NO else (np.zeros(1), np.zeros(1))
+        else:
+            types = np.maximum(by_type(task.market, bought) - task.available, 0.0)
+            cores = np.maximum(task.market.cores_in_quotas(bought) - task.market.quota_limits, 0.0)
+        if not (types.any() or cores.any()):
+            return Near(mine, jobs, bought)
+        market = left.market.with_fewer_cores(cores)
+        available = np.maximum(left.available - types, left.market.masters)
+        left = replace(left, mix=replace(left.mix, market=market), available=available)
+    return None
 
 
 def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, tuple[Floats, Floats] | None]:

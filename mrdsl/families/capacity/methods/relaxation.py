@@ -79,7 +79,9 @@ def by_pairs(task: Task, gap: float, dear: float, until: float | None) -> Relaxe
         away = found.value - found.bound
         if away <= gap * max(abs(found.value - market.of_masters), SAME_SUM * max(1.0, abs(found.value))):
             break
-        new = (_least(np.where(reduced < 0.0, reduced, np.inf), MORE) | _taken(ways, mix.gamma.shape)) & mix.possible
+        new = (
+            least_of_columns(np.where(reduced < 0.0, reduced, np.inf), MORE) | _taken(ways, mix.gamma.shape)
+        ) & mix.possible
         new &= ~program.there
     if not len(found.point):
         return _nothing(task, found, dear)
@@ -203,11 +205,11 @@ def _first_pairs(task: Task) -> Flags:
         cost = np.where(mix.possible, task.market.cheapest()[:, None] * mix.gamma, np.inf)
     found = _filled(task, cost)
     for kind in (spot, ~spot):
-        found |= _least(np.where(kind[:, None], cost, np.inf), FIRST)
+        found |= least_of_columns(np.where(kind[:, None], cost, np.inf), FIRST)
     return found
 
 
-def _least(values: Floats, count: int) -> Flags:
+def least_of_columns(values: Floats, count: int) -> Flags:
     """Mark the least values of each column, ``count`` of them at the most, that are finite."""
     found = np.zeros(values.shape, dtype=bool)
     count = min(count, len(values))

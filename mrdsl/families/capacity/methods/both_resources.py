@@ -1,0 +1,207 @@
+"""The relaxed P2 of containers with a row for the cores and one for the memory of each lane.
+
+One weighting of both resources bounds the cost, whatever it is; the best ones are the duals of this linear program. Its
+columns are pairs of slots of a class in a lane. At the duals, each class has the slots that are worth least, and those
+with a negative reduced cost are added (Gilmore and Gomory 1961, *A linear programming approach to the cutting-stock
+problem*). The bound at the weights meets the value of the program at the end.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.rounding import ROUNDING, floor
+from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.instance import Mix
+from mrdsl.families.capacity.lanes import limited_classes
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_prices import NONE, Places, Task, cheapest, dearest, dual_bound, wanted
+from mrdsl.families.capacity.methods.relaxation import least_of_columns
+from mrdsl.families.capacity.methods.weighing import LEAST, least_at
+
+FIRST_WEIGHTS = (LEAST, 0.25, 0.5, 0.75, 1.0 - LEAST)
+FIRST, MORE = 4, 4
+"""Pairs of each class at each of the first weights, and new ones in a round."""
+ROUNDS, NEAR = 40, 1e-4
+"""Most rounds, and the relative gap at which they end."""
+SMALL = 2
+"""VMs with at most so many slots of a kind rarely hold others in what these leave."""
+DEAR = 100.0
+"""Cost of a job that lacks, in multiples of the largest cost or worth of a VM."""
+
+
+@dataclass(frozen=True)
+class Both:
+    """The relaxed optimum: jobs of (lanes, classes) on the slots of ``mix``, a bound, and prices of cores of quotas."""
+
+    mix: Mix
+    jobs: Floats
+    value: float
+    bound: float
+    cores: Floats
+
+
+def relaxed_by_both(task: Task, until: float | None) -> Both | None:
+    """Return the optimum of the relaxation with both resources; None if there was no time, or if jobs have no room.
+
+    Parts of classes that may be on spot are not limited.
+    """
+    mix, market = task.mix, task.market
+    limited = np.isin(np.arange(len(mix)), limited_classes(mix))
+    mix = replace(mix, spot_share=np.where(limited, 1.0, mix.spot_share))
+    program = _Program(replace(task, mix=mix))
+    prices, weights = market.cheapest(), np.full(len(market.lanes), 0.5)
+    for weight in FIRST_WEIGHTS:
+        gamma, maps, reduces = least_at(mix, np.full(len(weights), weight))
+        program.add(least_of_columns(prices[:, None] * gamma, FIRST), maps, reduces)
+    best = -np.inf
+    for _ in range(ROUNDS):
+        solved = program.solve(None if until is None else until - time.monotonic())
+        if solved is None:
+            return None
+        value, point, (both, quotas, cores, of_classes) = solved
+        added = market.cheapest() + quotas[market.vm_of_lane] + cores @ market.cores_of_quotas
+        lacking = np.maximum(added - both.sum(axis=0), 0.0)
+        both = both + lacking * np.stack([weights, 1.0 - weights])
+        prices = both.sum(axis=0)
+        weights = np.clip(both[0] / np.where(prices > 0.0, prices, 1.0), LEAST, 1.0 - LEAST)
+        gamma, maps, reduces = least_at(mix, weights)
+        below = replace(task, mix=replace(mix, gamma=gamma))
+        ways = cheapest(below, prices)
+        bound = dual_bound(below, prices, quotas, ways, wanted(below, ways), cores)
+        best = max(best, bound)
+        if value - best <= NEAR * abs(value):
+            break
+        reduced = np.where(mix.possible, prices[:, None] * gamma - mix.worth - of_classes, np.inf)
+        if not program.add(least_of_columns(np.where(reduced < 0.0, reduced, np.inf), MORE), maps, reduces):
+            break
+    jobs, at_maps, at_reduces, lacks = program.parts(point)
+    if lacks > ROUNDING:
+        return None
+    used = jobs > 0.0
+    slots = [np.where(used, mine, every) for mine, every in ((at_maps, maps), (at_reduces, reduces))]
+    planned = replace(task.mix, gamma=gamma, map_slots=slots[0], reduce_slots=slots[1])
+    return Both(planned, jobs, value, min(best, value), cores)
+
+
+def as_hosted(mix: Mix) -> Mix:
+    """Return the mix in which a slot takes the part of a VM that holds whole slots of its kind alone.
+
+    On small VMs it takes that part of both resources. Plans of such jobs rarely need more VMs for their packing.
+    """
+    if mix.sizes is None or mix.wholeness == NO:
+        return mix
+    parts = mix.sizes.parts
+    most = parts.max(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.maximum(floor(np.where(most > 0.0, 1.0 / most, 1.0)), 1.0)
+        scale = np.where(most > 0.0, 1.0 / (alone * most), 1.0)
+    hosted = parts * np.maximum(scale, 1.0)
+    hosted = np.where((alone <= SMALL) & (most > 0.0), np.maximum(hosted, 1.0 / alone), hosted)
+    return replace(mix, sizes=replace(mix.sizes, parts=hosted))
+
+
+class _Program:
+    """The linear program: rows of cores and of memory of lanes, of types, quotas and classes.
+
+    Its columns are offers, rejected jobs and lacking jobs, followed by pairs of slots of classes in lanes.
+    """
+
+    def __init__(self, task: Task) -> None:
+        from mrdsl.solving.backends.highs import GrowingProgram
+
+        self.task, mix, market = task, task.mix, task.market
+        lanes, classes, offers = len(market.lanes), len(mix), len(market.offers)
+        self.limited = np.flatnonzero(np.isfinite(task.available))
+        self.ends = np.cumsum([2 * lanes, len(self.limited), len(market.quotas), classes]).tolist()
+        most = [-market.masters_of_lane, -market.masters_of_lane, task.available[self.limited], market.quota_limits]
+        free = np.full(self.ends[2], -np.inf)
+        self.program = GrowingProgram(np.concatenate([free, task.high]), np.concatenate([*most, task.high]))
+        self.pairs: list[tuple[Places, Places, Floats, Floats]] = []
+        self.seen: set[tuple[int, int, float, float]] = set()
+        place = np.full(len(market.names), NONE)
+        place[self.limited] = self.ends[0] + np.arange(len(self.limited))
+        of_type = place[market.vm_of_lane[market.lane_of_offer]]
+        some = np.flatnonzero(of_type != NONE)
+        of_cores = market.cores_of_quotas[:, market.lane_of_offer]
+        quota, counted = of_cores.nonzero()
+        each, every = np.arange(classes), np.arange(offers)
+        dear = DEAR * (dearest(task) + float(mix.worth.max(initial=0.0)))
+        self.first = offers + 2 * classes
+        self._columns(
+            np.concatenate([market.prices, np.zeros(classes), np.full(classes, dear)]),
+            np.concatenate([market.there, task.high - task.low, np.full(classes, np.inf)]),
+            (market.lane_of_offer, every, -np.ones(offers)),
+            (lanes + market.lane_of_offer, every, -np.ones(offers)),
+            (of_type[some], some, np.ones(len(some))),
+            (self.ends[1] + quota, counted, of_cores[quota, counted]),
+            (self.ends[2] + each, offers + each, np.ones(classes)),
+            (self.ends[2] + each, offers + classes + each, np.ones(classes)),
+        )
+
+    def _columns(self, costs: Floats, upper: Floats, *entries: tuple[Places, Places, Floats]) -> None:
+        from scipy.sparse import coo_array
+
+        rows, columns, values = (np.concatenate(each) for each in zip(*entries, strict=True))
+        self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.ends[3], len(costs))))
+
+    def add(self, new: NDArray[np.bool_], maps: Floats, reduces: Floats) -> bool:
+        """Add marked pairs with these slots, unless they are there; return True if one is new."""
+        mix, lanes = self.task.mix, len(self.task.market.lanes)
+        of_class, of_lane = (new & mix.possible).T.nonzero()
+        columns = of_lane, of_class, maps[of_lane, of_class], reduces[of_lane, of_class]
+        keys = list(zip(*(each.tolist() for each in columns), strict=True))
+        fresh = np.array([key not in self.seen for key in keys], dtype=bool)
+        if not fresh.any():
+            return False
+        self.seen.update(keys)
+        of_class, of_lane = of_class[fresh], of_lane[fresh]
+        mine = maps[of_lane, of_class], reduces[of_lane, of_class]
+        self.pairs.append((of_lane, of_class, *mine))
+        assert mix.sizes is not None
+        parts = mix.sizes.parts[:, :, mix.market.vm_of_lane[of_lane], of_class]
+        taken = mine[0] * parts[0] + mine[1] * parts[1]
+        each = np.arange(len(of_class))
+        self._columns(
+            -mix.worth[of_class],
+            np.full(len(of_class), np.inf),
+            (of_lane, each, taken[0]),
+            (lanes + of_lane, each, taken[1]),
+            (self.ends[2] + of_class, each, np.ones(len(of_class))),
+        )
+        return True
+
+    def solve(self, seconds: float | None) -> tuple[float, Floats, tuple[Floats, Floats, Floats, Floats]] | None:
+        """Return value, point, and prices: of cores and memory of lanes, of types, of cores in quotas, of classes."""
+        solved = self.program.solve(seconds)
+        if solved is None:
+            return None
+        value, point, duals = solved
+        market = self.task.market
+        of_lanes, of_types, of_cores, of_classes = np.split(duals, self.ends[:3])
+        quotas = np.zeros(len(market.names))
+        quotas[self.limited] = np.maximum(-of_types, 0.0)
+        both = np.maximum(-of_lanes, 0.0).reshape(2, len(market.lanes))
+        mix = self.task.mix
+        return value + float(mix.penalty @ mix.expected), point, (both, quotas, np.maximum(-of_cores, 0.0), of_classes)
+
+    def parts(self, point: Floats) -> tuple[Floats, Floats, Floats, float]:
+        """Return jobs of (lanes, classes), their map and reduce slots (those of most jobs), and lacking jobs."""
+        shape = self.task.mix.gamma.shape
+        columns = [np.concatenate(each) for each in zip(*self.pairs, strict=True)]
+        of_lane, of_class = columns[0].astype(np.int64), columns[1].astype(np.int64)
+        values = np.maximum(point[self.first :], 0.0)
+        jobs, most = np.zeros(shape), np.zeros(shape)
+        slots = np.zeros((2, *shape))
+        np.add.at(jobs, (of_lane[: len(values)], of_class[: len(values)]), values)
+        for column in np.flatnonzero(values > 0.0).tolist():
+            at = of_lane[column], of_class[column]
+            if values[column] > most[at]:
+                most[at] = values[column]
+                slots[0][at], slots[1][at] = columns[2][column], columns[3][column]
+        classes = shape[1]
+        return jobs, slots[0], slots[1], float(point[self.first - classes : self.first].sum())
