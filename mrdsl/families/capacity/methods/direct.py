@@ -299,9 +299,12 @@ def _is_close(draft: Draft, near: Near, bound: float) -> bool:
 
 
 def _packed(draft: Draft, task: Task, found: tuple[Floats, Floats]) -> float:
-    """Return the cost of jobs by lane on VMs by offer, and on the VMs in addition that their packing takes."""
+    """Return the cost of jobs by lane on VMs by offer, and on the VMs in addition that their packing takes.
+
+    Classes that share no VM have whole VMs of their own already.
+    """
     plan = plan_in(draft.spec, task, *found)
-    return plan.total if plan.wholeness == NO else as_packed(draft.spec, plan).total
+    return plan.total if plan.wholeness in (NO, MACHINES) else as_packed(draft.spec, plan).total
 
 
 def _exchanged(
