@@ -117,7 +117,7 @@ class _Columns:
                         continue
                     upper = min(float(task.high[index]), float(np.floor(most / size)) if size else np.inf)
                     rows = [*self._rows(lane, (*taken.tolist(), gamma)), (index, 1.0)]
-                    self._add(-float(task.mix.penalty[index]), upper, lane, rows)
+                    self._add(-float(task.mix.worth[index]), upper, lane, rows)
                     self.of_class.append(index)
                     self.slots.append((float(slots[0]), float(slots[1])))
             if len(self.costs) > MOST_COLUMNS:
