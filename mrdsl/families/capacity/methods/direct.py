@@ -120,7 +120,9 @@ def fill(draft: Draft) -> Draft:
         bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
         found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
     columns = None
-    task = replace(task, of_cores=found.cores)
+    if found.cores is not None:
+        same, task = below is task, replace(task, of_cores=found.cores)
+        below = task if same else replace(below, of_cores=found.cores)
     near = None
     if task.mix.sizes is not None and not (alone or draft.relax):
         both = relaxed_by_both(draft.state, until)
@@ -128,7 +130,7 @@ def fill(draft: Draft) -> Draft:
         least = least if both is None else max(least, both.bound)
     close = near is not None and _is_close(draft, near, least)
     if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING):
-        below, columns, least = _by_columns(task, replace(below, of_cores=found.cores), found, least, until)
+        below, columns, least = _by_columns(task, below, found, least, until)
     draft = replace(draft, state=Placement(task, below, found, least, columns, near=near), bound=least)
     if not draft.relax:
         return draft
