@@ -57,3 +57,15 @@ def test_it_bounds_the_cheapest_plan_and_one_weighting_bounds_it(seed: int) -> N
     assert (near.bound or 0.0) <= best.value * (1.0 + 1e-6)
     assert best.value <= near.value * (1.0 + 1e-6)
     assert not has_errors(tuple(verify(spec, near.plan_of(mrdsl.CapacityPlan), relax=False)))
+
+
+def test_classes_that_run_nowhere_are_turned_away() -> None:
+    text = """problem capacity
+vm a { cores = 4, memory = 8 GiB, on_demand { price = 1 USD/h } }
+vm b { cores = 2, memory = 8 GiB, on_demand { price = 1 USD/h } }
+quota q { cores = 8 }
+class c { map { tasks = 10, avg = 40 s, max = 50 s }, container { map { cores = 1, memory = 3 GiB } }
+          jobs = 0..2, deadline = 45 s, penalty = 3 USD }
+minimize cost
+"""
+    assert mrdsl.solve(mrdsl.loads(text), "direct").value == pytest.approx(6.0)

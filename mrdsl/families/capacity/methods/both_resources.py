@@ -51,6 +51,8 @@ def relaxed_by_both(task: Task, until: float | None) -> Both | None:
     Parts of classes that may be on spot are not limited.
     """
     mix, market = task.mix, task.market
+    if not mix.possible.any():
+        return None
     limited = np.isin(np.arange(len(mix)), limited_classes(mix))
     mix = replace(mix, spot_share=np.where(limited, 1.0, mix.spot_share))
     program = _Program(replace(task, mix=mix))
