@@ -59,7 +59,7 @@ def relaxed_by_both(task: Task, until: float | None) -> Both | None:
     prices, weights = market.cheapest(), np.full(len(market.lanes), 0.5)
     for weight in FIRST_WEIGHTS:
         gamma, maps, reduces = least_at(mix, np.full(len(weights), weight))
-        program.add(least_of_columns(prices[:, None] * gamma, FIRST), maps, reduces)
+        program.add(least_of_columns(_worth(mix, prices, gamma), FIRST), maps, reduces)
     best = -np.inf
     for _ in range(ROUNDS):
         solved = program.solve(None if until is None else until - time.monotonic())
@@ -78,7 +78,7 @@ def relaxed_by_both(task: Task, until: float | None) -> Both | None:
         best = max(best, bound)
         if value - best <= NEAR * abs(value):
             break
-        reduced = np.where(mix.possible, prices[:, None] * gamma - mix.worth - of_classes, np.inf)
+        reduced = _worth(mix, prices, gamma) - mix.worth - of_classes
         if not program.add(least_of_columns(np.where(reduced < 0.0, reduced, np.inf), MORE), maps, reduces):
             break
     jobs, at_maps, at_reduces, lacks = program.parts(point)
@@ -88,6 +88,11 @@ def relaxed_by_both(task: Task, until: float | None) -> Both | None:
     slots = [np.where(used, mine, every) for mine, every in ((at_maps, maps), (at_reduces, reduces))]
     planned = replace(task.mix, gamma=gamma, map_slots=slots[0], reduce_slots=slots[1])
     return Both(planned, jobs, value, min(best, value), cores)
+
+
+def _worth(mix: Mix, prices: Floats, gamma: Floats) -> Floats:
+    """Return the cost of one job at prices of lanes, infinite where a class cannot run; VMs may be free."""
+    return np.where(mix.possible, prices[:, None] * np.where(mix.possible, gamma, 0.0), np.inf)
 
 
 def as_hosted(mix: Mix) -> Mix:
