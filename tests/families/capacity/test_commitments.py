@@ -87,6 +87,30 @@ def test_many_periods_are_planned_from_groups(tmp_path: Path) -> None:
     assert 0.0 < found.plan.without - found.plan.total < found.plan.total
 
 
+@pytest.mark.parametrize("share", [1, 50, 77])
+def test_periods_of_many_jobs_keep_their_share_on_spot(share: int, tmp_path: Path) -> None:
+    rows = "\n".join(f"{300 + 111 * n},{40 + 17 * n}" for n in range(5))
+    (tmp_path / "day.csv").write_text(f"c0,c1\n{rows}\n", encoding="utf-8")
+    types = "".join(
+        f"vm t{n} {{ on_demand {{ price = {p} USD/h }}, reserved {{ price = {0.6 * p} USD/h, available = 90 }}, "
+        f"spot {{ price = {q} USD/h, interruptions = 0.02/h }} }}\n"
+        for n, (p, q) in enumerate(((0.1, 0.04), (0.17, 0.06)))
+    )
+    classes = "".join(
+        f"class c{n} {{ coefficients {{ A = {a} s, B = 900 s, C = 0 s }}, slots {{ map = 2, reduce = 1 }}\n"
+        f"on t1 {{ speed = {1.4 + 0.4 * n} }}\nspot = {share}%, jobs = 9, deadline = 20 min, penalty = 50 USD }}\n"
+        for n, a in enumerate((2000, 5000))
+    )
+    text = f'problem capacity\n{types}demand {{ periods = 5, from = "day.csv" }}\n{classes}minimize cost\n'
+    (tmp_path / "spec.mrspec").write_text(text, encoding="utf-8")
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    found, best = mrdsl.solve(spec, "direct"), mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=5e-3))
+    assert found.plan is not None
+    assert found.objective.bound <= best.objective.value * (1.0 + 1e-6)
+    assert found.objective.value >= best.objective.bound * (1.0 - 1e-6)
+    assert found.objective.value == pytest.approx(best.objective.bound, rel=6e-3)
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [

@@ -19,7 +19,9 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.models.arrays import Pairs
 from mrdsl.families.capacity.periods.demand import (
     Committable,
     Contract,
@@ -190,8 +192,10 @@ def _solved(
         _with(alike.block(periods.low[n], periods.expected[n], prices_of(spec, n)), committed, paid) for n in numbers
     ]
     relaxed = optima([_in_fractions(block.program) for block in blocks], limits)
+    pairs = alike.written.pairs
+    more_slots = SpareSlots(pairs.mix) if len(pairs.spare) else None
     points = [
-        _rounded(alike, block.program, found, limits.gap or GAP) if isinstance(found, Optimum) else None
+        _rounded(alike, block.program, found, limits.gap or GAP, more_slots) if isinstance(found, Optimum) else None
         for block, found in zip(blocks, relaxed, strict=True)
     ]
     left = [number for number, point in enumerate(points) if point is None]
@@ -203,31 +207,62 @@ def _solved(
     return solved if len(solved) == len(blocks) else None
 
 
-def _rounded(alike: Alike, program: LinearProgram, found: Optimum, gap: float) -> Array | None:
+def _rounded(
+    alike: Alike, program: LinearProgram, found: Optimum, gap: float, more_slots: SpareSlots | None
+) -> Array | None:
     """Return whole jobs near a relaxed solution on the VMs that they take; None if they cost more than the gap.
 
-    Of the jobs of each class in several lanes, those with the largest fractions are rounded up.
+    Of the jobs of each class in several lanes, those with the largest fractions are rounded up. If a part of the class
+    may be spot, firm jobs are rounded up first in a second try, and firm jobs get the slots that the share requires.
     """
-    pairs, market = alike.written.pairs, alike.written.pairs.mix.market
-    if pairs.first_spare < len(program.costs):
+    pairs = alike.written.pairs
+    part = found.values[pairs.first : pairs.first_spare]
+    left = np.floor(part + FEASIBILITY) - part
+    spot = pairs.mix.market.spot[pairs.of_lane]
+    orders = [np.argsort(left, kind="stable")]
+    if more_slots is not None:
+        orders.append(np.lexsort((left, spot)))
+    points = [_bought(alike, program, _rounded_jobs(pairs, part, order), more_slots) for order in orders]
+    best = min((each for each in points if each is not None), key=program.objective, default=None)
+    if best is None or program.objective(best) > found.value + gap * abs(found.value):
         return None
-    part = found.values[pairs.first :]
+    return best if program.violation(best)[0] <= FEASIBILITY else None
+
+
+def _rounded_jobs(pairs: Pairs, part: Array, order: NDArray[np.int64]) -> Array:
+    """Return whole jobs of each pair; the first of each class in an order are rounded up to the class's jobs."""
     jobs = np.floor(part + FEASIBILITY)
     missing = np.rint(np.bincount(pairs.of_class, part - jobs, minlength=len(pairs.mix))).astype(np.int64)
     for index in np.flatnonzero(missing > 0).tolist():
-        mine = np.flatnonzero(pairs.of_class == index)
-        jobs[mine[np.argsort(jobs[mine] - part[mine], kind="stable")[: missing[index]]]] += 1.0
-    lacking = ceiling(
-        np.bincount(pairs.of_lane, pairs.gamma * jobs, minlength=len(market.lanes)) + market.masters_of_lane
-    )
+        jobs[order[pairs.of_class[order] == index][: missing[index]]] += 1.0
+    return jobs
+
+
+def _bought(alike: Alike, program: LinearProgram, jobs: Array, more_slots: SpareSlots | None) -> Array | None:
+    """Return the jobs, the slots that shares on spot require beside them, and the cheapest VMs for both.
+
+    Return None if no number of slots is enough.
+    """
+    pairs, market = alike.written.pairs, alike.written.pairs.mix.market
+    more = np.zeros(len(program.costs) - pairs.first_spare)
+    taken = np.bincount(pairs.of_lane, pairs.gamma * jobs, minlength=len(market.lanes)) + market.masters_of_lane
+    if more_slots is not None:
+        placed = np.zeros_like(pairs.mix.gamma)
+        placed[pairs.of_lane, pairs.of_class] = jobs
+        for index in more_slots.entries:
+            counted = more_slots.counts(index, placed[:, index])
+            if counted is None:
+                return None
+            more[counted[0]] = counted[1]
+        parts = pairs.spare.part * more[: len(pairs.spare)]
+        taken = taken + np.bincount(pairs.spare.of_lane, parts, minlength=len(market.lanes))
+    lacking = ceiling(taken)
     bought = np.zeros(pairs.first)
     for offer in np.argsort(program.costs[: pairs.first], kind="stable").tolist():
         lane = market.lane_of_offer[offer]
         bought[offer] = min(lacking[lane], program.upper[offer])
         lacking[lane] -= bought[offer]
-    point = np.concatenate([bought, jobs])
-    close = program.objective(point) <= found.value + gap * abs(found.value)
-    return point if close and program.violation(point)[0] <= FEASIBILITY else None
+    return np.concatenate([bought, jobs, more])
 
 
 def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
