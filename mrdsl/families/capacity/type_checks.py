@@ -9,6 +9,7 @@ from typing import Any
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import (
     Diagnostic,
+    chained,
     error,
     impossible,
     never_admitted,
@@ -164,7 +165,7 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
 
 
 def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | None = None) -> Diagnostic:
-    of = ", ".join(names or [vm.name])
+    of = chained(names or [vm.name], ", ")
     return impossible(
         "impossible-quota",
         f"{what} take more VMs of {of} than the {there} that are available",

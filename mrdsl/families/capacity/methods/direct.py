@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
-from mrdsl.core.diagnostics import Diagnostic, impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, chained, impossible, warning
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.constraints import (
@@ -124,7 +124,8 @@ def fill(draft: Draft) -> Draft:
         same, task = below is task, replace(task, of_cores=found.cores)
         below = task if same else replace(below, of_cores=found.cores)
     near = None
-    if task.mix.sizes is not None and not (alone or draft.relax):
+    by_lanes = task.has_limits and not task.market.quotas and len(task.mix) <= MOST_CLASSES
+    if task.mix.sizes is not None and not (alone or draft.relax or by_lanes):
         both = relaxed_by_both(draft.state, until)
         near = None if both is None else near_both(draft, draft.state)
         least = least if both is None else max(least, both.bound)
@@ -146,7 +147,7 @@ def _no_room(spec: Spec, task: Task) -> Diagnostic:
     """Return the error that the fewest jobs have no room within the quotas of types and of cores."""
     limited = np.flatnonzero(np.isfinite(task.available))
     vms, quotas = spec.facts.vms, spec.facts.quotas
-    names = ", ".join([vms[int(number)].name for number in limited] + [f"quota {each.name}" for each in quotas])
+    names = chained([vms[int(number)].name for number in limited] + [f"quota {each.name}" for each in quotas], ", ")
     return impossible(
         "impossible-quota",
         f"the least jobs of all classes take more VMs than are available of {names}",
