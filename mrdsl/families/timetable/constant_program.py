@@ -19,7 +19,7 @@ from mrdsl.families.timetable.bounds import elementary_points, windows_of
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import Market
 
-RUNS = 100
+RUNS = 200
 """Runs at most; beyond, the bounds on elastic machines are hardly worse and faster."""
 GROUPS = 12
 """Groups of begins, and of ends, of each type at most."""

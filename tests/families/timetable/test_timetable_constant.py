@@ -97,3 +97,19 @@ def test_a_saved_plan_is_read_back_and_verified() -> None:
     assert again.plan is not None
     assert again.plan.document() == result.plan.document()  # type: ignore[union-attr]
     assert not list(verify(again.spec, again.plan))  # type: ignore[arg-type]
+
+
+def test_200_runs_that_may_be_left_out_have_a_close_bound() -> None:
+    """Penalties of 0.02 USD and more, for 25 runs in each of eight classes; one class is mandatory."""
+    classes = "".join(
+        f"class c{n} {{ stage s {{ tasks = {12 + 7 * n}, avg = {25 + 9 * n} s, max = 200 s }}, slots {{ task = 8 }}\n"
+        f"  runs {{ from = {7 * n} min, every = {19 + n} min, times = 25 }}, deadline = {15 + 6 * n} min"
+        + (f"\n  penalty = {0.02 * n} USD }}\n" if n else " }\n")
+        for n in range(8)
+    )
+    vm = "vm m5 { on_demand { price = 0.192 USD/h }, boot = 2 min }"
+    _, result = solved(f"problem timetable\nrent = constant\n{vm}\n{classes}minimize cost\n")
+    assert result.plan is not None
+    assert result.objective.bound is not None
+    assert result.objective.bound <= result.objective.value * (1.0 + 1e-9)
+    assert result.objective.bound >= 0.98 * result.objective.value
