@@ -88,6 +88,8 @@ class Formulation:
         arrays: Returns the same linear program in arrays for `(spec, relax)`, or None if the spec needs Pyomo.
         known: Returns a plan with a proven bound for `(spec, relax, limits)` without a solver, or None. A claim of a
             solver that contradicts it is withdrawn.
+        nodes: Returns the branch-and-bound nodes after which `auto` ends the search for `(spec, relax)`, or None. It
+            applies if `known` has a plan and the user set no limit.
         refine: Adds parts to a result that the model omits: `(spec, relax, limits, result, solve)`.
         compiled: Returns the complete model for `compile`, if `build` omits parts.
         other_goals: Quantity of the objective whose model supports any linear objective; empty if none does.
@@ -101,6 +103,7 @@ class Formulation:
     run: Callable[[Spec, bool, Limits, SolveModel], Result] | None = None
     arrays: Callable[[Spec, bool], ArrayForm | None] | None = None
     known: Callable[[Spec, bool, Limits], Result | None] | None = None
+    nodes: Callable[[Spec, bool], int | None] | None = None
     refine: Callable[[Spec, bool, Limits, Result, SolveModel | None], Result] | None = None
     compiled: Callable[[Spec, bool], Any] | None = None
     other_goals: str = ""

@@ -346,8 +346,14 @@ class _Run:
         return chosen.known(self.spec, self.relax, Limits(time=seconds))
 
     def _limits(self) -> Limits:
-        """Return the limits of the solver: the family's own method has used a part of the time."""
-        limits = self.choice.limits
+        """Return the limits of the solver: the family's own method has used a part of the time.
+
+        A plan of that method also limits the nodes of a large spec if the user set no limit.
+        """
+        limits, chosen = self.choice.limits, self.choice.formulation
+        unlimited = limits.time is None and limits.gap is None and limits.nodes is None
+        if unlimited and self.first is not None and self.first.plan is not None and chosen and chosen.nodes:
+            return replace(limits, nodes=chosen.nodes(self.spec, self.relax))
         if limits.time is None or not self.spent:
             return limits
         return replace(limits, time=max(limits.time - self.spent, min(limits.time, LEAST_TIME)))
@@ -376,10 +382,14 @@ class _Run:
     def _or_known(self, chosen: Formulation, result: Result) -> Result:
         """Return the result, or the family's own result if that is better; a named solver keeps its plan."""
         from mrdsl.planning.claims import better_of, method_of, not_the_best
+        from mrdsl.solving.claims import drawn_back
 
         solver, limits, maximize = self.choice.solver, self.choice.limits, self._maximizes()
         if self.known is None or solver is None:
             return result
+        bound, value = self.known.bound, result.value
+        if self.choice.automatic and result.bound is None and bound is not None and value is not None:
+            result = replace(result, bound=drawn_back(bound, value, maximize))
         held = better_of if self.choice.automatic else not_the_best
         return held(result, self.known, limits, maximize, solver.name, method_of(chosen))
 

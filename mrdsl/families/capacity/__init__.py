@@ -81,6 +81,7 @@ FAMILY = Family(
             compiled=hook("formulations", "compile_p2"),
             refine=hook("formulations", "pack"),
             known=hook("formulations", "direct"),
+            nodes=hook("formulations", "nodes_of_large"),
             other_goals="cost",
         ),
         Formulation(

@@ -25,6 +25,9 @@ LARGE_OF_A_CATALOGUE = 250
 Whole VMs of many sizes, or of each class, are hard to prove.
 """
 
+NODES = 1_000
+"""Branch-and-bound nodes after which HiGHS rarely improves the plan of a spec with many pairs of classes and lanes."""
+
 
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """Build the Pyomo model of ``P2``."""
@@ -93,6 +96,16 @@ def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
 def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | None:
     """Solve a spec by ``direct`` with slots in fractions, as P0, P1 and P0-cone have them."""
     return direct(as_planned(spec, NO), relax, limits)
+
+
+def nodes_of_large(spec: Spec, relax: bool) -> int | None:
+    """Return the nodes that HiGHS searches for a spec of one period with many pairs of classes and lanes."""
+    if relax or spec.facts.demand is not None or is_plain(spec.facts):
+        return None
+    from mrdsl.families.capacity.lanes import lanes_to_solve
+
+    pairs = len(spec.facts.classes) * lanes_to_solve(spec)[0]
+    return NODES if pairs >= LARGE_OF_A_CATALOGUE else None
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
