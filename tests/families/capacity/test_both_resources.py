@@ -59,6 +59,67 @@ def test_it_bounds_the_cheapest_plan_and_one_weighting_bounds_it(seed: int) -> N
     assert not has_errors(tuple(verify(spec, near.plan_of(mrdsl.CapacityPlan), relax=False)))
 
 
+def limited(seed: int) -> mrdsl.Spec:
+    """Draw a spec whose classes may be on spot in part, on one to three types, some of them within quotas."""
+    random = Random(seed)
+    parts = ["problem capacity", f"whole = {random.choice(['no', 'slots'])}"]
+    for number, cores in enumerate(random.sample([2, 4, 8, 16], random.randint(1, 3))):
+        price = round(0.05 * cores * random.uniform(0.5, 1.5), 3)
+        available = f", available = {random.randint(3, 15)}" if random.random() < 0.3 else ""
+        parts.append(
+            f"vm m{number} {{ cores = {cores}, memory = {cores * random.choice([2, 4, 8])} GiB{available}, "
+            f"on_demand {{ price = {price} USD/h }}, spot {{ price = {round(0.3 * price, 3)} USD/h, "
+            f"interruptions = {random.choice([0, 0.05])}/h }} }}"
+        )
+    for number in range(random.randint(1, 3)):
+        reduces = random.random() < 0.6
+        phases = "shuffle { first_max = 3 s, avg = 8 s, max = 10 s }, reduce { tasks = 5, avg = 20 s, max = 25 s }, "
+        low = random.choice([0, 1, 2])
+        parts.append(
+            f"class c{number} {{ map {{ tasks = {random.choice([1, 10, 40])}, avg = 40 s, max = 50 s }}, "
+            f"{phases if reduces else ''}container {{ map {{ cores = 1, memory = {random.choice([1, 3, 8])} GiB }}"
+            f"{', reduce { cores = 2, memory = 4 GiB }' if reduces else ''} }}, spot = {random.randint(1, 9)}0%, "
+            f"jobs = {low}..{max(low, 1) + random.randint(0, 5)}, deadline = {random.choice([4, 8])} min, "
+            f"penalty = {random.choice([0.2, 1, 5])} USD, guarantee = average }}"
+        )
+    return mrdsl.loads("\n".join([*parts, "minimize cost\n"]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_prices_of_parts_on_spot_bound_the_cheapest_plan(seed: int) -> None:
+    spec = limited(seed)
+    mix = solved_mix(spec)
+    task = Task(mix, mix.low, mix.expected, mix.market.available, same_type=True)
+    both = None if mix.sizes is None else relaxed_by_both(task, None)
+    best = mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=0.0))
+    near = mrdsl.solve(spec, "direct")
+    if best.value is None:
+        assert near.value is None
+        return
+    assert both is None or both.bound <= best.value * (1.0 + 1e-6)
+    assert (near.bound or 0.0) <= best.value * (1.0 + 1e-6)
+    assert near.value is not None
+    assert best.value <= near.value * (1.0 + 1e-6)
+    assert not has_errors(tuple(verify(spec, near.plan_of(mrdsl.CapacityPlan), relax=False)))
+
+
+def test_firm_vms_of_a_class_cost_more_than_its_vms_on_spot() -> None:
+    text = """problem capacity
+vm a { cores = 4, memory = 8 GiB, on_demand { price = 1 USD/h }, spot { price = 0.1 USD/h, interruptions = 0/h } }
+class c { map { tasks = 8, avg = 60 s, max = 60 s }, container { map { cores = 1, memory = 2 GiB } }
+          jobs = 8..8, deadline = 2 min, penalty = 3 USD, guarantee = average, spot = 50% }
+class d { map { tasks = 8, avg = 60 s, max = 60 s }, container { map { cores = 1, memory = 8 GiB } }
+          jobs = 0..1, deadline = 2 min, penalty = 0.001 USD, guarantee = average }
+minimize cost
+"""
+    spec = mrdsl.loads(text)
+    mix = solved_mix(spec)
+    both = relaxed_by_both(Task(mix, mix.low, mix.expected, mix.market.available, same_type=True), None)
+    gamma = float(mix.gamma[0, 0])
+    assert both is not None
+    assert both.bound == pytest.approx(0.001 + 8.0 * gamma * (0.5 * 1.0 + 0.5 * 0.1), rel=1e-3)
+
+
 def test_classes_that_run_nowhere_are_turned_away() -> None:
     text = """problem capacity
 vm a { cores = 4, memory = 8 GiB, on_demand { price = 1 USD/h } }

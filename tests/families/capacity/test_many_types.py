@@ -362,12 +362,11 @@ def test_a_relaxation_out_of_time_has_a_bound_still(few: int, monkeypatch: pytes
 
 
 def test_direct_says_that_its_time_was_over() -> None:
-    """A second relaxation may raise the bound if there is time, by no more than the gap of the first."""
+    """More relaxations may raise the bound if there is time: here by the price of the limit on spot."""
     spec = spec_of(many_types())
     hurried, best = mrdsl.solve(spec, "direct", limits=mrdsl.Limits(time=1e-3)), mrdsl.solve(spec, "direct")
     assert (hurried.termination, best.termination) == ("time_limit", "completed")
     assert hurried.objective.value >= best.objective.value >= best.objective.bound >= hurried.objective.bound
-    assert hurried.objective.bound == pytest.approx(best.objective.bound, rel=1e-6)
 
 
 def test_what_a_solver_begins_at_takes_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING, floor
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Mix
-from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import NONE, Places, Task, cheapest, dearest, dual_bound, wanted
 from mrdsl.families.capacity.methods.relaxation import least_of_columns
+from mrdsl.families.capacity.methods.spot_limits import Limits
 from mrdsl.families.capacity.methods.weighing import LEAST, least_at
 
 FIRST_WEIGHTS = (LEAST, 0.25, 0.5, 0.75, 1.0 - LEAST)
@@ -36,26 +36,30 @@ DEAR = 100.0
 
 @dataclass(frozen=True)
 class Both:
-    """The relaxed optimum: jobs of (lanes, classes) on the slots of ``mix``, a bound, and prices of cores of quotas."""
+    """The relaxed optimum: jobs of (lanes, classes) on the slots of ``mix``, a bound, and prices.
+
+    ``cores`` are prices of cores of quotas, ``prices`` those of VMs of lanes.
+    """
 
     mix: Mix
     jobs: Floats
     value: float
     bound: float
     cores: Floats
+    prices: Floats
 
 
 def relaxed_by_both(task: Task, until: float | None) -> Both | None:
     """Return the optimum of the relaxation with both resources; None if there was no time, or if jobs have no room.
 
-    Parts of classes that may be on spot are not limited.
+    Firm VMs may hold slots of a class beyond those of its jobs, for a larger part of the class on spot.
     """
     mix, market = task.mix, task.market
     if not mix.possible.any():
         return None
-    limited = np.isin(np.arange(len(mix)), limited_classes(mix))
-    mix = replace(mix, spot_share=np.where(limited, 1.0, mix.spot_share))
-    program = _Program(replace(task, mix=mix))
+    limits = Limits(task)
+    mix = replace(mix, spot_share=np.where(limits.there, 1.0, mix.spot_share))
+    program = _Program(replace(task, mix=mix), limits)
     prices, weights = market.cheapest(), np.full(len(market.lanes), 0.5)
     for weight in FIRST_WEIGHTS:
         gamma, maps, reduces = least_at(mix, np.full(len(weights), weight))
@@ -65,29 +69,32 @@ def relaxed_by_both(task: Task, until: float | None) -> Both | None:
         solved = program.solve(None if until is None else until - time.monotonic())
         if solved is None:
             return None
-        value, point, (both, quotas, cores, of_classes) = solved
+        value, point, (both, quotas, cores, of_classes, shares, firm) = solved
         added = market.cheapest() + quotas[market.vm_of_lane] + cores @ market.cores_of_quotas
         lacking = np.maximum(added - both.sum(axis=0), 0.0)
         both = both + lacking * np.stack([weights, 1.0 - weights])
         prices = both.sum(axis=0)
         weights = np.clip(both[0] / np.where(prices > 0.0, prices, 1.0), LEAST, 1.0 - LEAST)
-        gamma, maps, reduces = least_at(mix, weights)
+        least = limits.least(mix, weights, prices, shares, firm)
+        gamma, maps, reduces = least.gamma, least.maps, least.reduces
         below = replace(task, mix=replace(mix, gamma=gamma))
         ways = cheapest(below, prices)
         bound = dual_bound(below, prices, quotas, ways, wanted(below, ways), cores)
-        best = max(best, bound)
+        best = max(best, bound + least.constant)
         if value - best <= NEAR * abs(value):
             break
         reduced = _worth(mix, prices, gamma) - mix.worth - of_classes
-        if not program.add(least_of_columns(np.where(reduced < 0.0, reduced, np.inf), MORE), maps, reduces):
+        new = program.add(least_of_columns(np.where(reduced < 0.0, reduced, np.inf), MORE), maps, reduces)
+        if not (program.fill(*least.fillers) or new):
             break
     jobs, at_maps, at_reduces, lacks = program.parts(point)
     if lacks > ROUNDING:
         return None
     used = jobs > 0.0
     slots = [np.where(used, mine, every) for mine, every in ((at_maps, maps), (at_reduces, reduces))]
+    gamma = np.where(limits.there & mix.possible, limits.vm_time(slots[0], slots[1]), gamma)
     planned = replace(task.mix, gamma=gamma, map_slots=slots[0], reduce_slots=slots[1])
-    return Both(planned, jobs, value, min(best, value), cores)
+    return Both(planned, jobs, value, min(best, value), cores, prices)
 
 
 def _worth(mix: Mix, prices: Floats, gamma: Floats) -> Floats:
@@ -113,23 +120,30 @@ def as_hosted(mix: Mix) -> Mix:
 
 
 class _Program:
-    """The linear program: rows of cores and of memory of lanes, of types, quotas and classes.
+    """The linear program: rows of cores and of memory of lanes, of types, quotas, classes and their limits on spot.
 
-    Its columns are offers, rejected jobs and lacking jobs, followed by pairs of slots of classes in lanes.
+    Its columns are offers, rejected jobs and lacking jobs, followed by pairs of slots of classes in lanes. Some of
+    these are single slots that jobs on firm VMs hold beyond their pair.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, limits: Limits) -> None:
         from mrdsl.solving.backends.highs import GrowingProgram
 
-        self.task, mix, market = task, task.mix, task.market
+        self.task, mix, market, self.limits = task, task.mix, task.market, limits
         lanes, classes, offers = len(market.lanes), len(mix), len(market.offers)
         self.limited = np.flatnonzero(np.isfinite(task.available))
-        self.ends = np.cumsum([2 * lanes, len(self.limited), len(market.quotas), classes]).tolist()
+        counts = [2 * lanes, len(self.limited), len(market.quotas), classes, len(limits.classes), len(limits.classes)]
+        self.ends = np.cumsum(counts).tolist()
+        self.row_of_share = np.full(classes, NONE)
+        self.row_of_share[limits.classes] = self.ends[3] + np.arange(len(limits.classes))
         most = [-market.masters_of_lane, -market.masters_of_lane, task.available[self.limited], market.quota_limits]
         free = np.full(self.ends[2], -np.inf)
-        self.program = GrowingProgram(np.concatenate([free, task.high]), np.concatenate([*most, task.high]))
-        self.pairs: list[tuple[Places, Places, Floats, Floats]] = []
-        self.seen: set[tuple[int, int, float, float]] = set()
+        none, firm = np.full(len(limits.classes), np.inf), limits.least_firm
+        low = np.concatenate([free, task.high, -none, firm])
+        high = np.concatenate([*most, task.high, 0.0 * firm, none])
+        self.program = GrowingProgram(low, high)
+        self.pairs: list[tuple[Places, Places, Floats, Floats, Floats]] = []
+        self.seen: set[tuple[int, int, float, float, float]] = set()
         place = np.full(len(market.names), NONE)
         place[self.limited] = self.ends[0] + np.arange(len(self.limited))
         of_type = place[market.vm_of_lane[market.lane_of_offer]]
@@ -148,53 +162,82 @@ class _Program:
             (self.ends[1] + quota, counted, of_cores[quota, counted]),
             (self.ends[2] + each, offers + each, np.ones(classes)),
             (self.ends[2] + each, offers + classes + each, np.ones(classes)),
+            (self.ends[4] + np.arange(len(firm)), offers + classes + limits.classes, np.ones(len(firm))),
         )
 
     def _columns(self, costs: Floats, upper: Floats, *entries: tuple[Places, Places, Floats]) -> None:
         from scipy.sparse import coo_array
 
         rows, columns, values = (np.concatenate(each) for each in zip(*entries, strict=True))
-        self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.ends[3], len(costs))))
+        self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.ends[-1], len(costs))))
 
     def add(self, new: NDArray[np.bool_], maps: Floats, reduces: Floats) -> bool:
         """Add marked pairs with these slots, unless they are there; return True if one is new."""
+        of_class, of_lane = (new & self.task.mix.possible).T.nonzero()
+        return self._add(of_lane, of_class, maps[of_lane, of_class], reduces[of_lane, of_class], 1.0)
+
+    def fill(self, kinds: Places, of_lane: Places, of_class: Places) -> bool:
+        """Add single slots beyond those of jobs, unless they are there; return True if one is new."""
+        return self._add(of_lane, of_class, np.where(kinds == 0, 1.0, 0.0), np.where(kinds == 0, 0.0, 1.0), 0.0)
+
+    def _add(self, of_lane: Places, of_class: Places, maps: Floats, reduces: Floats, jobs: float) -> bool:
         mix, lanes = self.task.mix, len(self.task.market.lanes)
-        of_class, of_lane = (new & mix.possible).T.nonzero()
-        columns = of_lane, of_class, maps[of_lane, of_class], reduces[of_lane, of_class]
+        columns = of_lane, of_class, maps, reduces, np.full(len(of_lane), jobs)
         keys = list(zip(*(each.tolist() for each in columns), strict=True))
         fresh = np.array([key not in self.seen for key in keys], dtype=bool)
         if not fresh.any():
             return False
         self.seen.update(keys)
-        of_class, of_lane = of_class[fresh], of_lane[fresh]
-        mine = maps[of_lane, of_class], reduces[of_lane, of_class]
-        self.pairs.append((of_lane, of_class, *mine))
+        of_lane, of_class, maps, reduces, count = (each[fresh] for each in columns)
+        self.pairs.append((of_lane, of_class, maps, reduces, count))
         assert mix.sizes is not None
         parts = mix.sizes.parts[:, :, mix.market.vm_of_lane[of_lane], of_class]
-        taken = mine[0] * parts[0] + mine[1] * parts[1]
-        each = np.arange(len(of_class))
+        taken = maps * parts[0] + reduces * parts[1]
+        times = self.limits.times[:, of_lane, of_class]
+        beyond = (maps * times[0] + reduces * times[1]) * self.limits.beyond[of_lane, of_class]
+        each, shared = np.arange(len(of_class)), np.flatnonzero(self.row_of_share[of_class] != NONE)
+        mine, limited = of_class[shared], self.limits.classes
+        counts = count[shared] * self.limits.counts[of_lane[shared], self.row_of_share[mine] - self.ends[3]]
         self._columns(
-            -mix.worth[of_class],
+            -mix.worth[of_class] * count,
             np.full(len(of_class), np.inf),
             (of_lane, each, taken[0]),
             (lanes + of_lane, each, taken[1]),
-            (self.ends[2] + of_class, each, np.ones(len(of_class))),
+            (self.ends[2] + of_class, each, count),
+            (self.row_of_share[mine], shared, beyond[shared]),
+            (len(limited) + self.row_of_share[mine], shared, counts),
         )
         return True
 
-    def solve(self, seconds: float | None) -> tuple[float, Floats, tuple[Floats, Floats, Floats, Floats]] | None:
-        """Return value, point, and prices: of cores and memory of lanes, of types, of cores in quotas, of classes."""
+    def solve(self, seconds: float | None) -> tuple[float, Floats, tuple[Floats, ...]] | None:
+        """Return value, point, and prices.
+
+        These are prices of cores and memory of lanes, of types, of cores in quotas, of classes, of their shares, and of
+        first firm jobs.
+        """
         solved = self.program.solve(seconds)
         if solved is None:
             return None
         value, point, duals = solved
         market = self.task.market
-        of_lanes, of_types, of_cores, of_classes = np.split(duals, self.ends[:3])
+        of_lanes, of_types, of_cores, of_classes, of_shares, firm = np.split(duals, self.ends[:5])
         quotas = np.zeros(len(market.names))
         quotas[self.limited] = np.maximum(-of_types, 0.0)
         both = np.maximum(-of_lanes, 0.0).reshape(2, len(market.lanes))
         mix = self.task.mix
-        return value + float(mix.penalty @ mix.expected), point, (both, quotas, np.maximum(-of_cores, 0.0), of_classes)
+        cores, shares = np.maximum(-of_cores, 0.0), np.maximum(-of_shares, 0.0)
+        return (
+            value + float(mix.penalty @ mix.expected),
+            point,
+            (
+                both,
+                quotas,
+                cores,
+                of_classes,
+                shares,
+                np.maximum(firm, 0.0),
+            ),
+        )
 
     def parts(self, point: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Return jobs of (lanes, classes), their map and reduce slots (those of most jobs), and lacking jobs."""
@@ -202,6 +245,7 @@ class _Program:
         columns = [np.concatenate(each) for each in zip(*self.pairs, strict=True)]
         of_lane, of_class = columns[0].astype(np.int64), columns[1].astype(np.int64)
         values = np.maximum(point[self.first :], 0.0)
+        values *= columns[4][: len(values)]
         jobs, most = np.zeros(shape), np.zeros(shape)
         slots = np.zeros((2, *shape))
         np.add.at(jobs, (of_lane[: len(values)], of_class[: len(values)]), values)

@@ -30,7 +30,7 @@ from mrdsl.families.capacity.constraints import (
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.groups import refuse_groups
-from mrdsl.families.capacity.lanes import solved_mix
+from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
@@ -125,6 +125,7 @@ def fill(draft: Draft) -> Draft:
         below = task if same else replace(below, of_cores=found.cores)
     near = None
     by_lanes = task.has_limits and not task.market.quotas and len(task.mix) <= MOST_CLASSES
+    by_lanes &= not len(limited_classes(task.mix))
     if task.mix.sizes is not None and not (alone or draft.relax or by_lanes):
         both = relaxed_by_both(draft.state, until)
         near = None if both is None else near_both(draft, draft.state)

@@ -27,6 +27,7 @@ from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, pro
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, exceeds, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.methods.spot_limits import rounded_within_spot
 from mrdsl.families.capacity.methods.weighing import by_scarcer_resource
 from mrdsl.families.capacity.methods.whole_placements import rounded, whole_placement
 from mrdsl.families.capacity.packed_plans import beyond_quotas
@@ -76,8 +77,8 @@ class Near:
 
 
 def near_both(draft: Draft, task: Task) -> Near | None:
-    """Return whole jobs near the relaxation of both resources; None if they do not fit, or if parts are limited."""
-    if task.mix.together.any() or len(limited_classes(task.mix)):
+    """Return whole jobs near the relaxation of both resources; None if they do not fit."""
+    if task.mix.together.any():
         return None
     left = replace(task, mix=as_hosted(task.mix))
     for _ in range(TURNS):
@@ -86,6 +87,11 @@ def near_both(draft: Draft, task: Task) -> Near | None:
             return None
         mine = replace(task, mix=replace(found.mix, market=task.market, sizes=task.mix.sizes))
         jobs = rounded(mine, found.jobs)
+        for index in limited_classes(task.mix).tolist():
+            near = rounded_within_spot(mine, index, found.jobs[:, index], found.prices)
+            jobs[:, index] = jobs[:, index] if near is None else near
+            if mine.spare.vms(index, jobs[:, index]) is None:
+                return None
         bought = task.market.buy(needed_vms(mine, jobs, relax=False))
         if not exceeds(task, bought, ROUNDING):
             plan = plan_in(draft.spec, mine, jobs, bought)
