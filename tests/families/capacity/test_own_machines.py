@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -122,3 +123,25 @@ def test_of_many_lanes_a_part_on_spot_looks_at_the_cheapest(monkeypatch: pytest.
     found = direct(replace(spec, facts=replace(spec.facts, classes=(node,))))
     assert found.objective.bound <= found.objective.value
     assert looks <= 2 * PASSES * (3 * AMONG * (AMONG + 1) + 2)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_few_classes_divide_scarce_types_as_an_exact_solver_does(seed: int) -> None:
+    """Ten VMs of each of nine types are fewer than one class takes: jobs of a class are on several types."""
+    draw = Random(seed)
+    vms = "".join(
+        f"vm t{n} {{ on_demand {{ price = {round(0.004 * 1.18**n, 4)} USD/h }}, available = 10 }}\n" for n in range(9)
+    )
+    classes = "".join(
+        f"class c{n} {{ map {{ tasks = {draw.randint(50, 300)}, avg = {draw.randint(10, 40)} s, max = 60 s }}\n"
+        f"  reduce {{ tasks = {draw.randint(10, 80)}, avg = {draw.randint(10, 40)} s, max = 60 s }}\n"
+        "  shuffle { first_max = 11 s, avg = 22 s, max = 50 s }\n"
+        f"  slots {{ map = 8, reduce = 4 }}, jobs = 2..6, deadline = {draw.randint(15, 25)} min\n"
+        f"  penalty = {draw.randint(1, 9)} USD }}\n"
+        for n in range(4)
+    )
+    spec = mrdsl.loads(f"problem capacity\nwhole = machines\n{vms}{classes}minimize cost\n")
+    found, best = mrdsl.solve(spec, "direct"), mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=1e-3))
+    assert found.objective.value <= best.objective.value * (1.0 + 2e-3)
+    assert found.objective.value >= best.objective.bound * (1.0 - 1e-6)
+    assert found.objective.bound <= best.objective.value * (1.0 + 1e-6)

@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.linear_program import LinearProgram
-from mrdsl.core.rounding import ROUNDING, ceiling
+from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Task, cheapest, dual_bound, wanted
 from mrdsl.families.capacity.plan_parts import summed
 from mrdsl.formulas.knapsack import cheapest_pieces, machines_alone
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MOST_JOBS = 200
 """Classes of no more jobs are placed by dynamic programming over their numbers; of more, on one lane each."""
@@ -116,7 +120,9 @@ def bound_at(answers: Answers, prices: Floats, quotas: Floats, cores: Floats | N
 
 LEAST_TIME = 0.01
 ROUNDS, NODES = 60, 20
-"""Most solves of the linear program, and most nodes of the integer program."""
+"""Most solves of the linear program, and most nodes of an integer program."""
+PIECES = 20_000
+"""Most pieces, of all lanes, classes and numbers of jobs, among which an integer program chooses."""
 NEAR = 1e-3
 """Relative gap at which the integer program ends."""
 WIDTH = 0.2
@@ -148,12 +154,12 @@ class ClassProgram:
         self.place_of = {index: place for place, index in enumerate(classes.tolist())}
         self.seen: dict[tuple[int, bytes], tuple[Floats, Floats, float]] = {}
 
-    def chosen(self, start: Floats, until: float | None) -> Floats | None:
-        """Return the cheapest jobs found, (lanes, classes), from the ``start``; None if no answers fit."""
+    def chosen(self, start: Floats, until: float | None) -> list[Floats]:
+        """Return the cheapest jobs found, (lanes, classes), from the ``start`` on; none if no answers fit."""
         self._add(start)
         jobs, costs = self._priced(self.quotas)
         if not bool(np.isfinite(costs[self.classes]).all()):
-            return None
+            return []
         self._add(jobs)
         program = _Mixing(self)
         for _ in range(ROUNDS):
@@ -170,7 +176,7 @@ class ClassProgram:
                     break
                 program.width *= 2.0
             program.add()
-        return self._whole(until)
+        return [each for each in (self._whole(until), self._in_pieces(until)) if each is not None]
 
     def _priced(self, quotas: Floats) -> tuple[Floats, Floats]:
         jobs, costs = self.answers.at_prices(self.prices + quotas[self.market.vm_of_lane])
@@ -206,38 +212,85 @@ class ClassProgram:
         """Return the jobs of the cheapest columns, one of each class, by an integer program."""
         from scipy.sparse import csr_array, vstack
 
-        from mrdsl.solving.backends.highs import integer_point
-
         columns = self.columns()
         count, classes = len(columns.costs), len(self.classes)
         used = np.flatnonzero((columns.taken > 0.0).any(axis=0))
         one = csr_array((np.ones(count), (columns.of_class, np.arange(count))), shape=(classes, count))
-        rows = vstack([csr_array(columns.taken[:, used].T), one]).tocsr()
         room = self.left[self.limited][used]
-        found, _ = integer_point(
-            LinearProgram(
-                costs=columns.costs,
-                offset=0.0,
-                maximize=False,
-                lower=np.zeros(count),
-                upper=np.ones(count),
-                integer=np.ones(count, dtype=bool),
-                starts=rows.indptr.astype(np.int64),
-                columns=rows.indices.astype(np.int64),
-                coefficients=rows.data,
-                row_lower=np.concatenate([np.full(len(used), -np.inf), np.ones(classes)]),
-                row_upper=np.concatenate([room, np.ones(classes)]),
-            ),
-            NEAR,
-            NODES,
-            None if until is None else max(until - time.monotonic(), LEAST_TIME),
-        )
+        limits = np.concatenate([np.full(len(used), -np.inf), np.ones(classes)]), np.append(room, np.ones(classes))
+        found = _binary(columns.costs, vstack([csr_array(columns.taken[:, used].T), one]), limits, until)
         if found is None:
             return None
         jobs = np.zeros_like(self.task.mix.gamma)
         for column in np.flatnonzero(found > 0.5).tolist():
             jobs[:, self.classes[columns.of_class[column]]] = columns.jobs[column]
         return jobs
+
+    def _in_pieces(self, until: float | None) -> Floats | None:
+        """Return the cheapest jobs on the lanes of all columns; None if there are too many lanes, classes or jobs.
+
+        A piece is a number of jobs of a class in one lane. An integer program chooses at most one of each lane. Its gap
+        is relative to the cost, and not to the cost less the penalties that jobs spare.
+        """
+        from scipy.sparse import csr_array, vstack
+
+        task, mix, classes = self.task, self.task.mix, self.classes
+        lanes = np.flatnonzero(self.columns().jobs.any(axis=0))
+        jobs = np.arange(1.0, task.high[classes].max(initial=0.0) + 1.0)
+        if len(lanes) * len(classes) * len(jobs) > PIECES or not len(lanes) or not np.isfinite(self.best):
+            return None
+        at = np.ix_(lanes, classes)
+        vms = np.where(mix.possible[at], mix.gamma[at], np.inf)[:, :, None] * jobs
+        vms = np.where(np.isfinite(vms), ceiling(np.where(np.isfinite(vms), vms, 0.0)), np.inf)
+        fits = (vms <= room_of(task, self.left)[lanes][:, None, None]) & (jobs <= task.high[classes][:, None])
+        lane, place, number = fits.nonzero()
+        taken, number, each = vms[lane, place, number], jobs[number], np.arange(len(lane))
+        worth = (mix.penalty - mix.transfer)[classes]
+        costs = self.prices[lanes[lane]] * taken - worth[place] * number
+        types = self.market.vm_of_lane[lanes[lane]]
+        some = np.isfinite(self.left[types])
+        rows = vstack(
+            [
+                csr_array((number, (place, each)), shape=(len(classes), len(each))),
+                csr_array(
+                    (np.ones(len(each)), (lane * len(classes) + place, each)), shape=(fits[:, :, 0].size, len(each))
+                ),
+                csr_array((taken[some], (types[some], each[some])), shape=(len(self.left), len(each))),
+            ]
+        )
+        low = np.concatenate([task.low[classes], np.full(rows.shape[0] - len(classes), -np.inf)])
+        high = np.concatenate([task.high[classes], np.ones(fits[:, :, 0].size), self.left])
+        away = abs(self.best - float(mix.penalty[classes] @ mix.expected[classes]))
+        found = _binary(costs, rows, (low, high), until, NEAR * abs(self.best) / max(away, SAME_SUM))
+        if found is None:
+            return None
+        chosen, placed = found > 0.5, np.zeros_like(mix.gamma)
+        placed[lanes[lane[chosen]], classes[place[chosen]]] = number[chosen]
+        return placed
+
+
+def _binary(
+    costs: Floats, rows: csr_array, limits: tuple[Floats, Floats], until: float | None, gap: float = NEAR
+) -> Floats | None:
+    """Return the cheapest columns found, 1 for those that are chosen; None if none were found."""
+    from mrdsl.solving.backends.highs import integer_point
+
+    rows = rows.tocsr()
+    program = LinearProgram(
+        costs=costs,
+        offset=0.0,
+        maximize=False,
+        lower=np.zeros(len(costs)),
+        upper=np.ones(len(costs)),
+        integer=np.ones(len(costs), dtype=bool),
+        starts=rows.indptr.astype(np.int64),
+        columns=rows.indices.astype(np.int64),
+        coefficients=rows.data,
+        row_lower=limits[0],
+        row_upper=limits[1],
+    )
+    left = None if until is None else max(until - time.monotonic(), LEAST_TIME)
+    return integer_point(program, gap, NODES, left)[0]
 
 
 class _Mixing:

@@ -225,16 +225,15 @@ def _together(task: Task, below: Task, jobs: Floats, quotas: Floats, until: floa
         others = rents.total - rents.vms[:, part].sum(axis=1)
         left = task.available - summed(task.market.vm_of_lane, others, len(task.market.names))
         program = ClassProgram(task, np.sort(part), left, quotas)
-        found = program.chosen(jobs, until)
+        answers = program.chosen(jobs, until)
         if len(part) == len(task.mix):
             prices = task.market.cheapest() + program.quotas[task.market.vm_of_lane]
             bound = bound_at(Answers(below), prices, program.quotas)
-        if found is None:
-            continue
-        better = jobs.copy()
-        better[:, part] = found[:, part]
-        if Rents(task, better).cost() < rents.cost() * (1.0 - SAME_SUM):
-            jobs = better
+        for found in answers:
+            better = jobs.copy()
+            better[:, part] = found[:, part]
+            if Rents(task, better).cost() < Rents(task, jobs).cost() * (1.0 - SAME_SUM):
+                jobs = better
     return jobs, bound
 
 
