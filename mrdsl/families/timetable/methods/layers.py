@@ -20,7 +20,10 @@ REFUSED = 60
 
 
 def layered(night: Night, part: float) -> list[Placed | None]:
-    """Return all runs on rentals of as many machines as the widest run that is left needs."""
+    """Return all runs on rentals of as many machines as the widest run that is left needs.
+
+    Runs that are late on any number of machines are left out.
+    """
     return _Layers(night, part).found()
 
 
@@ -70,6 +73,8 @@ class _Layers:
                 left.append(index)
                 refused += 1
                 if at == first:  # stages side by side take slots from each other
+                    if self.needs[index] * machine.slots >= sum(stage.tasks for stage in night.jobs[run.job].stages):
+                        left.remove(index)
                     self.needs[index] *= 2
                     return [*left, *waiting[at + 1 :]]
         return left
