@@ -7,9 +7,8 @@ Over several periods ``cost`` and ``admitted(c)`` are sums, ``rate(s)`` and ``ut
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
@@ -108,9 +107,9 @@ def offer_of_types(
     for number, name in enumerate(("", *fleet.names)):
         most = min(fleet.size, float(fleet.available.sum() if not name else fleet.available[number - 1]))
         held = [vms(t, name) for t in periods]
-        if fleet.periods == 1 or (np.isfinite(most) and "vms" in mentioned(spec)):
+        if fleet.periods == 1 or (isfinite(most) and "vms" in mentioned(spec)):
             offered["vms", name] = _largest(model, f"peak_{number}", held, most)
-        if not name and np.isfinite(most):
+        if not name and isfinite(most):
             offered["utilization", ""] = sum(held) / (most * fleet.periods)
     for unit, name in enumerate(fleet.names_of_units):
         total = sum(served(t, unit) for t in periods)
