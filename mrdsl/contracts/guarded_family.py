@@ -174,6 +174,7 @@ OF_FORMULATIONS: Mapping[str, Mistake] = MappingProxyType(
         "run": _is(Result, "a Result"),
         "arrays": _or_none(_is(ArrayForm, "an ArrayForm")),
         "known": _or_none(_is(Result, "a Result")),
+        "nodes": _or_none(_is(int, "a whole number of nodes")),
         "refine": _is(Result, "a Result"),
         "compiled": lambda value: "returned None instead of a Pyomo model" if value is None else "",
     }
