@@ -75,7 +75,7 @@ class RawTable:
 
     @cached_property
     def _starts(self) -> array[int]:
-        """The places in the text of its first lines: so many as were looked for."""
+        """The places of its first lines in the text, up to the last one that was needed."""
         return array("q", [0])
 
     def _line_at(self, number: int) -> str:

@@ -96,7 +96,7 @@ class Market:
         return np.array([each.limit for each in self.quotas])
 
     def with_fewer_cores(self, cores: Floats) -> Market:
-        """Return the market whose quotas allow so many cores less, and at least those of masters."""
+        """Return the market with quotas reduced by these cores, but not below the cores of masters."""
         of_masters = self.cores_of_quotas @ self.masters_of_lane
         limits = np.maximum(self.quota_limits - cores, of_masters).tolist()
         quotas = zip(self.quotas, limits, strict=True)

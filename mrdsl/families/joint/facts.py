@@ -157,9 +157,7 @@ class JobClass(Node):
     stages: Sequence[Stage] = stage_blocks()
     startup: Quantity = startup_item()
     coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
-    slots: Slots | None = block(
-        Slots, "what one VM hosts: so many map tasks, or so many reduce tasks, or tasks of stages"
-    )
+    slots: Slots | None = block(Slots, "the tasks that one VM hosts: map tasks or reduce tasks, or tasks of stages")
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots; only with `vm`")
     driver: Driver | None = block(Driver, "the driver of each job; only in `capacity`")
     on: Sequence[OnType] = on_type_blocks()

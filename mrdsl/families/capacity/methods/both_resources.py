@@ -29,7 +29,7 @@ FIRST, MORE = 4, 4
 ROUNDS, NEAR = 40, 1e-4
 """Most rounds, and the relative gap at which they end."""
 SMALL = 2
-"""VMs with at most so many slots of a kind rarely hold others in what these leave."""
+"""If a VM holds at most this number of slots of a kind, what they leave rarely fits another slot."""
 DEAR = 100.0
 """Cost of a job that lacks, in multiples of the largest cost or worth of a VM."""
 
