@@ -74,8 +74,20 @@ def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockCo
         "unknown-item",
         f"unknown item `{key}`{_in(context)}",
         span,
-        words.elsewhere.get(key) or did_you_mean(key, (*words.items, *words.blocks), "items here: "),
+        words.elsewhere.get(key)
+        or _one_level_down(words, key, statement)
+        or did_you_mean(key, tuple(dict.fromkeys((*words.items, *words.blocks))), "items here: "),
     )
+
+
+def _one_level_down(words: Vocabulary, key: str, statement: tree.Assignment) -> str:
+    """Return what to write if the item belongs in a block of this one, such as the price of a VM, or ""."""
+    inner = [word for word, (_, block) in words.singles.items() if key in vocabulary(block.node).items]
+    if not inner:
+        return ""
+    written = f"{inner[0]} {{ {key} = {value_text(statement.value)} }}"
+    others = "".join(f", or `{word} {{ ... }}`" for word in inner[1:3])
+    return f"`{key}` belongs in a block: write `{written}`{others}"
 
 
 def _in(context: BlockContext) -> str:

@@ -81,3 +81,17 @@ def test_a_longest_time_of_100_averages_is_a_warning_wherever_there_are_both(tex
 )
 def test_a_longest_time_below_the_average_is_a_mistake_there_too(text: str, more: dict[str, str]) -> None:
     assert "max-below-avg" in [each.code for each in found(text, **more)]
+
+
+@pytest.mark.parametrize(
+    ("item", "block"),
+    [("A = 5400 s", "coefficients { A = 5400 s }"), ("cores = 2", "container { cores = 2 }"), ("tasks = 9", "map {")],
+)
+def test_an_item_of_an_inner_block_is_shown_in_its_block(item: str, block: str) -> None:
+    unknown = [each for each in found(CAPACITY, MORE=item) if each.code == "unknown-item"]
+    assert [block in each.hint for each in unknown] == [True]
+
+
+def test_a_price_of_a_vm_is_shown_in_the_ways_to_rent_it() -> None:
+    text = CAPACITY.replace("on_demand { price = 0.192 USD/h }", "price = 0.192 USD/h")
+    assert any("on_demand { price = 0.192 USD/h }" in each.hint for each in found(text) if each.code == "unknown-item")
