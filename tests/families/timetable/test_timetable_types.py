@@ -129,6 +129,43 @@ def test_a_tampered_plan_is_broken(change: str) -> None:
         assert any(words in each for each in found)
 
 
+HOPELESS = """problem timetable "late on every type"
+rent = elastic
+billing { period = 1 s, minimum = 0 s }
+vm slow { on_demand { price = 1 USD/min } }
+vm fast { on_demand { price = 3 USD/min }, spot { price = 2 USD/min, interruptions = 0.05/h } }
+class late {
+  stage s { tasks = 1, avg = 2 min, max = 2 min }
+  slots { task = 1 }
+  runs = [0 min, 10 min]
+  deadline = 1 min
+  penalty = 5 USD
+}
+minimize cost
+"""
+REGULAR = """class regular {
+  stage s { tasks = 1, avg = 2 min, max = 2 min }
+  slots { task = 1 }
+  runs = [5 min]
+  deadline = 2 min
+}
+"""
+
+
+@pytest.mark.parametrize("rent", ["constant", "elastic", "per_job", "cheapest"])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize(("more", "value"), [("", 10), (REGULAR, 12)])
+def test_runs_that_are_late_on_every_type_are_left_out(rent: str, free: bool, more: str, value: float) -> None:
+    text = HOPELESS.replace("elastic", rent).replace("minimize", more + "minimize")
+    if free:
+        text, value = text.replace("1 USD/min", "0 USD/min"), 10
+    spec, result = solved(text)
+    assert result.plan is not None
+    assert result.value == pytest.approx(value)
+    assert result.solution == "optimal"
+    assert list(verify(spec, result.plan)) == []
+
+
 def test_runs_of_a_class_of_one_type_are_together() -> None:
     """One type for all three runs costs more than the cheapest one for each: the first has only time for `fast`."""
     text = """problem timetable "one"

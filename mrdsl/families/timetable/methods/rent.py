@@ -122,6 +122,8 @@ class _Ways:
 
         Every constant cluster is an elastic timetable too.
         """
+        if not any(self.market.part(vm)[0] for vm in range(len(self.market.nights))):
+            return float(sum(self.market.penalties[run.job] or 0.0 for run in self.market.runs))
         masters = least_masters(self.market)
         best = masters + rental_bound(self.market, known)
         if self.fluid is None and (known is None or known.value - best > PROVEN * known.value):

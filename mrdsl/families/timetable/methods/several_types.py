@@ -105,17 +105,21 @@ class _Search:
             self.known[key] = self.plans.found(night, self.way).best if fits else None
         return self.known[key]
 
+    def _penalty(self, run: int, vm: int) -> float | None:
+        """Return the penalty of a run that is late on a type in any case; None if it is planned there."""
+        return None if self.market.fits(vm, run) else self.market.penalties[self.market.runs[run].job]
+
     def _parts(self, assignment: Assignment) -> list[tuple[int, tuple[int, ...]]]:
         found = []
         for vm in range(len(self.market.nights)):
-            runs = tuple(run for run, each in enumerate(assignment) if each == vm)
+            runs = tuple(run for run, each in enumerate(assignment) if each == vm and self._penalty(run, vm) is None)
             if runs:
                 found.append((vm, runs))
         return found
 
     def cost(self, assignment: Assignment) -> float:
         """Return the cost of an assignment, infinite if there is no plan."""
-        total = 0.0
+        total = sum(self._penalty(run, vm) or 0.0 for run, vm in enumerate(assignment))
         for vm, runs in self._parts(assignment):
             part = self.part(vm, runs)
             if part is None:
