@@ -98,6 +98,7 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
         if len(numbers):
             program.add(once[numbers], mine, 1.0)
             _add_type(program, market, vm, mine, scale)
+    _add_one_type(program, market, on)
     matrix = coo_array(
         (np.concatenate(program.value), (np.concatenate(program.row), np.concatenate(program.column))),
         shape=(len(program.low), len(program.cost)),
@@ -121,6 +122,20 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
         for number in numbers[found.x[mine] > 0.5].tolist():
             types[number] = vm
     return Assigned(bound, tuple(types))
+
+
+def _add_one_type(program: _Program, market: Market, on: list[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
+    """Add rows that keep all runs of some jobs on one type."""
+    for job in market.one:
+        names = list(dict.fromkeys(market.vms_of(job)))
+        chosen = program.columns(len(names), 0.0, 1.0, True)
+        program.add(np.repeat(program.rows(1, -inf, 1.0), len(names)), chosen, 1.0)
+        for vm in market.types_of(job):
+            numbers, mine = on[vm]
+            here = mine[[market.runs[number].job == job for number in numbers]]
+            rows = program.rows(len(here), -inf, 0.0)
+            program.add(rows, here, 1.0)
+            program.add(rows, np.repeat(chosen[names.index(market.machines[vm].vm)], len(here)), -1.0)
 
 
 def _add_type(program: _Program, market: Market, vm: int, mine: NDArray[np.int64], scale: float) -> None:

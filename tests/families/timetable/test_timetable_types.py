@@ -166,6 +166,37 @@ def test_runs_that_are_late_on_every_type_are_left_out(rent: str, free: bool, mo
     assert list(verify(spec, result.plan)) == []
 
 
+def test_constant_clusters_keep_classes_of_one_type_together() -> None:
+    """One reserved VM for 21 min costs 21 USD; the cheapest type for each run alone is not the same one."""
+    text = """problem timetable "one"
+rent = constant
+billing { period = 1 s, minimum = 3 min }
+vm slow { on_demand { price = 2 USD/min }, reserved { price = 1 USD/min, available = 1 } }
+vm fast { on_demand { price = 3 USD/min }, available = 1 }
+class a {
+  stage s { tasks = 2, avg = 2 min, max = 2 min }
+  slots { task = 1 }
+  on fast { slots { task = 3 }, speed = 2 }
+  runs = [3 min, 20 min]
+  deadline = 5 min
+  types = one
+}
+minimize cost
+"""
+    spec, result = solved(text)
+    assert result.plan is not None
+    assert result.value == pytest.approx(21)
+    assert list(verify(spec, result.plan)) == []
+
+
+def test_a_startup_as_long_as_the_deadline_leaves_the_run_out() -> None:
+    text = HOPELESS.replace("deadline = 1 min", "startup = 1 min, deadline = 1 min")
+    single = text.replace("vm fast", "# vm fast")
+    for each in (text, single):
+        _, result = solved(each)
+        assert result.value == pytest.approx(10)
+
+
 def test_runs_of_a_class_of_one_type_are_together() -> None:
     """One type for all three runs costs more than the cheapest one for each: the first has only time for `fast`."""
     text = """problem timetable "one"

@@ -87,6 +87,8 @@ class _Batches:
         night, machine = self.night, self.night.machine
         work = sum(night.jobs[run.job].work for run in runs)
         window = max(run.due for run in runs) - min(run.ready for run in runs)
+        if window <= 0:  # startups take as long as the windows
+            return inf, []
         least = max(-(-work // (window * machine.slots)), *(self._least_of(run) for run in runs))
         best: tuple[float, list[Placed]] = inf, []
         size, tried = least, 0
