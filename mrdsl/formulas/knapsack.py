@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -229,12 +229,18 @@ class Pieces:
 
     def jobs(self, count: Places, kinds: int) -> Floats:
         """Return ``count`` jobs of each class by kind, (kinds, classes)."""
-        found, each, left = np.zeros((kinds, len(count))), np.arange(len(count)), count.copy()
+        found, each = np.zeros((kinds, len(count))), np.arange(len(count))
+        for kind, jobs in self.parts(count):
+            found[kind, each] += jobs
+        return found
+
+    def parts(self, count: Places) -> Iterator[tuple[Places, Places]]:
+        """Yield the kind and the jobs of a piece of each class, 0 jobs if it has none left, for ``count`` jobs."""
+        each, left = np.arange(len(count)), count.copy()
         while left.any():
             piece = self.last[left, each]
-            found[self.kind[piece, each], each] += piece
+            yield self.kind[piece, each], piece
             left = left - piece
-        return found
 
 
 def machines_alone(gamma: Floats, room: Floats, most: int) -> NDArray[np.float32]:
@@ -255,13 +261,19 @@ def machines_alone(gamma: Floats, room: Floats, most: int) -> NDArray[np.float32
 def cheapest_pieces(machines: NDArray[np.float32], prices: Floats) -> Pieces:
     """Return the cheapest pieces, given the price of a machine of each kind.
 
+    ``prices`` are otherwise those of a piece of 0, 1, ... machines, (kinds, sizes): it has none of more.
     Pieces of one kind may together have more machines than its room: their cost bounds that of all mixes from below.
     """
     most, _, classes = machines.shape[0] - 1, *machines.shape[1:]
     alone, kind = np.zeros((most + 1, classes)), np.zeros((most + 1, classes), dtype=np.int64)
     prices = np.maximum(prices, np.finfo(float).tiny)  # beyond the room even free machines are none
+    beyond = np.append(prices, np.full((len(prices), 1), np.inf), axis=1) if prices.ndim == 2 else prices
     for jobs in range(1, most + 1):
-        cost = prices[:, None] * machines[jobs]
+        if prices.ndim == 2:
+            size = np.minimum(machines[jobs], prices.shape[1]).astype(np.int64)
+            cost = np.take_along_axis(beyond, size, axis=1)
+        else:
+            cost = prices[:, None] * machines[jobs]
         kind[jobs] = cost.argmin(axis=0)
         alone[jobs] = np.take_along_axis(cost, kind[jobs][None], axis=0)[0]
     least, last = np.zeros_like(alone), np.zeros_like(kind)

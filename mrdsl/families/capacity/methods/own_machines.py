@@ -24,6 +24,7 @@ from mrdsl.families.capacity.lanes import lacking
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.class_columns import Answers, ClassProgram, bound_at, is_limited
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, exceeds
+from mrdsl.families.capacity.methods.machine_sizes import by_sizes
 from mrdsl.families.capacity.methods.whole_placements import rounded
 from mrdsl.families.capacity.plan_parts import summed
 from mrdsl.formulas.knapsack import cheapest_mixes
@@ -159,6 +160,8 @@ class Rents:
 
 AT_ONCE = 60
 """Classes that an integer program places together: other groups after these take a quarter more time for 0.1 %."""
+CLOSE = 2e-3
+"""Relative distance to the bound at which a plan by sizes of pieces is not compared with others."""
 PASSES = 20
 """So often every class is looked at."""
 LITTLE = 0.02
@@ -183,6 +186,14 @@ def on_own_machines(task: Task, below: Task, relaxed: Relaxed, gap: float, until
     bound = max(bound_at(Answers(below), relaxed.prices, relaxed.quotas, relaxed.cores), relaxed.bound)
     enough = bound + gap * abs(bound - task.market.of_masters)
     best: tuple[float, Floats, Floats] | None = None
+    sized, proven = by_sizes(task, relaxed.prices, until)
+    bound = max(bound, proven) if below is task else bound
+    if sized is not None:
+        bought = task.market.buy(_needed(task, sized))
+        cost = task.mix.cost(bought, sized)
+        best = None if exceeds(task, bought, ROUNDING) else (cost, sized, bought)
+        if best is not None and cost - bound <= max(CLOSE, gap) * abs(bound - task.market.of_masters):
+            return Found(best[1:], bound)
     endless = bool(np.isinf(task.market.there).all())
     for start in _starts(task, relaxed):
         jobs = _settled(task, start, enough, until)
