@@ -78,12 +78,13 @@ def ended(
             ),
         )
     if result.plan is None and result.termination in _STOPS and not diagnostics:
+        more = "wait longer" if result.termination is Termination.INTERRUPTED else "raise the limit"
         diagnostics = (
             warning(
                 "stopped-early",
                 f"{_STOPS[result.termination]} before a plan was found",
                 spec.span,
-                "raise the limit, or use a heuristic: `mrdsl solvers` lists them",
+                f"{more}, or use a heuristic: `mrdsl solvers` lists them",
             ),
         )
     result = replace(

@@ -128,6 +128,11 @@ def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
     return model
 
 
+def _method(formulation: Formulation) -> str:
+    """Return the name of the pipeline that knows plans of a formulation; empty if there is none."""
+    return getattr(formulation.known, "__name__", "")
+
+
 @dataclass
 class _Run:
     """One way through; notes the seconds of each stage. ``began``: by the clock, before the spec was checked."""
@@ -159,7 +164,7 @@ class _Run:
         except KeyboardInterrupt:
             if not is_kept():
                 raise
-            result = Result(Termination.INTERRUPTED)
+            result = self._verified(self._best_known())
         if self.interrupted and result.plan is not None:
             result = replace(unproven(result), termination=Termination.INTERRUPTED)
         return replace(result, diagnostics=(*result.diagnostics, *dict.fromkeys(self.doubts)))
@@ -181,7 +186,7 @@ class _Run:
         except KeyboardInterrupt:
             if not is_kept():
                 raise
-            result = Result(Termination.INTERRUPTED)
+            result = self._best_known()
         self.seconds["solve"] = time.perf_counter() - started
         return self._explained(self._verified(result))
 
@@ -190,7 +195,7 @@ class _Run:
 
         Another result is kept for the comparison with the solver's.
         """
-        name, limits = getattr(chosen.known, "__name__", ""), self.choice.limits
+        name, limits = _method(chosen), self.choice.limits
         if (
             not self.choice.automatic
             or self.model is not None
@@ -209,6 +214,13 @@ class _Run:
             return None
         self.choice = replace(self.choice, solver=registry.find(name), formulation=None)
         return result
+
+    def _best_known(self) -> Result:
+        """Return the result of an interrupted run: the plan of the family's own method if it has ended."""
+        if self.first is None or self.first.plan is None or self.choice.formulation is None:
+            return Result(Termination.INTERRUPTED)
+        self.choice = replace(self.choice, solver=registry.find(_method(self.choice.formulation)), formulation=None)
+        return replace(unproven(self.first), termination=Termination.INTERRUPTED)
 
     def _settled(self, call: Callable[[], Result]) -> Result:
         """Finish the work on an existing plan: a stop waits for it, and a first Ctrl-C starts it again."""

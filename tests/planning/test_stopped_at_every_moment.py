@@ -118,6 +118,46 @@ def test_ctrl_c_while_a_plan_is_settled_does_not_lose_it(at: str, monkeypatch: p
         mrdsl.solve(spec, "cbc", formulation="P2")
 
 
+OPEN_GAP = """problem capacity "direct has a gap here"
+vm m5 {
+  on_demand { price = 3 USD/h }
+  spot { price = 0 USD/h, interruptions = 0/h }
+  reserved { price = 0.5 USD/h, available = 2 }
+}
+class few {
+  stage a { tasks = 1, avg = 20 s, max = 20 s }
+  slots { task = 1 }
+  jobs = 0..1, deadline = 200 s, penalty = 0.5 USD
+  spot = 30%
+}
+class many {
+  stage a { tasks = 20, avg = 20 s, max = 30 s }
+  slots { task = 4 }
+  jobs = 17, deadline = 600 s, penalty = 1 USD
+  types = one
+}
+minimize cost
+"""
+
+
+def test_ctrl_c_after_the_first_method_keeps_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver follows because the first method has a gap; the Ctrl-C comes while its model is built."""
+    from mrdsl.planning.solve_spec import _Run
+    from mrdsl.solving.processes import kept
+
+    def interrupted(*values: Any, **named: Any) -> Any:
+        raise KeyboardInterrupt
+
+    spec = mrdsl.loads(OPEN_GAP)
+    known = mrdsl.solve(spec, "direct")
+    assert (known.termination, known.solution) == (Termination.COMPLETED, SolutionStatus.FEASIBLE)
+    monkeypatch.setattr(_Run, "_single_model", interrupted)
+    with kept():
+        result = mrdsl.solve(spec)
+    assert (result.termination, result.solution) == (Termination.INTERRUPTED, SolutionStatus.FEASIBLE)
+    assert (result.value, result.bound, result.solver["name"]) == (known.value, known.bound, "direct")
+
+
 @pytest.mark.parametrize("looks", [0, 1, 2, 3, 5, 8])
 def test_a_cancelled_task_raises_nothing_into_its_loop(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The task is cancelled from within the solve, at a look of its thread."""
