@@ -20,12 +20,12 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.contrib.appsi.solvers.highs import Highs
 
-from mrdsl.families.joint.sizes import sweep
 from mrdsl.families.joint.workload import Workload, workload
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
 from studies.joint_cluster_sizes import compare
 from studies.joint_instances import instance
+from studies.joint_sizes import sweep
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:

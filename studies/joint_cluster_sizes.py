@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.workload import Floats, Workload
+from studies.joint_sizes import Sweep, sweep
 
 STEPS = 40
 

@@ -14,10 +14,11 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.core.units import HOUR
-from mrdsl.families.schedule.simulate import SimulatedSchedule, mean_of, run_once, watch
+from mrdsl.families.schedule.simulate import SimulatedSchedule, mean_of, run_once
 from mrdsl.reporting.report_files import write_chart
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
+from studies.schedule_runs import watch
 
 TRACE = "FB-2009_samples_24_times_1hr_0.tsv"
 

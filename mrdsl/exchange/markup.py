@@ -1,6 +1,6 @@
 """XML, YAML and ``spark-defaults.conf``, without a library.
 
-XML is read without entity declarations. YAML is written in block style, of plain values. ``spark-defaults.conf`` has
+YAML is written in block style, of plain values. ``spark-defaults.conf`` has
 one name and value a line, as Java writes properties.
 """
 
@@ -13,18 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mrdsl.exchange.text import FormatError
-
-
-def parsed(text: str) -> ET.Element:
-    """Return the root of a text. Raises FormatError if it is not XML, or declares entities, which can expand to any
-    size.
-    """
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise FormatError("it declares entities", "leave the document type out")
-    try:
-        return ET.fromstring(text)
-    except ET.ParseError as problem:
-        raise FormatError(f"it is not XML: {problem}") from None
 
 
 def written(root: ET.Element, comments: tuple[str, ...] = ()) -> str:
@@ -42,20 +30,6 @@ def settings(properties: dict[str, str], comments: tuple[str, ...] = ()) -> str:
         ET.SubElement(one, "name").text = name
         ET.SubElement(one, "value").text = value
     return written(configuration, comments)
-
-
-def settings_of(text: str) -> dict[str, str]:
-    """Return names and values of a file of Hadoop. Raises FormatError for other texts."""
-    configuration = parsed(text)
-    if configuration.tag != "configuration":
-        raise FormatError(f"it is a <{configuration.tag}>, not a <configuration>")
-    values = {}
-    for one in configuration.iter("property"):
-        name, value = one.findtext("name"), one.findtext("value")
-        if name is None or value is None:
-            raise FormatError("a <property> lacks its <name> or <value>")
-        values[name.strip()] = value.strip()
-    return values
 
 
 PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./:@-]*[A-Za-z0-9_./@-]|[A-Za-z]")

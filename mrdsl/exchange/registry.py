@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from mrdsl.core.answer import Reply
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Result
-    from mrdsl.exchange.capacity_scheduler import Queue
     from mrdsl.exchange.catalogues import Catalogue
     from mrdsl.exchange.cells import RawTable
-    from mrdsl.exchange.fair_scheduler import FairQueue
     from mrdsl.exchange.job_traces import SwimJob, TableJob, TableRun
     from mrdsl.exchange.logs.formats import LogFormat
     from mrdsl.exchange.model_names import Written
@@ -276,16 +274,6 @@ SOLUTIONS: tuple[Reader[Reply], ...] = (
         sign=r"\A(solution status:|objective value:|no solution available)",
     ),
 )
-QUEUES: tuple[Reader[Queue] | Reader[tuple[FairQueue, ...]], ...] = (
-    Reader(
-        "capacity",
-        "queues",
-        "YARN's capacity-scheduler.xml",
-        _of_text("capacity_scheduler", "read_capacity_scheduler"),
-        (".xml",),
-    ),
-    Reader("fair", "queues", "YARN's fair-scheduler.xml", _of_text("fair_scheduler", "read_fair_scheduler"), (".xml",)),
-)
 SETTINGS: tuple[Reader[dict[str, str]], ...] = (
     Reader(
         "spark",
@@ -294,7 +282,6 @@ SETTINGS: tuple[Reader[dict[str, str]], ...] = (
         _of_text("markup", "read_spark_settings"),
         (".conf",),
     ),
-    Reader("hadoop", "settings", "Hadoop's *-site.xml", _of_text("markup", "settings_of"), (".xml",)),
 )
 LOGS: tuple[LogReader, ...] = (
     LogReader(
@@ -306,7 +293,7 @@ LOGS: tuple[LogReader, ...] = (
     LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _loads("logs.traces", "SLS")),
 )
 READERS: tuple[Reader[Any], ...] = (
-    *(*WORKFLOWS, *JOBS, *RUN_TABLES, *SPOT_PRICES, *CATALOGUES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS),
+    *(*WORKFLOWS, *JOBS, *RUN_TABLES, *SPOT_PRICES, *CATALOGUES, *TABLES_READ, *SOLUTIONS, *SETTINGS),
 )
 
 

@@ -105,11 +105,6 @@ def completion(profile: WaveProfile, map_slots: int, reduce_slots: int) -> WaveT
     return WaveTimes(first.lower + second.lower, first.average + second.average, first.upper + second.upper)
 
 
-def shortest(profile: WaveProfile) -> float:
-    """T_min of 4.4: the mean completion with a single map and a single reduce wave."""
-    return completion(profile, max(profile.map_tasks, 1), max(profile.reduce_tasks, 1)).average
-
-
 def coefficients(profile: WaveProfile) -> tuple[float, float, float]:
     """A, B and C of (3.15): mean completion = A / map slots + B / reduce slots + C, waves taken as fractions."""
     p = profile

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, one_error
@@ -87,10 +87,6 @@ def _check_names(names: Sequence[str], where: str) -> None:
         if names.count(name) > 1:
             hint = "give it values once"
             raise one_error("wrong-option", f"param `{name}` is twice in {where}", None, hint)
-
-
-if TYPE_CHECKING:
-    pass
 
 
 _LAST = ("seconds", "message")

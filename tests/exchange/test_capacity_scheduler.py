@@ -14,11 +14,12 @@ from hypothesis import strategies as some
 
 from mrdsl import MrdslError
 from mrdsl.cli import cli
-from mrdsl.exchange.capacity_scheduler import Queue, capacity_scheduler, mistakes, percentages, read_capacity_scheduler
+from mrdsl.exchange.schedulers import Queue, capacity_scheduler, mistakes, percentages
 from mrdsl.exchange.targets.deployment import Wishes, queue_names
 from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
 from studies.joint_instances import instance
+from tests.exchange.scheduler_files import read_capacity_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
@@ -106,25 +107,6 @@ def test_hadoops_own_samples(path: Path) -> None:
     ]
     assert not mistakes(root)
     assert read_capacity_scheduler(capacity_scheduler(root)) == root
-
-
-ONE = capacity_scheduler(Queue("root", children=(Queue("a"),)))
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "not XML"),
-        ("<a/>", "not a <configuration>"),
-        ("<configuration/>", "no queues"),
-        ("<configuration><property><name>x</name></property></configuration>", "lacks"),
-        (ONE.replace("100", "many"), "not a number"),
-        (ONE.replace("root.a.capacity", "root.b.capacity"), "root.a has no capacity"),
-    ],
-)
-def test_what_is_no_such_file(text: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        read_capacity_scheduler(text)
 
 
 def test_a_day_of_queues() -> None:

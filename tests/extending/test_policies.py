@@ -13,8 +13,8 @@ import mrdsl
 from mrdsl.extending.checking import named
 from mrdsl.extending.kits import kit, write
 from mrdsl.extending.pipelines import audited
-from mrdsl.families.schedule.simulate import watch
 from mrdsl.simulation.scheduling import Observed, Simulation
+from studies.schedule_runs import watch
 
 MODELS = Path(__file__).resolve().parents[2] / "models" / "schedule"
 

@@ -53,7 +53,6 @@ def test_wave_times_by_hand() -> None:
     profile = WaveProfile(80, 10.0, 20.0, 64, 4.0, 5.0, 8.0, 2.0, 6.0, 1.0, 3.0)
     times = waves.completion(profile, 16, 16)
     assert times == waves.WaveTimes(5 * 10 + 4 + 3 * 2 + 4 * 1, 5 * 15 + 5 + 3 * 4 + 4 * 2, 5 * 20 + 8 + 3 * 6 + 4 * 3)
-    assert waves.shortest(profile) == 15 + 5 + 2
     fixed = waves.slots_with_fixed_reduce(profile, 100.0)
     a, b, c = waves.coefficients(profile)
     assert (fixed.map, fixed.reduce) == (pytest.approx(a / (100 - c - b / 64)), 64)

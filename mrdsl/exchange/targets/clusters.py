@@ -14,7 +14,7 @@ from math import ceil
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.exchange.capacity_scheduler import PREFIX, ROOT
+from mrdsl.exchange.schedulers import PREFIX, ROOT
 from mrdsl.exchange.targets.deployment import Deployment, Group, MachineType, Setting, Share, Workload
 from mrdsl.exchange.targets.spark import executors_of, explained
 from mrdsl.exchange.targets.yarn import (

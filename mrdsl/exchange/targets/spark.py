@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from mrdsl.core.rounding import ROUNDING, ceiling
-from mrdsl.exchange.capacity_scheduler import ROOT
+from mrdsl.exchange.schedulers import ROOT
 from mrdsl.exchange.targets.deployment import (
     Container,
     Deployment,

@@ -16,9 +16,16 @@ from decimal import Decimal
 from math import ceil, floor, gcd, log10
 
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.capacity_scheduler import ROOT, Queue, capacity_scheduler, capacity_settings, percentages
-from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler
 from mrdsl.exchange.markup import settings
+from mrdsl.exchange.schedulers import (
+    ROOT,
+    FairQueue,
+    Queue,
+    capacity_scheduler,
+    capacity_settings,
+    fair_scheduler,
+    percentages,
+)
 from mrdsl.exchange.targets.deployment import (
     Deployment,
     Exported,

@@ -257,12 +257,3 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
             path=np.where(chosen == name, other.path, work.path),
         )
     return work
-
-
-def promised_times(facts: BoundsFacts, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> Floats:
-    """Return the time of one job by the estimate that its class guarantees; waves are whole, unless fractional
-    by name.
-    """
-    smooth = mapreduce.completion(guaranteed(facts, estimates), np.ones_like(map_slots), map_slots, reduce_slots)
-    in_waves = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
-    return np.where(words(facts.classes, "guarantee", "average") == "waves", in_waves, smooth)

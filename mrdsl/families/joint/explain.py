@@ -16,13 +16,12 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
 from mrdsl.core.tables import cell_text
 from mrdsl.core.units import HOUR, show
 from mrdsl.core.watching import shared_time
-from mrdsl.families.joint.allocation import choices, wanted
+from mrdsl.families.joint.allocation import choices, further_vms, least_vms, wanted
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts, as_planned
 from mrdsl.families.joint.fleet import fleet_of
-from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
+from mrdsl.families.joint.methods.greedy import Search, fill_whole, greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.quantities import compares_responses
-from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 from mrdsl.reporting.report import Shown
 from mrdsl.spec.spec import Spec
@@ -299,16 +298,23 @@ def _one_more(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table
 
 
 def _gains(work: Workload, part: slice, held: float) -> Floats:
-    """Return the saving of one more VM in every period; NaN if whole concurrent jobs make that sum too long."""
-    try:
-        return _gain(sweep(work, np.array([held, held + 1.0]), False, part))
-    except ValueError:
-        return np.full(work.periods, np.nan)
+    """Return the saving of one more VM in every period; NaN where no allocation is proven to be the cheapest."""
+    now, then = (_costs(work, part, size) for size in (held, held + 1.0))
+    return np.where(np.abs(now - then) < ROUNDING * np.abs(now), 0.0, now - then)
 
 
-def _gain(sweep: Sweep) -> Floats:
-    gain: Floats = sweep.total[0] - sweep.total[1]
-    return np.where(np.abs(gain) < ROUNDING * np.abs(sweep.total[0]), 0.0, gain)
+def _costs(work: Workload, part: slice, held: float) -> Floats:
+    """Return the least cost of a part with ``held`` VMs in every period; NaN where it is not proven."""
+    vms, gaps = least_vms(work, False), np.zeros(work.periods)
+    left = held - vms[:, part].sum(axis=1)
+    if work.whole:
+        filled = [fill_whole(work, part, t, float(left[t]), Search()) for t in range(work.periods)]
+        vms[:, part], gaps = [each.vms for each in filled], np.array([each.gap for each in filled])
+    else:
+        vms[:, part] += further_vms(work, part, vms[:, part], left, False)
+    rejected = (work.expected - work.served_by(vms, False))[:, part] @ work.penalty[part]
+    costs = work.vm_cost * vms[:, part].sum(axis=1) + rejected
+    return np.where(gaps > ROUNDING * np.abs(costs), np.nan, costs)
 
 
 def _name_of(work: Workload, part: slice) -> str:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from mrdsl.core import budgets
 from mrdsl.core.charts import Chart
@@ -37,10 +37,6 @@ from mrdsl.sweeping.study.tables import (
     profiled,
 )
 from mrdsl.sweeping.sweep import write_table
-
-if TYPE_CHECKING:
-    pass
-
 
 JOURNAL, TABLE = "runs.jsonl", "runs.csv"
 HEAD = {"study": 1}

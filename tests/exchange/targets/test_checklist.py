@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.exchange.capacity_scheduler import read_capacity_scheduler
-from mrdsl.exchange.fair_scheduler import read_fair_scheduler
-from mrdsl.exchange.markup import read_spark_settings, settings_of
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.profiling.profiles import profile
+from tests.exchange.scheduler_files import read_capacity_scheduler, read_fair_scheduler, settings_of
 from tests.exchange.targets.plans import STAGES, exported
 
 LOG = Path("/work/shared/data/spark/nvidia/e2e__join_agg_on_yarn_eventlog.zstd")

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.exchange.capacity_scheduler import read_capacity_scheduler
-from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler, read_fair_scheduler
-from mrdsl.exchange.markup import settings_of
+from mrdsl.exchange.schedulers import FairQueue, fair_scheduler
 from mrdsl.exchange.targets.deployment import file_words
-from mrdsl.exchange.text import FormatError
+from tests.exchange.scheduler_files import read_capacity_scheduler, read_fair_scheduler, settings_of
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -118,21 +116,6 @@ def test_without_sizes_the_queues_have_shares_and_the_files_say_so() -> None:
 def test_what_yarn_refuses_is_not_written(queues: tuple[FairQueue, ...], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         fair_scheduler(queues)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("<configuration/>", "not an <allocations>"),
-        ("<!DOCTYPE a [<!ENTITY b 'c'>]><allocations/>", "declares entities"),
-        ("<allocations><queue/></allocations>", "no name"),
-        ("<allocations><queue name='a'><weight>much</weight></queue></allocations>", "`much`, not a number"),
-        ("<allocations><queue name='a'><minResources>all</minResources></queue></allocations>", "not of the form"),
-    ],
-)
-def test_what_is_no_such_file(text: str, reason: str) -> None:
-    with pytest.raises(FormatError, match=reason):
-        read_fair_scheduler(text)
 
 
 def test_a_title_ends_no_comment() -> None:

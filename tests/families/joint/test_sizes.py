@@ -10,8 +10,8 @@ import pytest
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.joint import allocation
 from mrdsl.families.joint.methods import greedy as joint
-from mrdsl.families.joint.sizes import sweep
 from mrdsl.families.joint.workload import workload
+from studies.joint_sizes import sweep
 
 from .specs import random_spec
 from .test_greedy import greedy

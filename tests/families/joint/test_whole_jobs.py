@@ -16,12 +16,12 @@ from mrdsl.families.joint import verify as joint_verify
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts
 from mrdsl.families.joint.methods.greedy import fill_by_penalty, recover, serve_least
-from mrdsl.families.joint.sizes import sweep
 from mrdsl.families.joint.workload import workload
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
+from studies.joint_sizes import sweep
 
 from .brute import brute_force
 from .specs import HOUR, broken, wild_spec

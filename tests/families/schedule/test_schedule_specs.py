@@ -16,7 +16,7 @@ from mrdsl.families.schedule.explain import BOOT, EVICTED, FRACTIONS, NEVER, ON_
 from mrdsl.families.schedule.methods.sizing import slots_for
 from mrdsl.families.schedule.models import build as build_offline
 from mrdsl.families.schedule.plan import SchedulePlan
-from mrdsl.families.schedule.simulate import SimulatedSchedule, simulate, watch
+from mrdsl.families.schedule.simulate import SimulatedSchedule, simulate
 from mrdsl.families.schedule.trace import jobs
 from mrdsl.formulas import waves
 from mrdsl.language.loading import load_file, load_text
@@ -26,6 +26,7 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
+from studies.schedule_runs import watch
 from tests.families.schedule import schedule_specs
 from tests.families.schedule.schedule_specs import ROOT
 

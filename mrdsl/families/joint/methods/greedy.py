@@ -48,9 +48,9 @@ class Search:
     It ends when the cost is within the relative ``gap`` of the bound.
     """
 
-    states: int
-    units: int
-    gap: float
+    states: int = 4096
+    units: int = 128
+    gap: float = 0.0
     until: float | None = None
 
 

@@ -1,14 +1,18 @@
-"""YARN's ``capacity-scheduler.xml``: a tree of queues with guaranteed shares, read, checked and written."""
+"""Files of YARN's schedulers: ``capacity-scheduler.xml`` with shares, ``fair-scheduler.xml`` with weights.
+
+Both have a tree of queues, which is checked before it is written.
+"""
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import ROUND_FLOOR, Decimal
+from math import isfinite
 
-from mrdsl.exchange.markup import settings_of, written
-from mrdsl.exchange.text import FormatError
+from mrdsl.exchange.markup import written
 
 ROOT = "root"
 HUNDRED = Decimal(100)
@@ -85,44 +89,6 @@ def mistakes(root: Queue) -> list[str]:
 PREFIX = "yarn.scheduler.capacity"
 
 
-def read_capacity_scheduler(text: str) -> Queue:
-    """Return the tree below ``root``. Raises FormatError if the text is not such a file."""
-    values = settings_of(text)
-    if f"{PREFIX}.{ROOT}.queues" not in values:
-        raise FormatError(f"it names no queues below {ROOT}")
-    return _queue(ROOT, ROOT, values)
-
-
-def _queue(path: str, name: str, values: Mapping[str, str]) -> Queue:
-    below = values.get(f"{PREFIX}.{path}.queues", "")
-    names = [child.strip() for child in below.split(",") if child.strip()]
-    limit = values.get(f"{PREFIX}.{path}.user-limit-factor")
-    running = values.get(f"{PREFIX}.{path}.max-parallel-apps")
-    masters = values.get(f"{PREFIX}.{path}.maximum-am-resource-percent")
-    return Queue(
-        name=name,
-        capacity=_decimal(path, "capacity", values),
-        maximum=_decimal(path, "maximum-capacity", values),
-        children=tuple(_queue(f"{path}.{child}", child, values) for child in names),
-        user_limit=None if limit is None else int(limit),
-        running=None if running is None else int(running),
-        masters=None if masters is None else Decimal(masters),
-    )
-
-
-def _decimal(path: str, item: str, values: Mapping[str, str]) -> Decimal:
-    """Return a share in percent; 100 where it is left out, as for the root and for maximums."""
-    written = values.get(f"{PREFIX}.{path}.{item}")
-    if written is None:
-        if item == "capacity" and path != ROOT:
-            raise FormatError(f"the queue {path} has no capacity")
-        return Decimal(100)
-    try:
-        return Decimal(written)
-    except InvalidOperation:
-        raise FormatError(f"the {item} of {path} is `{written}`, not a number") from None
-
-
 CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
 
@@ -171,3 +137,60 @@ def _number(value: Decimal) -> str:
     """Without an exponent and without trailing zeros."""
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+NAME = re.compile(r"[^\s.\u2000-\u200b]+")
+"""A queue's name: no dot, which parts a path, and no white space at its ends; ours have none at all."""
+
+
+@dataclass(frozen=True)
+class FairQueue:
+    """One queue below ``root``: MiB and virtual cores that it is promised, None without such a promise."""
+
+    name: str
+    weight: float = 1.0
+    memory: int | None = None
+    vcores: int | None = None
+    jobs: int | None = None
+    children: tuple[FairQueue, ...] = ()
+
+
+def fair_mistakes(queues: tuple[FairQueue, ...]) -> list[str]:
+    """Return errors that YARN's allocation file rejects: a bad or repeated name, a negative weight, numbers below 0."""
+    wrong = []
+    if len({queue.name for queue in queues}) < len(queues):
+        wrong.append("two queues have one name")
+    for queue in queues:
+        if not NAME.fullmatch(queue.name):
+            wrong.append(f"the queue name {queue.name!r} has a dot or white space")
+        if not isfinite(queue.weight) or queue.weight < 0:
+            wrong.append(f"{queue.name}: the weight {queue.weight} is no number from 0 on")
+        if (queue.memory is None) != (queue.vcores is None):
+            wrong.append(f"{queue.name}: write both memory and cores, or neither")
+        if any(value is not None and value < 0 for value in (queue.memory, queue.vcores, queue.jobs)):
+            wrong.append(f"{queue.name}: a promise or a number of jobs is negative")
+        wrong += fair_mistakes(queue.children)
+    return wrong
+
+
+def fair_scheduler(queues: tuple[FairQueue, ...], comments: tuple[str, ...] = ()) -> str:
+    """Return the file for queues below ``root``, below comments. Raises ValueError if YARN would reject it."""
+    wrong = fair_mistakes(queues)
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    root = ET.Element("allocations")
+    for queue in queues:
+        _add(root, queue)
+    ET.SubElement(root, "defaultQueueSchedulingPolicy").text = "drf"
+    return written(root, comments)
+
+
+def _add(above: ET.Element, queue: FairQueue) -> None:
+    one = ET.SubElement(above, "queue", name=queue.name)
+    if queue.memory is not None:
+        ET.SubElement(one, "minResources").text = f"{queue.memory} mb, {queue.vcores} vcores"
+    if queue.jobs is not None:
+        ET.SubElement(one, "maxRunningApps").text = str(queue.jobs)
+    ET.SubElement(one, "weight").text = repr(queue.weight)
+    for child in queue.children:
+        _add(one, child)
