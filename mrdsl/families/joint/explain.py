@@ -179,6 +179,8 @@ def _plan(spec: Spec, relax: bool) -> JointPlan | None:
     return drafted.plan if isinstance(drafted.plan, JointPlan) else None
 
 
+EXACT = 1 << 16
+"""States and units of an exchange that looks for the value of one VM."""
 MOST_PERIODS = 48
 
 
@@ -306,15 +308,16 @@ def _gains(work: Workload, part: slice, held: float) -> Floats:
 def _costs(work: Workload, part: slice, held: float) -> Floats:
     """Return the least cost of a part with ``held`` VMs in every period; NaN where it is not proven."""
     vms, gaps = least_vms(work, False), np.zeros(work.periods)
-    left = held - vms[:, part].sum(axis=1)
+    free = held - vms[:, part].sum(axis=1)
+    left = np.maximum(free, 0.0)
     if work.whole:
-        filled = [fill_whole(work, part, t, float(left[t]), Search()) for t in range(work.periods)]
+        filled = [fill_whole(work, part, t, float(left[t]), Search(EXACT, EXACT)) for t in range(work.periods)]
         vms[:, part], gaps = [each.vms for each in filled], np.array([each.gap for each in filled])
     else:
         vms[:, part] += further_vms(work, part, vms[:, part], left, False)
     rejected = (work.expected - work.served_by(vms, False))[:, part] @ work.penalty[part]
     costs = work.vm_cost * vms[:, part].sum(axis=1) + rejected
-    return np.where(gaps > ROUNDING * np.abs(costs), np.nan, costs)
+    return np.where((free < 0.0) | (gaps > ROUNDING * np.abs(costs)), np.nan, costs)
 
 
 def _name_of(work: Workload, part: slice) -> str:
