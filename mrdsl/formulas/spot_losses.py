@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +27,22 @@ class Lane:
     vm: int
     spot: bool = False
     interruptions: float = 0.0
+
+
+class InLanes:
+    """Arrays over ``lanes``."""
+
+    lanes: tuple[Lane, ...]
+
+    @cached_property
+    def vm_of_lane(self) -> NDArray[np.int64]:
+        """The number of each lane's VM type."""
+        return np.array([lane.vm for lane in self.lanes], dtype=np.int64)
+
+    @cached_property
+    def spot(self) -> NDArray[np.bool_]:
+        """Flags of the spot lanes."""
+        return np.array([lane.spot for lane in self.lanes], dtype=bool)
 
 
 class Spotted(Typed, Protocol):

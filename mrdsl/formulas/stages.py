@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.spec.blocks import Stage, any_stages, stages_of
@@ -73,19 +74,24 @@ def parents_of(stages: Sequence[Stage]) -> Parents:
 
 
 def in_order(parents: Parents) -> list[int]:
-    """Return the stages, each after its predecessors; those of a cycle, and their successors, are left out."""
+    """Order stages so that each comes after its parents; of those that may come next, the first written comes first.
+
+    Those of a cycle, and their successors, are left out.
+    """
     followers: list[list[int]] = [[] for _ in parents]
     for number, before in enumerate(parents):
         for other in before:
             followers[other].append(number)
     waiting = [len(before) for before in parents]
     ready = [number for number, count in enumerate(waiting) if not count]
-    for number in ready:
-        for follower in followers[number]:
+    order: list[int] = []
+    while ready:
+        order.append(heappop(ready))
+        for follower in followers[order[-1]]:
             waiting[follower] -= 1
             if not waiting[follower]:
-                ready.append(follower)
-    return ready
+                heappush(ready, follower)
+    return order
 
 
 def find_cycle(parents: Parents) -> list[int]:

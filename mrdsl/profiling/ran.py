@@ -18,12 +18,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
+from mrdsl.formulas.stages import in_order
 from mrdsl.profiling.losses import complete_stages, planned
 
 Moments = NDArray[np.int64]
@@ -247,21 +247,8 @@ def _in_order(parents: Mapping[Key, set[Key]]) -> list[Key]:
     """Return the stages after their predecessors, otherwise in the given order; those of a cycle are left out."""
     keys = list(parents)
     places = {key: place for place, key in enumerate(keys)}
-    waiting = {key: len(before) for key, before in parents.items()}
-    followers: dict[Key, list[Key]] = {}
-    for key, before in parents.items():
-        for parent in before:
-            followers.setdefault(parent, []).append(key)
-    ready = [place for place, key in enumerate(keys) if not waiting[key]]
-    found = []
-    while ready:
-        key = keys[heappop(ready)]
-        found.append(key)
-        for follower in followers.get(key, ()):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heappush(ready, places[follower])
-    return found
+    numbers = [tuple(places.get(parent, places[key]) for parent in parents[key]) for key in keys]
+    return [keys[place] for place in in_order(tuple(numbers))]
 
 
 def _aligned(graph: _Graph, runs: Sequence[tuple[Ran, ...]], keys: Sequence[tuple[Key, ...]]) -> Alike:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from heapq import heappop, heappush
 from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from mrdsl.formulas.stages import Parents, parents_of
+from mrdsl.formulas.stages import in_order, parents_of
 from mrdsl.formulas.wave_estimates import least
 from mrdsl.simulation.engine.draws import Sampler, Samples, TaskTimes, sampler, slowdown
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
@@ -93,31 +92,10 @@ def submitters_of(node: Any, users: int, burst: int | None) -> Submitters:
     return Users(users, node.think)
 
 
-def first_ready_order(parents: Parents) -> list[int]:
-    """Order stages so that each comes after its parents; of those that may come next, the first written comes first.
-
-    Stages of a cycle are left out.
-    """
-    followers: list[list[int]] = [[] for _ in parents]
-    for number, before in enumerate(parents):
-        for other in before:
-            followers[other].append(number)
-    waiting = [len(before) for before in parents]
-    ready = [number for number, count in enumerate(waiting) if not count]
-    order: list[int] = []
-    while ready:
-        order.append(heappop(ready))
-        for follower in followers[order[-1]]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heappush(ready, follower)
-    return order
-
-
 def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
     """Return the stages in an order in which each comes after its parents, and their times."""
     parents = parents_of(node.stages)
-    order = first_ready_order(parents)
+    order = in_order(parents)
     place = {index: at for at, index in enumerate(order)}
     stages = [
         Stage(

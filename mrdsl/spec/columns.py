@@ -33,7 +33,37 @@ class Everywhere:
         return self.span
 
 
-class Columns(Sequence[N], Generic[N]):
+class _Nodes(Sequence[N], Generic[N]):
+    """A sequence of nodes that are made when they are needed."""
+
+    @abstractmethod
+    def _node(self, index: int) -> N:
+        """Return the node at a place from 0."""
+
+    @overload
+    def __getitem__(self, index: int) -> N: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[N, ...]: ...
+    def __getitem__(self, index: int | slice) -> N | tuple[N, ...]:
+        if isinstance(index, slice):
+            return tuple(self._node(i) for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._node(index % len(self))
+
+    def __iter__(self) -> Iterator[N]:
+        return (self._node(i) for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+class Columns(_Nodes[N]):
     """A sequence of ``node_type`` whose items are in arrays, one per dotted path (``map.avg``, ``jobs.low``).
 
     ``values`` maps a path to an array of the sequence's length, or to one value that all nodes share; NaN in a float
@@ -57,28 +87,6 @@ class Columns(Sequence[N], Generic[N]):
 
     def __len__(self) -> int:
         return len(self.names)
-
-    @overload
-    def __getitem__(self, index: int) -> N: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[N, ...]: ...
-    def __getitem__(self, index: int | slice) -> N | tuple[N, ...]:
-        if isinstance(index, slice):
-            return tuple(self._node(i) for i in range(*index.indices(len(self))))
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        return self._node(index % len(self))
-
-    def __iter__(self) -> Iterator[N]:
-        return (self._node(i) for i in range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or len(self) != len(other):
-            return NotImplemented if not isinstance(other, Sequence) else False
-        return all(a == b for a, b in zip(self, other, strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
     def __repr__(self) -> str:
         return f"Columns({self.node_type.__name__}, {len(self)} rows: {', '.join(self.values)})"
@@ -201,7 +209,7 @@ def _convert(item: Item, value: Any) -> Any:
     return str(value) if hasattr(value, "dtype") else value
 
 
-class Joined(Sequence[N], Generic[N]):
+class Joined(_Nodes[N]):
     """Several sequences of nodes one after the other; ``parts`` keeps them, so that columns stay columns."""
 
     def __init__(self, parts: Sequence[Sequence[N]]) -> None:
@@ -211,16 +219,8 @@ class Joined(Sequence[N], Generic[N]):
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    @overload
-    def __getitem__(self, index: int) -> N: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[N, ...]: ...
-    def __getitem__(self, index: int | slice) -> N | tuple[N, ...]:
-        if isinstance(index, slice):
-            return tuple(self[i] for i in range(*index.indices(len(self))))
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        part, inside = self.part_at(index % len(self))
+    def _node(self, index: int) -> N:
+        part, inside = self.part_at(index)
         return self.parts[part][inside]
 
     def part_at(self, index: int) -> tuple[int, int]:
@@ -230,14 +230,6 @@ class Joined(Sequence[N], Generic[N]):
 
     def __iter__(self) -> Iterator[N]:
         return chain.from_iterable(self.parts)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
     def __repr__(self) -> str:
         return f"Joined({', '.join(map(repr, self.parts))})"

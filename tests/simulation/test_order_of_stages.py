@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrdsl.simulation.described import first_ready_order
+from mrdsl.formulas.stages import in_order
 
 
 @st.composite
@@ -24,7 +24,7 @@ def graphs(draw: st.DrawFn) -> tuple[tuple[int, ...], ...]:
 
 @given(graphs())
 def test_each_next_stage_is_the_first_written_one_that_may_run(parents: tuple[tuple[int, ...], ...]) -> None:
-    order = first_ready_order(parents)
+    order = in_order(parents)
     for place, number in enumerate(order):
         done = set(order[:place])
         assert number == min(i for i, before in enumerate(parents) if i not in done and done.issuperset(before))
@@ -44,7 +44,7 @@ def steps(count: int) -> int:
     before = sys.gettrace()
     sys.settrace(traced)
     try:
-        first_ready_order(chain)
+        in_order(chain)
     finally:
         sys.settrace(before)
     return found

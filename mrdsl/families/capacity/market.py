@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
 from mrdsl.families.capacity.forms import added_price, contracts, masters_of
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
-from mrdsl.formulas.spot_losses import Lane
+from mrdsl.formulas.spot_losses import InLanes, Lane
 from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Market:
+class Market(InLanes):
     """All VM types: their lanes and offers, the VMs of each, and the number of masters.
 
     ``sunk`` is the cost of prepaid contracts. A plan's cost does not include it. ``disks`` are the sizes of the
@@ -105,16 +105,6 @@ class Market:
     def cores_in_quotas(self, bought: Floats) -> Floats:
         """Return the cores of the given VMs of each offer in each quota."""
         return np.asarray(self.cores_of_quotas[:, self.lane_of_offer] @ bought)
-
-    @cached_property
-    def vm_of_lane(self) -> NDArray[np.int64]:
-        """The number of each lane's VM type."""
-        return np.array([lane.vm for lane in self.lanes], dtype=np.int64)
-
-    @cached_property
-    def spot(self) -> NDArray[np.bool_]:
-        """Flags of the spot lanes."""
-        return np.array([lane.spot for lane in self.lanes], dtype=bool)
 
     @cached_property
     def masters_of_lane(self) -> Floats:

@@ -27,7 +27,7 @@ from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.pairs import Floats, Pairs, kept_together, pairs_of
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
-from mrdsl.formulas.spot_losses import Lane, slots_in_lanes, spot_shares
+from mrdsl.formulas.spot_losses import InLanes, Lane, slots_in_lanes, spot_shares
 from mrdsl.spec.blocks import Stage, any_rows, dags_of, shared_rows
 from mrdsl.spec.columns import column, names_of
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class Fleet(InLanes):
     """A joint spec with VM types as arrays; units are its classes, then its services.
 
     Attributes:
@@ -107,16 +107,6 @@ class Fleet:
     def names_of_units(self) -> list[str]:
         """Names of classes and services."""
         return [*self.class_names, *self.service_names]
-
-    @cached_property
-    def vm_of_lane(self) -> NDArray[np.int64]:
-        """The number of each lane's VM type."""
-        return np.array([lane.vm for lane in self.lanes], dtype=np.int64)
-
-    @cached_property
-    def spot(self) -> NDArray[np.bool_]:
-        """Flags of the spot lanes."""
-        return np.array([lane.spot for lane in self.lanes], dtype=bool)
 
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
