@@ -8,8 +8,7 @@ import pytest
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
 from mrdsl.families.deadline.methods.factors import Direct, Solved
 from mrdsl.families.deadline.methods.interior_point import maximize_product
-from mrdsl.families.deadline.methods.laplacian import Pattern
-from mrdsl.families.deadline.methods.multigrid import Multigrid
+from mrdsl.families.deadline.methods.laplacian import Multigrid, Pattern
 from mrdsl.families.deadline.methods.slack_limits import contracted, of_each_dag, without_twins
 from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import tasks_of
@@ -93,10 +92,10 @@ def test_multigrid_solves_what_the_factor_solves() -> None:
 @pytest.mark.parametrize("at_once", [False, True])
 def test_what_was_merged_serves_later_matrices_until_it_is_worn(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid that is stiff along its rows, a little less so, and then along its columns."""
-    monkeypatch.setattr("mrdsl.families.deadline.methods.multigrid.USELESS", 1.0 if at_once else 100.0)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.USELESS", 1.0 if at_once else 100.0)
     monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.EASY", 0.0)
     monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.HARD", 0.0)
-    monkeypatch.setattr("mrdsl.families.deadline.methods.multigrid.COARSEST", 50)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.COARSEST", 50)
     rng = np.random.default_rng(2)
     pattern, arcs = a_grid(60)
     right = rng.normal(size=pattern.size)
@@ -123,7 +122,7 @@ def test_systems_are_left_as_they_are_until_the_gap_is_to_be_proven(monkeypatch:
     monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.HARD", np.inf)
     monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.SLOW", 1000)
     monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.MOST", 10)
-    monkeypatch.setattr("mrdsl.families.deadline.methods.multigrid.COARSEST", 20)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.COARSEST", 20)
     taken: list[int] = []
     solve = Multigrid.solve
 

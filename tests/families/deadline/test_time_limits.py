@@ -18,8 +18,7 @@ from mrdsl.core.result import Limits, Termination
 from mrdsl.families.deadline import verify, workload
 from mrdsl.families.deadline.facts import DeadlineFacts
 from mrdsl.families.deadline.methods import direct, laplacian, newton
-from mrdsl.families.deadline.methods.laplacian import Pattern
-from mrdsl.families.deadline.methods.multigrid import Multigrid
+from mrdsl.families.deadline.methods.laplacian import Multigrid, Pattern
 from mrdsl.families.deadline.network import Levels
 from mrdsl.planning import solve_spec
 from mrdsl.spec.spec import Goal, Spec
