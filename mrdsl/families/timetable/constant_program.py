@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.timetable.bounds import elementary_points, windows_of
+from mrdsl.families.timetable.elastic_bounds import least_masters
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import Market
 
@@ -73,7 +74,10 @@ class _Program:
 
 
 def constant_program(market: Market, seconds: float | None) -> Assigned:
-    """Return a bound on the cost of constant clusters, without masters, and the types of the runs."""
+    """Return a bound on the cost of constant clusters, and the types of the runs.
+
+    Masters that VMs on demand and on spot share are not in the program, but their least cost is in the bound.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
@@ -115,6 +119,8 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
     )
     dual = found.mip_dual_bound
     bound = 0.0 if dual is None or not np.isfinite(dual) else max(0.0, float(dual)) * scale * (1.0 - MARGIN)
+    if _share_masters(market):
+        bound += least_masters(market)
     if found.x is None:
         return Assigned(bound)
     types: list[int | None] = [None] * count
@@ -136,6 +142,10 @@ def _add_one_type(program: _Program, market: Market, on: list[tuple[NDArray[np.i
             rows = program.rows(len(here), -inf, 0.0)
             program.add(rows, here, 1.0)
             program.add(rows, np.repeat(chosen[names.index(market.machines[vm].vm)], len(here)), -1.0)
+
+
+def _share_masters(market: Market) -> bool:
+    return any(of != vm for vm, of in enumerate(market.vms_of_masters))
 
 
 def _add_type(program: _Program, market: Market, vm: int, mine: NDArray[np.int64], scale: float) -> None:
@@ -173,7 +183,9 @@ def _add_type(program: _Program, market: Market, vm: int, mine: NDArray[np.int64
     program.add(np.full(len(spans), one[0]), chosen, 1.0)
     within = program.rows(len(numbers), -inf, 0.0)
     program.add(within, mine, 1.0)
+    masters = 0.0 if _share_masters(market) else machine.masters * machine.master_price
     for column, (cost, inside) in zip(chosen.tolist(), spans, strict=True):
+        program.cost[column] = masters * cost / TICK / scale
         places = np.array(inside, dtype=np.int64)
         program.add(within[places], np.full(len(places), column), -1.0)
         prices = [(machine.price, most)]

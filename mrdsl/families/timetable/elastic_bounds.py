@@ -30,14 +30,26 @@ Triple = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def least_masters(market: Market) -> float:
-    """Return the least cost of the masters: from the first start to the last end, whichever runs are left out."""
+    """Return the least cost of the masters, whichever runs are left out.
+
+    On one VM type they are there from the first start to the last end; on several, at least for the longest run.
+    """
     must = [run for run in market.runs if market.penalties[run.job] is None]
-    if not must:
+    if not must or not any(machine.masters for machine in market.machines):
         return 0.0
+    if len(set(market.vms_of_masters)) > 1:
+        return max(
+            min(
+                machine.masters * machine.master_price * machine.billed(machine.boot + night.jobs[job].path()) / TICK
+                for night, machine in ((market.nights[vm], market.machines[vm]) for vm in market.types_of(job))
+            )
+            for job in {run.job for run in must}
+        )
     paths = [min(market.nights[vm].jobs[job].path() for vm in market.types_of(job)) for job in range(len(market.jobs))]
     first, last = min(run.due - paths[run.job] for run in must), max(run.ready + paths[run.job] for run in must)
-    span = max(last - first, *(paths[run.job] for run in must)) + min(machine.boot for machine in market.machines)
-    return sum(each.masters * each.price * each.billed(span) / TICK for each in market.machines if each.masters)
+    machine = market.machines[0]
+    span = max(last - first, *(paths[run.job] for run in must)) + machine.boot
+    return machine.masters * machine.master_price * machine.billed(span) / TICK
 
 
 @dataclass(frozen=True)

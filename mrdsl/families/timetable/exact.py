@@ -14,7 +14,7 @@ from math import gcd, inf
 import numpy as np
 
 from mrdsl.families.timetable.night import TICK, Machine, Night, Run
-from mrdsl.families.timetable.rented import Lease, Rented, rented_on
+from mrdsl.families.timetable.rented import Lease, Rented, masters_of, rented_on
 from mrdsl.families.timetable.reserved import split
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market
@@ -85,7 +85,7 @@ def step_of(night: Night) -> int:
 
 
 def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | None:
-    """Return the optimum of a small night, None if it is too large or has masters.
+    """Return the optimum of a small night, None if it is too large.
 
     Args:
         market: The night on each VM type.
@@ -133,6 +133,7 @@ class _Program:
     most: list[float] = field(default_factory=list)
     rows: _Rows = field(default_factory=_Rows)
     reserved: dict[int, int] = field(default_factory=dict)
+    chosen: list[tuple[int, int]] = field(default_factory=list)
     tasks: dict[tuple[int, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def variable(self, cost: float, most: float) -> int:
@@ -174,10 +175,11 @@ class _Program:
             count = values[kind] + reserved[kind]
             leases.append(Lease(begin - market.nights[vm].machine.boot, end, count, vm=vm))
         pieces = [(each, stage, place[kind], start, count) for each, stage, kind, start, count in taken]
-        found = rented_on(market, rent, leases, pieces, placed)
+        masters = masters_of(market, leases)
+        found = rented_on(market, rent, [*leases, *masters], pieces, placed)
         if not any(reserved.values()):
             return found
-        return split(market, found, [reserved[kind] for kind in sorted(spans)])
+        return split(market, found, [*(reserved[kind] for kind in sorted(spans)), *(0 for _ in masters)])
 
 
 def _program(market: Market, rent: str) -> _Program | None:
@@ -185,7 +187,7 @@ def _program(market: Market, rent: str) -> _Program | None:
     step = gcd(*(step_of(night) for _, night in map(market.part, range(len(market.nights))) if night.runs))
     first = min(run.release for run in market.runs) // step
     last = max(run.due for run in market.runs) // step
-    if any(machine.masters for machine in market.machines) or (last - first) > 400:
+    if last - first > 400:
         return None
     program = _Program(step, max(machine.price for machine in market.machines) * step / TICK or 1.0)
     out = {
@@ -207,7 +209,69 @@ def _program(market: Market, rent: str) -> _Program | None:
     for vm in range(len(market.nights)):
         if not _add_type(program, market, vm, rent, left_out, (first, last)):
             return None
-    return program
+    for vm in sorted(set(market.vms_of_masters)):
+        if market.machines[vm].masters:
+            _add_masters(program, market, vm, rent, (first, last))
+        if market.machines[vm].available is not None and market.vms_of_masters.count(vm) > 1:
+            _add_quota(program, market, vm, left_out, (first, last))
+    return None if len(program.cost) > COLUMNS else program
+
+
+def _add_quota(
+    program: _Program, market: Market, vm: int, left_out: list[dict[int, int]], window: tuple[int, int]
+) -> None:
+    """Add the limit on VMs of a type at once, on spot or not, with room for second attempts of runs on spot VMs."""
+    step, machine = program.step, market.machines[vm]
+    boot, available = machine.boot // step, float(machine.available or 0)
+    spot = next(place for place, of in enumerate(market.vms_of_masters) if of == vm and place != vm)
+    rooms = [(run, *market.room(spot, run)) for run in market.part(spot)[0]]
+    for at in range(window[0] - boot, window[1]):
+        terms = [
+            (column, 1.0)
+            for place, kind in program.kinds.items()
+            if market.vms_of_masters[kind.vm] == vm and kind.begin - boot <= at < kind.end
+            for column in (place, program.reserved.get(place))
+            if column is not None
+        ]
+        most = available
+        for run, begin, end, count in rooms:
+            if begin <= at * step < end:
+                most -= count
+                terms += [(left_out[run][spot], -float(count))] if spot in left_out[run] else []
+        program.rows.add(terms, -inf, most)
+
+
+def _add_masters(program: _Program, market: Market, vm: int, rent: str, window: tuple[int, int]) -> None:
+    """Add the masters of a VM type: rented once for the time of all its machines, on spot or not."""
+    step, machine = program.step, market.machines[vm]
+    kinds = list(
+        _constant_kinds(market, vm, step, window[1])
+        if rent == "constant"
+        else _elastic_kinds(machine, step, *window, False)
+    )
+    price = machine.masters * machine.master_price * step / TICK / program.unit
+    columns = [program.variable(kind.cost * price, 1.0) for kind in kinds]
+    program.rows.add([(each, 1.0) for each in columns], -inf, 1.0)
+
+    def require(terms: Iterable[tuple[int, float]], most: float, begin: int, end: int) -> None:
+        there = zip(columns, kinds, strict=True)
+        long = [(column, -most) for column, kind in there if kind.begin <= begin and kind.end >= end]
+        program.rows.add([*terms, *long], -inf, 0.0)
+
+    for column, place in program.chosen:
+        kind = program.kinds[place]
+        if market.vms_of_masters[kind.vm] == vm:
+            require([(column, 1.0)], 1.0, kind.begin, kind.begin)
+    for (run, stage, of_type), places in program.tasks.items():
+        if market.vms_of_masters[of_type] != vm:
+            continue
+        starts: dict[int, list[tuple[int, float]]] = {}
+        for column, _, at in places:
+            starts.setdefault(at, []).append((column, 1.0))
+        each = market.nights[of_type].jobs[market.runs[run].job].stages[stage]
+        for at, terms in starts.items():
+            begin = window[1] if rent == "constant" else at
+            require(terms, float(each.tasks), begin, at + each.ticks // step)
 
 
 def _add_one_type(program: _Program, market: Market, left_out: list[dict[int, int]]) -> None:
@@ -229,7 +293,11 @@ def _add_type(
     if not night.runs:
         return True
     machine, is_constant = night.machine, rent == "constant"
-    kinds = list(_constant_kinds(market, vm, step, last) if is_constant else _elastic_kinds(machine, step, first, last))
+    kinds = list(
+        _constant_kinds(market, vm, step, last)
+        if is_constant
+        else _elastic_kinds(machine, step, first, last, _is_limited(machine))
+    )
     starts = sum((run.due - run.ready) // step * len(night.jobs[run.job].stages) for run in night.runs)
     if len(kinds) * starts > 40 * COLUMNS:
         return False
@@ -256,6 +324,7 @@ def _add_type(
     if is_constant:
         chosen = [program.variable(0.0, 1.0) for _ in kinds]
         program.rows.add([(each, 1.0) for each in chosen], -inf, 1.0)
+        program.chosen += zip(chosen, places, strict=True)
         for place, each in zip(places, chosen, strict=True):
             program.rows.add([(place, 1.0), (each, -most)], -inf, 0.0)
             if place in program.reserved:
@@ -340,26 +409,29 @@ def _add_run(
         program.rows.add([*early, *([] if out is None else [(out, 1.0)])], 1.0, inf)
 
 
-def _elastic_kinds(machine: Machine, step: int, first: int, last: int) -> Iterator[Kind]:
-    """Yield rentals that cannot be longer for the same cost; with a limit on machines at once, of every length."""
+def _elastic_kinds(machine: Machine, step: int, first: int, last: int, every: bool) -> Iterator[Kind]:
+    """Yield rentals that cannot be longer for the same cost, or ``every`` rental if machines at once are limited."""
     for begin in range(first, last):
         paid = 0.0
         for end in range(last, begin, -1):
             cost = machine.billed((end - begin) * step + machine.boot) / step
             longer = machine.billed((end - begin + 1) * step + machine.boot) / step
-            if end == last and begin > first and longer == cost and not _is_limited(machine):
+            if end == last and begin > first and longer == cost and not every:
                 paid = cost  # one that begins a step earlier costs the same
                 continue
-            if cost != paid or _is_limited(machine):
+            if cost != paid or every:
                 yield Kind(begin, end, cost)
             paid = cost
 
 
 def _constant_kinds(market: Market, vm: int, step: int, last: int) -> Iterator[Kind]:
-    """Yield clusters from each release to each end that cannot be later for the same cost."""
+    """Yield clusters from each release to each end that cannot be later for the same cost; to every end if VMs on spot
+    and others share a quota.
+    """
     _, night = market.part(vm)
     machine = night.machine
     types = range(len(market.nights))
+    every = machine.available is not None and market.vms_of_masters.count(market.vms_of_masters[vm]) > 1
     mandatory = [
         run.release
         for index, run in enumerate(market.runs)
@@ -371,6 +443,6 @@ def _constant_kinds(market: Market, vm: int, step: int, last: int) -> Iterator[K
         paid = 0.0
         for end in range(last, release // step, -1):
             cost = machine.billed(end * step - release + machine.boot) / step
-            if cost != paid:
+            if cost != paid or every:
                 yield Kind(release // step, end, cost)
             paid = cost

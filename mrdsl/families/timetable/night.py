@@ -62,6 +62,13 @@ class Job:
         return tails
 
     @property
+    def most_at_once(self) -> int:
+        """The most tasks at once, if each starts as soon as the stages before it have ended."""
+        ends = self.ends(max(stage.tasks for stage in self.stages))
+        spans = [(end - stage.ticks, end, stage.tasks) for stage, end in zip(self.stages, ends, strict=True)]
+        return max(sum(tasks for begin, end, tasks in spans if begin <= at < end) for at, _, _ in spans)
+
+    @property
     def work(self) -> int:
         """Slot ticks of one run."""
         return sum(stage.tasks * stage.ticks for stage in self.stages)
@@ -87,7 +94,8 @@ class Run:
 class Machine:
     """The VM type: slots, price [1/s], boot time, and how it is paid.
 
-    ``reserved`` VMs of those available have the price ``reserved_price``, which is lower.
+    ``reserved`` VMs of those available have the price ``reserved_price``, which is lower. Masters have the price
+    ``master_price``, that of VMs on demand.
     """
 
     name: str
@@ -101,6 +109,7 @@ class Machine:
     reserved: int = 0
     reserved_price: float = 0.0
     spot: bool = False
+    master_price: float = 0.0
 
     @property
     def vm(self) -> str:
@@ -114,12 +123,12 @@ class Machine:
     def cost(self, machines: int, ticks: int) -> float:
         """Return the cost of ``machines`` machines, reserved ones first, and the masters for ``ticks`` ticks."""
         reserved = min(machines, self.reserved)
-        price = (machines - reserved + self.masters) * self.price + reserved * self.reserved_price
+        price = (machines - reserved) * self.price + reserved * self.reserved_price + self.masters * self.master_price
         return price * self.billed(ticks) / TICK
 
-    def price_of(self, reserved: bool) -> float:
-        """Return the price of a reserved VM, or of one on demand [1/s]."""
-        return self.reserved_price if reserved else self.price
+    def price_of(self, reserved: bool, master: bool = False) -> float:
+        """Return the price of a reserved VM, of a master, or of another VM [1/s]."""
+        return self.master_price if master else self.reserved_price if reserved else self.price
 
     @property
     def least_price(self) -> float:
@@ -173,6 +182,7 @@ def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -
         masters=vm.masters,
         reserved=count if vm.available is None else min(count, vm.available),
         reserved_price=reserved_price,
+        master_price=price,
     )
 
 

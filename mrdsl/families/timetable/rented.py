@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,11 +65,14 @@ def rented_on(
 ) -> Rented:
     """Return a timetable on machines of several types, with its cost."""
     machines = market.machines
-    paid: dict[tuple[int, bool], int] = {}
+    paid: dict[tuple[int, bool, bool], int] = {}
     for each in leases:
-        key = each.vm, each.reserved
+        key = each.vm, each.reserved, each.master
         paid[key] = paid.get(key, 0) + each.count * machines[each.vm].billed(each.end - each.begin)
-    cost = sum(machines[vm].price_of(reserved) * ticks / TICK for (vm, reserved), ticks in sorted(paid.items()))
+    cost = sum(
+        machines[vm].price_of(is_reserved, is_master) * ticks / TICK
+        for (vm, is_reserved, is_master), ticks in sorted(paid.items())
+    )
     left_out = [market.penalties[run.job] or 0.0 for run, each in zip(market.runs, placed, strict=True) if each is None]
     return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out))
 
@@ -81,10 +84,53 @@ def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], 
     placed: list[Placed | None] = [None] * len(market.runs)
     for vm, runs, part in parts:
         pieces += [(runs[run], stage, at + len(leases), start, count) for run, stage, at, start, count in part.pieces]
-        leases += [replace(each, vm=vm) for each in part.leases]
+        of_masters = market.vms_of_masters[vm]
+        leases += [
+            replace(each, vm=of_masters if each.master else vm)
+            for each in part.leases
+            if rent == "per_job" or not each.master
+        ]
         for run, each in zip(runs, part.placed, strict=True):
             placed[run] = each
+    if rent != "per_job":
+        leases += masters_of(market, leases)
     return rented_on(market, rent, leases, pieces, placed)
+
+
+def masters_of(market: Market, leases: Sequence[Lease]) -> list[Lease]:
+    """Return the masters of clusters that machines leave and join: of each VM type from the first to the last one."""
+    spans: dict[int, tuple[int, int]] = {}
+    for each in leases:
+        vm = market.vms_of_masters[each.vm]
+        if market.machines[vm].masters:
+            begin, end = spans.get(vm, (each.begin, each.end))
+            spans[vm] = min(begin, each.begin), max(end, each.end)
+    return [Lease(*spans[vm], market.machines[vm].masters, master=True, vm=vm) for vm in sorted(spans)]
+
+
+def within_quotas(market: Market, leases: Sequence[Lease], types: Mapping[int, int]) -> bool:
+    """Return True if no more VMs than available are rented at once, with room for second attempts of runs on spot VMs.
+
+    Args:
+        market: The market.
+        leases: Rentals; masters do not count.
+        types: The VM type of each run that is not left out.
+    """
+    for vm, machine in enumerate(market.machines):
+        if machine.available is None or machine.spot:
+            continue
+        mine = [each for each in leases if market.vms_of_masters[each.vm] == vm]
+        for run, place in types.items():
+            if market.machines[place].spot and market.vms_of_masters[place] == vm:
+                mine.append(Lease(*market.room(place, run)))
+        if most_at_once(mine, masters=False) > machine.available:
+            return False
+    return True
+
+
+def types_of(found: Rented) -> dict[int, int]:
+    """Return the VM type of each run that is not left out."""
+    return {run: found.leases[lease].vm for run, _, lease, _, _ in found.pieces}
 
 
 def pieces_of(placed: Sequence[Placed | None]) -> list[Piece]:
@@ -142,7 +188,7 @@ def elastic_of(night: Night, placed: Sequence[Placed | None]) -> Rented:
     idle = machine.boot + max(machine.billed(machine.boot), machine.period)
     for start, negative, run, stage, tasks in waves:
         end = start - negative
-        alone = billed(machine.boot - negative)
+        apart = billed(machine.boot - negative)
         kept: list[_Pool] = []
         choices = []
         for pool in there:
@@ -157,7 +203,7 @@ def elastic_of(night: Night, placed: Sequence[Placed | None]) -> Rented:
                 paid = billed(pool.end - pool.begin)
                 more = billed(end - pool.begin) - paid if end > pool.end else 0
                 taken = free if free < tasks else tasks
-                if more * min(slots, tasks) <= alone * taken:
+                if more * min(slots, tasks) <= apart * taken:
                     choices.append((more / taken, -pool.end, len(kept), free, pool))
         there = kept
         for _, _, _, free, pool in sorted(choices):
@@ -179,10 +225,8 @@ def elastic_of(night: Night, placed: Sequence[Placed | None]) -> Rented:
         counts[place] += pool.count
         pieces += [(run, stage, place, start, each * pool.count) for run, stage, start, each in pool.pieces]
     found = [Lease(begin, end, count) for (begin, end), count in zip(leases, counts, strict=True)]
-    if found and machine.masters:
-        first, last = min(each.begin for each in found), max(each.end for each in found)
-        found.append(Lease(first, last, machine.masters, master=True))
-    return rented(night, "elastic", found, pieces, placed)
+    market = alone(night)
+    return rented_on(market, "elastic", [*found, *masters_of(market, found)], pieces, placed)
 
 
 def _take(there: list[_Pool], pool: _Pool, free: int, tasks: int, wave: tuple[int, int, int, int]) -> int:

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from mrdsl.families.timetable.night import Night
-from mrdsl.families.timetable.rented import Lease, Rented, pieces_of, rented, rented_on
+from mrdsl.families.timetable.rented import Lease, Rented, masters_of, pieces_of, rented, rented_on
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market, alone
 
@@ -20,11 +20,9 @@ def constant_of(night: Night, count: int, placed: Sequence[Placed | None]) -> Re
     if not ran:
         return rented(night, "constant", (), (), placed)
     begin, end = min(release for release, _ in ran) - night.machine.boot, max(each.end for _, each in ran)
-    leases = [Lease(begin, end, count)]
-    if night.machine.masters:
-        leases.append(Lease(begin, end, night.machine.masters, master=True))
-    found = rented(night, "constant", leases, pieces_of(placed), placed)
-    return with_reserved(alone(night), found) if night.machine.reserved else found
+    market, leases = alone(night), [Lease(begin, end, count)]
+    found = rented_on(market, "constant", [*leases, *masters_of(market, leases)], pieces_of(placed), placed)
+    return with_reserved(market, found) if night.machine.reserved else found
 
 
 def with_reserved(market: Market, found: Rented) -> Rented:

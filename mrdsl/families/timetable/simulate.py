@@ -59,7 +59,9 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
         of_runs=tuple(_of_runs(plan, ends)),
         bill=_bill(
             [
-                plan.prepaid + sum(_cost(plan, part, part.executed[run]) + _again(part, run) for part in parts)
+                plan.prepaid
+                + sum(_cost(plan, part, part.executed[run]) + _again(part, run) for part in parts)
+                + _cost_of_masters(plan, market_of_plan(facts, plan), parts, run)
                 for run in range(settings.runs)
             ]
         ),
@@ -346,20 +348,40 @@ def _use(parts: Sequence[_Part], kind: int) -> float:
 
 
 def _cost(plan: TimetablePlan, part: _Part, executed: Executed) -> float:
-    """Return the cost of all rentals of a type, each until the runs on it have ended, and masters until theirs have."""
+    """Return the cost of all rentals of a type without masters, each until the runs on it have ended."""
     until = dict(zip(part.used, executed.until, strict=True))
-    last = max(executed.until)
     machine = part.night.machine
     paid = {False: 0, True: 0}
     for index, rental in enumerate(plan.rentals):
-        if rental.kind != machine.name:
+        if rental.kind != machine.name or rental.master:
             continue
-        if rental.master:  # of one run, they follow its machines
-            end = until[index - 1] if plan.rent == "per_job" else last
-        else:
-            end = until.get(index, until.get(-1, round(rental.end * TICK)))
+        end = until.get(index, until.get(-1, round(rental.end * TICK)))
         paid[rental.reserved] += rental.count * machine.billed(end - round(rental.begin * TICK))
     return sum(machine.price_of(reserved) * ticks / TICK for reserved, ticks in paid.items())
+
+
+def _cost_of_masters(plan: TimetablePlan, market: Market, parts: Sequence[_Part], run: int) -> float:
+    """Return the cost of masters, each until the last runs of its cluster have ended, second attempts among them."""
+    until: dict[int, int] = {}
+    for part in parts if any(rental.master for rental in plan.rentals) else ():
+        until.update(zip(part.used, part.executed[run].until, strict=True))
+        found = part.again[run]
+        for job, end in zip(sorted(part.executed[run].stopped), found[1].until if found else (), strict=True):
+            for at in {part.used[wave.group] for wave in part.timetable.jobs[job].waves}:
+                until[at] = max(until[at], end)
+    cost = 0.0
+    for index, rental in enumerate(plan.rentals):
+        if not rental.master:
+            continue
+        first = index if plan.rent == "per_job" else 0
+        while first and not plan.rentals[first - 1].master:
+            first -= 1
+        mine = range(first, index) if plan.rent == "per_job" else until
+        ends = [until.get(at, 0) for at in mine if plan.rentals[max(at, 0)].vm == rental.vm]
+        machine = next(each for each in market.machines if each.vm == rental.vm)
+        end = max([round(rental.end * TICK), *ends])
+        cost += machine.master_price * rental.count * machine.billed(end - round(rental.begin * TICK)) / TICK
+    return cost
 
 
 def _again(part: _Part, run: int) -> float:

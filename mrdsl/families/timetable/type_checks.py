@@ -18,30 +18,6 @@ def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield names of unknown types, and blocks `on` that are wrong or have no effect."""
     names = [vm.name for vm in facts.vms]
     for vm in facts.vms:
-        if vm.spot is not None and vm.available is not None:
-            yield error(
-                "out-of-range",
-                f"vm {vm.name} has spot VMs and a quota, which a timetable does not plan together",
-                vm.span_of("available"),
-                "remove `available`, or the block `spot`",
-            )
-    if len(names) > 1 or any(vm.spot is not None for vm in facts.vms):
-        for vm in facts.vms:
-            if vm.masters:
-                yield error(
-                    "one-vm-type",
-                    f"vm {vm.name} has masters, which are planned for timetables with one VM type without spot alone",
-                    vm.span_of("masters"),
-                    "remove `masters`, or keep one vm block without `spot`",
-                )
-    for vm in facts.vms:
-        if vm.masters and vm.reserved is not None and len(names) == 1:
-            yield error(
-                "out-of-range",
-                f"vm {vm.name} has masters and reserved VMs, which a timetable does not plan together",
-                vm.span_of("masters"),
-                "remove `masters`, or the block `reserved`",
-            )
         if vm.reserved is not None and vm.reserved.prepaid == "no" and vm.reserved.price >= vm.on_demand.price:
             yield warning(
                 "reserved-not-cheaper",

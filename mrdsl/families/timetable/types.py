@@ -57,6 +57,17 @@ class Market:
         """The machine of each type."""
         return tuple(night.machine for night in self.nights)
 
+    @cached_property
+    def vms_of_masters(self) -> tuple[int, ...]:
+        """Of each type the one of its masters: they are on demand if it is on spot."""
+        names = [machine.vm for machine in self.machines]
+        return tuple(map(names.index, names))
+
+    def room(self, vm: int, run: int) -> tuple[int, int, int]:
+        """Return the VMs that a run on spot VMs keeps free of a quota for its second attempt: from, to, how many."""
+        window, night = self.nights[self.vms_of_masters[vm]].runs[run], self.nights[vm]
+        return window.release, window.due, -(-night.jobs[window.job].most_at_once // night.machine.slots)
+
     def types_of(self, job: int) -> list[int]:
         """Return the types that a job may run on."""
         return [index for index, allowed in enumerate(self.allowed) if allowed[job]]

@@ -424,6 +424,10 @@ def _rentals(
                 if each == index and run.admitted and (number in on_spot) == spot
             ]
             yield from _of_type(facts, plan, vm, spot, ran)
+        if vm.available is not None and vm.spot is not None:
+            yield from _quota(facts, plan, vm, [number for number in on_spot if where[number] == index])
+        if vm.masters and not _is_of_earlier_release(plan):
+            yield from _masters(plan, vm)
     if plan.rent == "per_job" and plan.rentals:
         yield from _shared(plan, [each for each in plan.rentals if not each.master])
     cost = _cost(facts, plan)
@@ -466,22 +470,58 @@ def _of_type(
         yield _wrong(f"{base} machines of {vm.name} are reserved at once, more than the spec has")
     if not workers:
         return
-    spans = [(min(each.begin for each in workers), max(each.end for each in workers))]
     if plan.rent == "constant" and ran:
         first = min(run.release for run in ran) - vm.boot
         last = max(run.end or 0.0 for run in ran)
         if any(_apart(each.begin, first) or each.end < last - SLACK for each in workers):
             yield _wrong("a machine of a constant cluster is not rented from the first boot to the last end")
-    elif plan.rent == "per_job":
-        spans = [(each.begin, each.end) for each in workers]
-    if vm.masters and not spot and not _is_of_earlier_release(plan):
-        masters = [(each.begin, each.end, each.count) for each in rentals if each.master]
-        for begin, end in spans:
-            has = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
-            if has is None or has[2] < vm.masters:
-                yield _wrong(f"machines are rented from {begin:g} s to {end:g} s without {vm.masters} masters")
-                return
-            masters.remove(has)
+
+
+def _quota(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, on_spot: Iterable[int]) -> Iterator[Diagnostic]:
+    """Yield more VMs of a type at once than are available, on spot or not, with room for second attempts.
+
+    A run on spot VMs keeps as many free, from its release to its deadline, as its tasks need with a slot for each.
+    """
+    nodes = {node.name: node for node in facts.classes}
+    kept = [each for each in plan.rentals if each.vm == vm.name and not each.master]
+    for number in on_spot:
+        run = plan.runs[number]
+        node = nodes[run.job]
+        stages = _durations(node, vm.name)
+        ends: dict[int, float] = {}
+        while len(ends) < len(stages):
+            for at, (_, time, parents) in enumerate(stages):
+                if at not in ends and all(parent in ends for parent in parents):
+                    ends[at] = time + max((ends[parent] for parent in parents), default=0.0)
+        spans = [(ends[at] - time, ends[at], tasks) for at, (tasks, time, _) in enumerate(stages)]
+        most = max(sum(n for a, b, n in spans if a <= begin + SLACK and b > begin + SLACK) for begin, _, _ in spans)
+        kept.append(Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_of(vm, node))))
+    there = _most_at_once(kept)
+    if vm.available is not None and there > vm.available:
+        yield _wrong(f"{there} machines of {vm.name} are needed at once with second attempts, {vm.available} available")
+
+
+def _masters(plan: TimetablePlan, vm: VmType) -> Iterator[Diagnostic]:
+    """Yield the time of machines of a type, on spot or not, in which its masters are not rented.
+
+    Each run has masters of its own on machines of its own.
+    """
+    rentals = [each for each in plan.rentals if each.vm == vm.name]
+    masters = [(each.begin, each.end, each.count) for each in rentals if each.master]
+    tasks = plan.tasks
+    spans = [(each.begin, each.end) for each in rentals if not each.master]
+    if plan.rent == "per_job" and tasks is not None:
+        of_run = dict(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True))
+        there = [plan.rentals[at] for at in of_run.values()]
+        spans = [(each.begin, each.end) for each in there if each.vm == vm.name]
+    elif spans:
+        spans = [(min(begin for begin, _ in spans), max(end for _, end in spans))]
+    for begin, end in spans:
+        has = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
+        if has is None or has[2] < vm.masters:
+            yield _wrong(f"machines are rented from {begin:g} s to {end:g} s without {vm.masters} masters")
+            return
+        masters.remove(has)
 
 
 def _shared(plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:

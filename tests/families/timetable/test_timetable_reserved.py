@@ -85,15 +85,44 @@ def test_tampered_rentals_are_broken() -> None:
     assert any("more than the spec has" in each.message for each in verify(without, plan))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "code"),
-    [
-        ("price = 1 USD/h", "price = 3 USD/h", "reserved-not-cheaper"),
-        ("boot = 1 min", "boot = 1 min, masters = 1", "out-of-range"),
-    ],
-)
-def test_bad_input_is_told_with_its_place(old: str, new: str, code: str) -> None:
-    found = [each for each in load_text(TEXT.replace(old, new)).diagnostics if each.code == code]
+@pytest.mark.parametrize(("rent", "span"), [("elastic", 16), ("per_job", 12), ("constant", 16)])
+def test_masters_are_on_demand_above_reserved_vms(rent: str, span: int) -> None:
+    """One VM of two is reserved, and a master is there for the cluster, or for the 6 min of each run."""
+    text = TEXT.replace("boot = 1 min", "boot = 1 min, masters = 1").replace("elastic", rent)
+    _, plan, value = solved(text)
+    assert value == pytest.approx((16 if rent == "constant" else 12) * (3 + 1) + 3 * span)
+    assert [each.reserved for each in plan.rentals if each.master] == [False] * (1 + (rent == "per_job"))
+
+
+def test_bad_input_is_told_with_its_place() -> None:
+    text = TEXT.replace("price = 1 USD/h", "price = 3 USD/h")
+    found = [each for each in load_text(text).diagnostics if each.code == "reserved-not-cheaper"]
     assert found
     assert found[0].span is not None
     assert found[0].hint
+
+
+PER_JOB = """problem timetable "few"
+rent = per_job
+vm m { on_demand { price = 2 USD/min }, boot = 1 min, available = 1 }
+class a {
+  stage s { tasks = 1, avg = 2 min, max = 2 min }
+  slots { task = 1 }
+  runs = [4 min, 5 min, 6 min]
+  deadline = 8 min
+}
+minimize cost
+"""
+
+
+def test_machines_of_runs_are_planned_together_if_they_are_few() -> None:
+    """Each run has a VM for 3 min: from 3 min to 6 min, to 9 min and to 12 min; the last may end at 14 min."""
+    result = mrdsl.solve(mrdsl.loads(PER_JOB))
+    assert (result.solution, result.value) == ("optimal", pytest.approx(3 * 3 * 2))
+    both = PER_JOB.replace("available = 1", "reserved { price = 1 USD/min, available = 1 }")
+    result = mrdsl.solve(mrdsl.loads(both))
+    assert (result.solution, result.value) == ("optimal", pytest.approx(3 * 3))
+    result = mrdsl.solve(mrdsl.loads(PER_JOB.replace("deadline = 8 min", "deadline = 5 min")))
+    assert result.solution == "none"
+    assert result.termination == "infeasible"
+    assert [each.code for each in result.diagnostics if each.span and each.hint] == ["impossible-deadline"]

@@ -10,7 +10,6 @@ import pytest
 import mrdsl
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.verify import verify
-from mrdsl.language.loading import load_text
 
 TEXT = """problem timetable "spot"
 rent = elastic
@@ -91,7 +90,37 @@ def test_runs_that_are_hardly_interrupted_end_as_planned(rate: str) -> None:
     assert [seen and seen.mean for seen in plan.of_runs] == ends
 
 
-@pytest.mark.parametrize("more", ["available = 3", "masters = 1"])
-def test_what_is_not_planned_with_spot_is_told(more: str) -> None:
-    found = load_text(TEXT.replace("boot = 1 min", f"boot = 1 min, {more}")).diagnostics
-    assert [each for each in found if each.code in ("out-of-range", "one-vm-type") and each.span and each.hint]
+@pytest.mark.parametrize(("rent", "on_demand"), [("elastic", 36), ("per_job", 36), ("constant", 36 * 3)])
+@pytest.mark.parametrize("available", [1, 2])
+def test_a_quota_has_room_for_second_attempts(rent: str, on_demand: int, available: int) -> None:
+    """Each run needs one VM, and one more to run again; with one VM both are on demand."""
+    _, unlimited, value = solved(TEXT.replace("elastic", rent))
+    spec, plan, limited = solved(
+        TEXT.replace("boot = 1 min", f"boot = 1 min, available = {available}").replace("elastic", rent)
+    )
+    assert limited == pytest.approx(value if available == 2 else on_demand)
+    assert list(verify(spec, plan)) == []
+    if available == 1:
+        assert any("second attempts" in each.message for each in verify(spec, unlimited))
+
+
+@pytest.mark.parametrize(
+    ("rent", "price"),
+    [("elastic", 28 * 3 + 6 * 3 + 6), ("per_job", 2 * 6 * (3 + 1)), ("constant", 36 * 3 + 7 * 3 + 7)],
+)
+def test_masters_of_spot_vms_are_on_demand(rent: str, price: int) -> None:
+    """Elastic: the first run is on demand from 8 min to 14 min, so that the master is there from 8 min to 36 min.
+
+    On spot it must end at 7 min, which is cheaper without masters. A constant cluster has a master for
+    36 min, and a VM of either kind for 7 min.
+    """
+    spec, plan, value = solved(TEXT.replace("boot = 1 min", "boot = 1 min, masters = 1").replace("elastic", rent))
+    assert value == pytest.approx(price)
+    assert [(each.spot, each.vm) for each in plan.rentals if each.master] == [(False, "m")] * (1 + (rent == "per_job"))
+    assert list(verify(spec, plan)) == []
+    simulated = mrdsl.simulate(mrdsl.solve(spec), runs=3).of(TimetablePlan).plan
+    assert simulated is not None
+    assert simulated.bill is not None
+    assert simulated.bill.mean * 60 >= price * (1.0 - 1e-9)
+    early = replace(plan, rentals=tuple(replace(each, end=each.end - 60.0 * each.master) for each in plan.rentals))
+    assert any("without 1 masters" in each.message for each in verify(spec, early))

@@ -8,6 +8,7 @@ from math import inf
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, impossible
+from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.bounds import fewest_machines, least_cost
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.night import Night
@@ -24,6 +25,11 @@ class Found:
     bound: float
     impossible: Diagnostic | None = None
     others: tuple[Sequence[Placed | None], ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """True if there may be a cheaper timetable, or one at all if none is known."""
+        return self.bound < inf if self.best is None else self.best.value - self.bound > PROVEN * self.best.value
 
 
 def constant(draft: Draft, night: Night, repairs: int, sizes: int) -> Found:

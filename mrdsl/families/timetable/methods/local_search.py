@@ -12,7 +12,7 @@ from math import inf
 from random import Random
 
 from mrdsl.families.timetable.night import TICK, Job, Run
-from mrdsl.families.timetable.rented import Lease, Piece, Rented, most_at_once, rented_on
+from mrdsl.families.timetable.rented import Lease, Piece, Rented, masters_of, rented_on, within_quotas
 from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market
@@ -134,7 +134,16 @@ class _Search:
             for run, vm in zip(self.market.runs, self.types, strict=True)
             if vm is None
         )
-        return left_out + sum(map(self._price, self.vms))
+        return left_out + sum(map(self._price, self.vms)) + self._price_of_masters()
+
+    def _price_of_masters(self) -> float:
+        if not any(machine.masters for machine in self.machines):
+            return 0.0
+        leases = [Lease(each.begin, each.end, 1, vm=each.type) for each in self.vms]
+        return sum(
+            self.machines[each.vm].master_price * each.count * self.machines[each.vm].billed(each.end - each.begin)
+            for each in masters_of(self.market, leases)
+        )
 
     # Runs
 
@@ -293,12 +302,11 @@ class _Search:
         return [] if before is None else [before]
 
     def _within_quotas(self) -> bool:
-        for vm, machine in enumerate(self.machines):
-            if machine.available is not None:
-                leases = [Lease(each.begin, each.end, 1) for each in self.vms if each.type == vm]
-                if most_at_once(leases) > machine.available:
-                    return False
-        return True
+        if all(machine.available is None for machine in self.machines):
+            return True
+        leases = [Lease(each.begin, each.end, 1, vm=each.type) for each in self.vms]
+        types = {run: vm for run, vm in enumerate(self.types) if vm is not None}
+        return within_quotas(self.market, leases, types)
 
     def _chosen(self, count: int) -> list[int]:
         """Return runs that are near each other: on the machines of one, or with windows next to its."""
@@ -345,11 +353,7 @@ class _Search:
             ends = [start + stages[stage].ticks for stage, start, _ in waves]
             placed.append(Placed(waves, min(start for _, start, _ in waves), max(ends)))
         leases = [Lease(begin, end, counts[at], vm=vm) for (vm, begin, end), at in places.items()]
-        for vm, machine in enumerate(market.machines):
-            mine = [each for each in leases if each.vm == vm and machine.masters]
-            if mine:
-                first, last = min(each.begin for each in mine), max(each.end for each in mine)
-                leases.append(Lease(first, last, machine.masters, master=True, vm=vm))
+        leases += masters_of(market, leases)
         pieces: list[Piece] = [
             (run, stage, at, start, count) for (run, stage, at, start), count in sorted(taken.items())
         ]

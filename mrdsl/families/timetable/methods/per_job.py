@@ -9,6 +9,7 @@ from math import inf
 from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.night import Job, Night, Run
+from mrdsl.families.timetable.per_job_program import is_limited, per_job_program
 from mrdsl.families.timetable.rented import Lease, Rented, joined, pieces_of, rented
 from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed, Slots, place
@@ -80,13 +81,13 @@ def sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
         if placed.end <= window:
             found.append(Size(count, placed, machine.cost(count, machine.boot + placed.end)))
             best = min(best, found[-1].cost)
-    if best - bound > PROVEN * best and not machine.masters:
+    if best - bound > PROVEN * best:
         alone = replace(night, runs=(Run(job, 0, 0, 0, window, None, None),), penalties=(None,) * len(night.jobs))
         exact = solve_exactly(market_alone(alone), "constant", None)
         if exact is not None:
             bound = max(bound, exact.bound)
             if exact.found is not None and exact.found.placed[0] is not None and exact.found.value < best:
-                count = sum(each.count for each in exact.found.leases)
+                count = sum(each.count for each in exact.found.leases if not each.master)
                 found.append(Size(count, exact.found.placed[0], exact.found.value))
     return sorted(found, key=lambda each: (each.cost, each.machines)), bound
 
@@ -95,8 +96,11 @@ Choice = tuple[int, Size]
 """A VM type, and machines of it."""
 
 
-def per_job(market: Market) -> tuple[Rented | None, float]:
-    """Return the runs on machines of their own, and a bound on the cost; None if no plan was found."""
+def per_job(market: Market, seconds: float | None = 0.0) -> tuple[Rented | None, float]:
+    """Return the runs on machines of their own, and a bound on the cost; None if no plan was found.
+
+    Few runs on limited machines are planned by a program, for at most ``seconds``; with 0 they are not.
+    """
     known: dict[tuple[int, int, int], tuple[list[Size], float]] = {}
     least = []
     for index, run in enumerate(market.runs):
@@ -122,7 +126,63 @@ def per_job(market: Market) -> tuple[Rented | None, float]:
         rented = _together(market, choices)
         if rented is not None and (best is None or rented.value < best.value):
             best = rented
+    is_open = bound < inf if best is None else best.value - bound > PROVEN * best.value
+    if is_limited(market) and seconds != 0.0 and is_open:
+        return _by_program(market, best, bound, seconds)
     return best, bound
+
+
+def _by_program(
+    market: Market, best: Rented | None, bound: float, seconds: float | None
+) -> tuple[Rented | None, float]:
+    """Return the better plan and bound of those that are known and of the program over all sizes."""
+    known: dict[tuple[int, int, int], list[tuple[Size, int]]] = {}
+    mine: list[dict[int, list[tuple[Size, int]]]] = []
+    for index, run in enumerate(market.runs):
+        mine.append({})
+        for vm in market.types_of(run.job):
+            if market.fits(vm, index):
+                there = market.nights[vm].runs[index]
+                key = vm, run.job, there.due - there.ready
+                if key not in known:
+                    known[key] = _every_size(market.nights[vm], *key[1:])
+                mine[-1][vm] = known[key]
+    least, planned = (
+        [
+            {vm: [(size.machines, ticks(size, end)) for size, end in found] for vm, found in each.items()}
+            for each in mine
+        ]
+        for ticks in (lambda _, end: end, lambda size, _: size.placed.end)
+    )
+    found = per_job_program(market, planned, seconds)
+    bounded = found if found is None or least == planned else per_job_program(market, least, seconds)
+    if found is None or bounded is None:
+        return best, bound
+    if found.choices:
+        parts = []
+        for number, choice in enumerate(found.choices):
+            if choice is not None:
+                vm, place, start = choice
+                night = market.nights[vm]
+                size, _ = mine[number][vm][place]
+                parts.append((vm, [number], _rented_from(night, night.runs[number], size, start)))
+        other = with_reserved(market, joined(market, "per_job", parts))
+        best = other if best is None or other.value < best.value else best
+    return best, max(bound, bounded.bound)
+
+
+def _every_size(night: Night, job: int, window: int) -> list[tuple[Size, int]]:
+    """Return all sizes that may end a run within its window, each with a bound on its time [ticks]."""
+    machine, stages = night.machine, night.jobs[job]
+    every = sizes_of(stages, machine.slots)
+    found = []
+    for count, following in zip(every, [*every[1:], every[-1] + 1], strict=True):
+        largest = (following - 1) * machine.slots
+        least = stages.path() if count == every[-1] else max(stages.path(largest), -(-stages.work // largest))
+        if least <= window:
+            placed = place(Slots(count * machine.slots, 0), stages, Run(job, 0, 0, 0, window, None, None))
+            found.append((Size(count, placed, machine.cost(count, machine.boot + placed.end)), least))
+    return found
 
 
 Least = list[dict[int, tuple[list[Size], float]]]
@@ -183,12 +243,14 @@ def _allowed(market: Market, least: Least) -> Iterator[list[list[int]]]:
 
 def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
     """Return the runs on the first of their choices that is available; None if a mandatory run has none."""
-    slots = [None if each.available is None else Slots(each.available, -(1 << 90)) for each in market.machines]
+    quotas = [None if each.available is None else Slots(each.available, -(1 << 90)) for each in market.machines]
+    slots = [quotas[vm] for vm in market.vms_of_masters]
     runs = market.runs
     chosen: dict[int, tuple[int, Rented]] = {}
     for index in sorted(range(len(runs)), key=lambda index: (runs[index].due, index)):
         for vm, size in choices[index]:
-            part = _placed(market.nights[vm], market.nights[vm].runs[index], size, slots[vm])
+            room = market.room(vm, index) if market.machines[vm].spot else None
+            part = _placed(market.nights[vm], market.nights[vm].runs[index], size, slots[vm], room)
             if part is not None:
                 chosen[index] = vm, part
                 break
@@ -199,8 +261,10 @@ def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
     return with_reserved(market, found)
 
 
-def _placed(night: Night, run: Run, size: Size, slots: Slots | None) -> Rented | None:
-    """Return a run on machines of its own in its window; None if they are not available."""
+def _placed(
+    night: Night, run: Run, size: Size, slots: Slots | None, room: tuple[int, int, int] | None
+) -> Rented | None:
+    """Return a run on machines of its own in its window; None if they, or room to run again, are not available."""
     machine = night.machine
     ticks = machine.boot + size.placed.end
     latest = run.due - size.placed.end
@@ -208,11 +272,23 @@ def _placed(night: Night, run: Run, size: Size, slots: Slots | None) -> Rented |
         latest = min(latest, run.start_by)
     start = run.ready
     if slots is not None:
-        free = next(slots.starts(run.ready - machine.boot, latest - machine.boot, size.machines, ticks), None)
+        before = list(slots.times), list(slots.free)
+        free: int | None = run.ready
+        if room is not None and (free := next(slots.starts(room[0], room[0], room[2], room[1] - room[0]), None)):
+            slots.take(room[2], room[1] - room[0], room[0])
+        if free is not None:
+            free = next(slots.starts(run.ready - machine.boot, latest - machine.boot, size.machines, ticks), None)
         if free is None:
+            slots.times, slots.free = before
             return None
         slots.take(size.machines, ticks, free)
         start = free + machine.boot
+    return _rented_from(night, run, size, start)
+
+
+def _rented_from(night: Night, run: Run, size: Size, start: int) -> Rented:
+    """Return a run on machines of its own whose first task starts at a time."""
+    machine = night.machine
     waves = [(stage, at + start, count) for stage, at, count in size.placed.waves]
     placed = Placed(waves, size.placed.first + start, size.placed.end + start)
     begin = start - machine.boot

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import Diagnostic, impossible
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.families.timetable.constant_program import constant_program
@@ -20,7 +21,7 @@ from mrdsl.families.timetable.methods.percentile import by_simulation
 from mrdsl.families.timetable.methods.rejection import has_optional
 from mrdsl.families.timetable.methods.several_types import several
 from mrdsl.families.timetable.rental_bounds import rental_bound
-from mrdsl.families.timetable.rented import Rented, joined, plan_of
+from mrdsl.families.timetable.rented import Rented, joined, plan_of, types_of, within_quotas
 from mrdsl.families.timetable.types import Market, market_of
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
@@ -41,8 +42,11 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
             draft, market, lambda other: _Ways(draft, other, repairs, sizes, False).found(facts.rent).best
         )
     found = _Ways(draft, market, repairs, sizes).found(facts.rent)
-    if found.impossible is not None:
-        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(*draft.diagnostics, found.impossible))
+    none = found.impossible
+    if none is None and found.best is None and found.bound == inf:
+        none = _too_few_at_once(facts)
+    if none is not None:
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(*draft.diagnostics, none))
     if found.best is None:
         return replace(draft, bound=found.bound + market.prepaid)
     value = found.best.value + market.prepaid
@@ -55,6 +59,16 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
         value=value,
         bound=bound,
         termination=Termination.OPTIMAL if proven else ended,
+    )
+
+
+def _too_few_at_once(facts: TimetableFacts) -> Diagnostic:
+    limited = next((vm for vm in facts.vms if vm.available is not None), facts.vms[0])
+    return impossible(
+        "impossible-deadline",
+        f"no timetable with rent = {facts.rent} meets every deadline on the VMs that are available at once",
+        limited.span_of("available"),
+        "write a larger `available`, longer deadlines, or a `penalty` for runs that may be left out",
     )
 
 
@@ -82,7 +96,7 @@ class _Ways:
         """Return the plan of one way, a bound, and the exact solution of a small night."""
         market = self.market
         if way == "per_job":
-            return Found(*per_job(market))
+            return Found(*per_job(market, self.draft.seconds_left() if self.bounded else 0.0))
         if len(market.nights) > 1:
             found = Found(several(self.draft, market, self.plans, way), 0.0)
         else:
@@ -91,7 +105,7 @@ class _Ways:
             return found
         if way == "elastic" or not found.bound:
             found = replace(found, bound=self._elastic_bound(found.best))
-        if way == "elastic" and found.best is not None and found.best.value - found.bound > PROVEN * found.best.value:
+        if way == "elastic" and found.best is not None and found.is_open:
             found = replace(found, best=improved(market, found.best, lambda: is_late(self.draft)))
         if way == "constant" and (len(market.nights) == 2 or has_optional(market.nights[0])):
             found = self._assigned(found)
@@ -99,9 +113,9 @@ class _Ways:
 
     def _assigned(self, found: Found) -> Found:
         """Return the better plan and bound of those that are known and of a program that assigns runs."""
-        value = inf if found.best is None else found.best.value
-        if value - found.bound <= PROVEN * abs(value) or is_late(self.draft):
+        if not found.is_open or is_late(self.draft):
             return found
+        value = inf if found.best is None else found.best.value
         market = self.market
         assigned = constant_program(market, self.draft.seconds_left())
         found = replace(found, bound=max(found.bound, assigned.bound))
@@ -115,7 +129,9 @@ class _Ways:
                     return found
                 parts.append((vm, runs, best))
         planned = joined(market, "constant", parts) if assigned.types else None
-        return replace(found, best=planned) if planned is not None and planned.value < value else found
+        if planned is None or planned.value >= value or not within_quotas(market, planned.leases, types_of(planned)):
+            return found
+        return replace(found, best=planned)
 
     def _elastic_bound(self, known: Rented | None) -> float:
         """Return the better one of two bounds on the cost of elastic machines; the second only if it is needed.
@@ -142,8 +158,7 @@ class _Ways:
 
     def _exact(self, found: Found, way: str) -> Found:
         """Solve a small night exactly unless its gap is closed."""
-        most = inf if found.best is None else found.best.value
-        if most - found.bound <= PROVEN * abs(most) or is_late(self.draft):
+        if not found.is_open or is_late(self.draft):
             return found
         exact = solve_exactly(self.market, way, self.draft.seconds_left())
         if exact is None:

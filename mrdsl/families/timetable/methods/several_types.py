@@ -8,7 +8,7 @@ from math import inf
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.timetable.methods.constant import is_late
 from mrdsl.families.timetable.methods.one_type import Plans
-from mrdsl.families.timetable.rented import Rented, joined
+from mrdsl.families.timetable.rented import Rented, joined, types_of, within_quotas
 from mrdsl.families.timetable.types import Market
 
 WORK = 6000
@@ -119,19 +119,16 @@ class _Search:
 
     def cost(self, assignment: Assignment) -> float:
         """Return the cost of an assignment, infinite if there is no plan."""
-        total = sum(self._penalty(run, vm) or 0.0 for run, vm in enumerate(assignment))
-        for vm, runs in self._parts(assignment):
-            part = self.part(vm, runs)
-            if part is None:
-                return inf
-            total += part.value
-        return total
+        found = self.rented(assignment)
+        is_fine = found is not None and within_quotas(self.market, found.leases, types_of(found))
+        return found.value if found is not None and is_fine else inf
 
-    def rented(self, assignment: Assignment) -> Rented:
-        """Return the timetable of an assignment."""
+    def rented(self, assignment: Assignment) -> Rented | None:
+        """Return the timetable of an assignment; None if there is none."""
         parts = []
         for vm, runs in self._parts(assignment):
             part = self.part(vm, runs)
-            assert part is not None
+            if part is None:
+                return None
             parts.append((vm, runs, part))
         return joined(self.market, self.way, parts)
