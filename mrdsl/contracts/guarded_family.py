@@ -163,6 +163,7 @@ RETURNS: Mapping[str, Mistake] = MappingProxyType(
         "repeat_runs": _or_none(plan_mistake),
         "operated": _anything,
         "paid_for": _is(Real, "a number of seconds"),
+        "bound": _or_none(_is(Real, "a number")),
     }
 )
 """The hooks of a family, and what is wrong with what one of them returned."""

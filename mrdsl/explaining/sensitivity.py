@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 from mrdsl.contracts.family import Needs
@@ -33,12 +33,14 @@ class Step:
     """A constraint at another value, and the change of the objective, ``effect``.
 
     It is None if no plan meets the constraint (``possible`` False), or if the solver did not prove its answer in time.
+    If ``bound`` is known, the effect is that on the family's bound, of which it is the value without the step.
     """
 
     line: Line
     value: float
     effect: float | None
     possible: bool = True
+    bound: float | None = None
 
 
 def steps(
@@ -52,20 +54,34 @@ def steps(
 ) -> Iterator[Step]:
     """Yield each constraint one step easier and one step harder, with the effect on the goal; stop after ``seconds``.
 
-    ``result`` is the proven result of the spec as it is. Nothing is yielded if there are more than ``MOST`` steps.
+    ``result`` is that of the spec as it is. The bounds of large specs are compared if the family offers them, and no
+    method is named. Nothing is yielded if there are more than ``MOST`` steps.
     """
     until = time.monotonic() + seconds
-    base = result.objective.value
+    base, family = result.objective.value, find_family(spec)
     if base is None:
         return
-    planned = [(line, value) for line in lines_of(spec, find_family(spec)) for value in _neighbours(line)]
+    planned = [(line, value) for line in lines_of(spec, family) for value in _neighbours(line)]
     if len(planned) > MOST:
         return
+    quick = family.bound if solver == "auto" and formulation is None and not relax else None
+    least = None if quick is None else quick(spec)
     for line, value in counted("sensitivity", planned):
         left = until - time.monotonic()
         if left <= 0.0:
             return
+        if quick is not None and least is not None:
+            yield _compared(quick, moved(spec, {line: value}), Step(line, value, None, bound=least))
+            continue
         yield _measured(spec, line, value, base, (solver, formulation, relax, _within(limits or Limits(), left)))
+
+
+def _compared(bound: Callable[[Spec], float | None], spec: Spec, step: Step) -> Step:
+    """Return a step with its effect on the bound, of a spec that has a plan."""
+    found = bound(spec)
+    if found is None or step.bound is None:
+        return step
+    return replace(step, effect=found - step.bound) if isfinite(found) else replace(step, possible=False)
 
 
 def _within(limits: Limits, left: float) -> Limits:
@@ -116,11 +132,24 @@ def effects(spec: Spec, result: Result, steps: Sequence[Step], option: str = "--
     shown = table(spec, result, steps)
     if shown.rows:
         yield shown
+        if steps[0].bound is not None:
+            yield _of_bound(result, steps[0].bound)
     elif not left:
-        yield "No constraint affects the objective: moving any of them by one step changes nothing."
+        goal = "bound" if any(step.bound is not None for step in steps) else "objective"
+        yield f"No constraint affects the {goal}: moving any of them by one step changes nothing."
     if left:
         names = ", ".join(left[:NAMED]) + (f", and {len(left) - NAMED:,} more" if len(left) > NAMED else "")
         yield f"Time ran out before every step of these constraints was measured: {names}. Raise `{option}`."
+
+
+def _of_bound(result: Result, bound: float) -> str:
+    """Return what the steps on a bound prove of plans, which cost at least it."""
+    told = "The changes are those of a bound, which allows parts of jobs and VMs"
+    value = result.objective.value
+    if value is None or result.sense == "maximize":
+        return f"{told}."
+    away = f"{value - bound:.4g} {result.objective.unit}".strip()
+    return f"{told}: no step saves more than its number and {away}, by which this plan is above that bound."
 
 
 def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
@@ -138,8 +167,10 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
             effect = f"{step.effect:+.4g} {unit}".strip()
         both = (step.line.value, step.value)
         rows.append((step.line.label, *(step.line.told(value, spec.currency, both) for value in both), effect))
-    head = ("constraint", "now", "step to", f"{result.objective.quantity} changes by")
-    return Table("Sensitivity to each constraint (measured by solving again)", head, rows)
+    of_bound = any(step.bound is not None for step in steps)
+    changed = f"{'least ' if of_bound else ''}{result.objective.quantity} changes by"
+    how = "by a bound" if of_bound else "measured by solving again"
+    return Table(f"Sensitivity to each constraint ({how})", ("constraint", "now", "step to", changed), rows)
 
 
 def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "highs") -> Table:

@@ -55,6 +55,7 @@ def _hooks() -> dict[str, Any]:
         simulate_plan="simulate",
         today="explain",
         repeat_runs="simulate",
+        bound="methods.least_cost",
         plans="periods.plan",
     )
     refused = dict.fromkeys(("simulate_plan", "repeat_runs", "today", "deployments"), "explain")

@@ -27,7 +27,7 @@ FIRST_WEIGHTS = (LEAST, 0.25, 0.5, 0.75, 1.0 - LEAST)
 FIRST, MORE = 4, 4
 """Pairs of each class at each of the first weights, and new ones in a round."""
 ROUNDS, NEAR = 40, 1e-4
-"""Most rounds, and the relative gap at which they end."""
+"""Most rounds, and the relative gap at which they usually end."""
 SMALL = 2
 """If a VM holds at most this number of slots of a kind, what they leave rarely fits another slot."""
 DEAR = 100.0
@@ -49,8 +49,8 @@ class Both:
     prices: Floats
 
 
-def relaxed_by_both(task: Task, until: float | None) -> Both | None:
-    """Return the optimum of the relaxation with both resources; None if there was no time, or if jobs have no room.
+def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR) -> Both | None:
+    """Return the relaxed optimum with both resources to a ``gap``; None if there was no time, or if jobs have no room.
 
     Firm VMs may hold slots of a class beyond those of its jobs, for a larger part of the class on spot.
     """
@@ -81,7 +81,7 @@ def relaxed_by_both(task: Task, until: float | None) -> Both | None:
         ways = cheapest(below, prices)
         bound = dual_bound(below, prices, quotas, ways, wanted(below, ways), cores)
         best = max(best, bound + least.constant)
-        if value - best <= NEAR * abs(value):
+        if value - best <= gap * abs(value):
             break
         reduced = _worth(mix, prices, gamma) - mix.worth - of_classes
         new = program.add(least_of_columns(np.where(reduced < 0.0, reduced, np.inf), MORE), maps, reduces)
