@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -41,6 +42,7 @@ _FOLLOW_UPS = frozenset(
         "no-vm-type",
     }
 )
+_OF_ITEMS = frozenset({"wrong-unit", "missing-unit", "out-of-range", "reversed-range", "unknown-name"})
 
 
 def load_file(
@@ -124,10 +126,23 @@ def _load(
         said = diagnose(spec)
         spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.lets, spec.seed, said))
         follows = _FOLLOW_UPS if has_errors(diagnostics) else frozenset()
-        diagnostics += [d for d in said if d.code not in follows]
+        genuine = _unknown_names(said, resolved.dropped) if _reads_all_names(diagnostics) else []
+        diagnostics += [d for d in said if d.code not in follows or d in genuine]
     diagnostics = _first(in_order(diagnostics))
     usable = not has_errors(d for d in diagnostics if not d.impossible)
     return replace(resolved, spec=spec if usable else None, diagnostics=tuple(diagnostics))
+
+
+def _reads_all_names(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Return True if all errors are those of single items, so that the names of all blocks are known."""
+    return all(d.code in _OF_ITEMS for d in diagnostics if d.severity is Severity.ERROR)
+
+
+def _unknown_names(said: Iterable[Diagnostic], dropped: Iterable[str]) -> list[Diagnostic]:
+    """Return the unknown names that are not those of blocks with an error, which were left out."""
+    names = "|".join(map(re.escape, dropped))
+    unread = re.compile(rf"(?<![\w.-])(?:{names})(?![\w.-])" if names else "(?!)")
+    return [d for d in said if d.code == "unknown-name" and not unread.search(d.message)]
 
 
 def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -103,6 +103,7 @@ def _told(
         nodes = _resolve_one(word, declared, header, named, context)
     except MistakeError as mistake:
         context.scope.report.add(mistake.diagnostic)
+        context.scope.report.dropped.add(header.name)
         return None
     if not nodes:
         context.scope.report.dropped.add(header.name)

@@ -148,6 +148,7 @@ class Loaded:
 
     ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them.
     ``files`` are its imports, tables and data files. ``renamed`` are words of an earlier release, with their places.
+    ``dropped`` are the names of blocks with an error, which the spec leaves out.
     """
 
     spec: Spec | None
@@ -155,6 +156,7 @@ class Loaded:
     texts: Mapping[str, str]
     files: tuple[Path, ...] = ()
     renamed: tuple[Renamed, ...] = ()
+    dropped: frozenset[str] = frozenset()
 
 
 def resolve(
@@ -182,7 +184,8 @@ def resolve(
     if spec is not None:
         spec = replace(spec, files=_read_files((path.resolve(),) if path is not None else (), files.found))
     report.found += _renamed(report.renamed)
-    return Loaded(spec, tuple(report.found), importer.texts, tuple(files.found), tuple(report.renamed))
+    renamed, dropped = tuple(report.renamed), frozenset(report.dropped)
+    return Loaded(spec, tuple(report.found), importer.texts, tuple(files.found), renamed, dropped)
 
 
 LEAST_FACTOR, MOST_FACTOR = 1e-6, 1e6

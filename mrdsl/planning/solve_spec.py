@@ -206,11 +206,11 @@ class _Run:
         started = time.perf_counter()
         self.first = self._known(chosen, limits.time and KNOWN_PART * limits.time)
         self.spent = time.perf_counter() - started
-        if self.first is None or self.first.solution is not SolutionStatus.OPTIMAL:
+        if self.first is None or not (self.interrupted or self.first.solution is SolutionStatus.OPTIMAL):
             return None
         self.seconds["solve"] = self.spent
         result = self._verified(self.first)
-        if result.solution is not SolutionStatus.OPTIMAL:
+        if not (self.interrupted or result.solution is SolutionStatus.OPTIMAL):
             return None
         self.choice = replace(self.choice, solver=registry.find(name), formulation=None)
         return result
@@ -334,6 +334,8 @@ class _Run:
         begins = form.begins_at_known and form.program.kind == "MILP" and solver.name == registry.EMBEDDED
         limits = self._limits()
         known = self._known(chosen, limits.time and KNOWN_PART * limits.time) if begins else None
+        if self.interrupted:
+            raise KeyboardInterrupt
         if begins and limits.time is not None:
             limits = replace(limits, time=max(limits.time - (time.perf_counter() - built), LEAST_TIME))
         start = form.point(known.plan) if form.point is not None and known is not None and known.plan else None
@@ -355,7 +357,10 @@ class _Run:
         """Return the result that the family finds without a solver in that many seconds."""
         if self.first is not None or chosen.known is None:
             return self.first
-        return chosen.known(self.spec, self.relax, Limits(time=seconds))
+        found = chosen.known(self.spec, self.relax, Limits(time=seconds))
+        if found is not None and found.termination is Termination.INTERRUPTED:
+            self.interrupted = True
+        return found
 
     def _limits(self) -> Limits:
         """Return the limits of the solver: the family's own method has used a part of the time.

@@ -9,6 +9,7 @@ reserved, then the on-demand price. ``whole_jobs`` rounds the solution and prove
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import Diagnostic, chained, impossible, warning
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN, ROUNDING, SAME_SUM, ceiling, floor
+from mrdsl.core.watching import stopped_by
 from mrdsl.families.capacity.constraints import (
     class_bounds_of,
     contradictions_of,
@@ -55,6 +57,7 @@ from mrdsl.families.capacity.methods.vector_program import by_program
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import as_packed, beyond_quotas, with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
+from mrdsl.solving.processes import is_kept
 from mrdsl.spec.spec import Spec
 
 FEW_CLASSES = 20
@@ -222,40 +225,26 @@ def _vm_cost(market: Market) -> VmCost:
 
 
 def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
-    """Return whole jobs and whole VMs near the relaxed optimum, with a proven bound.
+    """Return whole jobs near the relaxed optimum, packed on whole VMs, with a proven bound.
 
-    On one VM type they are found by exchanges between classes. ``states`` and ``classes`` limit that search, and the
-    bound accounts for all that it leaves out.
+    After a Ctrl-C, this is the best plan so far. On one VM type jobs are found by exchanges between classes. ``states``
+    and ``classes`` limit that search, and the bound accounts for all that it leaves out.
     """
     if draft.relax or _is_planned(draft):
         return draft
     placement: Placement = draft.state
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
-    task = placement.task
+    task, found, bound, interrupted = placement.task, None, placement.bound, False
     if has_closed_form(draft.spec.facts):
         found, bound = _exchanged(draft, placement, gap, states, classes)
-    elif placement.near is not None and _is_close(draft, placement.near, placement.bound):
-        found, bound, task = (placement.near.jobs, placement.near.bought), placement.bound, placement.near.task
     else:
-        placement, own = by_columns(draft, placement)
-        found, bound = own, placement.bound
-        of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
-        close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
-        cost = np.inf if own is None else task.mix.cost(own[1], own[0])
-        if own is not None and task.mix.sizes is not None:
-            task, found, cost, bound = _by_program(draft, placement, own, gap)
-        if found is None or cost - bound > close * abs(bound - draft.fixed):
-            other, proven = placed(draft, placement, gap)
-            bound = max(bound, proven)
-            if placement.task.has_limits:
-                other = with_room(draft, placement, other, gap)
-            if other is not None and _packed(draft, placement.task, other) < cost:
-                task, found = placement.task, other
-        near = placement.near
-        if near is not None:
-            alike = near.jobs, near.bought
-            if found is None or _packed(draft, near.task, alike) < _packed(draft, task, found):
-                found, task = alike, near.task
+        try:
+            for best in _improved(draft, placement, gap):
+                task, found, bound = best
+        except KeyboardInterrupt:
+            if found is None or not is_kept():
+                raise
+            interrupted = True
     if found is None:
         told = warning(
             "no-plan-found",
@@ -269,8 +258,41 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     bound = min(total, bound)
     away = relative_gap(total, bound, draft.fixed) or 0.0
     bound = total if away <= SAME_SUM else bound
-    ended = Termination.OPTIMAL if away <= gap else stopped(draft)
-    return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+    ended = Termination.INTERRUPTED if interrupted else stopped(draft)
+    ended = Termination.OPTIMAL if away <= gap else ended
+    return _with_packing(replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended))
+
+
+def _improved(
+    draft: Draft, placement: Placement, gap: float
+) -> Iterator[tuple[Task, tuple[Floats, Floats] | None, float]]:
+    """Yield the best whole plan so far, with the task of its slots and a bound; the last one may be None."""
+    near, task = placement.near, placement.task
+    if near is not None:
+        yield near.task, (near.jobs, near.bought), placement.bound
+        if _is_close(draft, near, placement.bound):
+            return
+    placement, own = by_columns(draft, placement)
+    found, bound = own, placement.bound
+    of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
+    close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
+    cost = np.inf if own is None else task.mix.cost(own[1], own[0])
+    if own is not None:
+        yield task, own, bound
+        if task.mix.sizes is not None:
+            task, found, cost, bound = _by_program(draft, placement, own, gap)
+    if found is None or cost - bound > close * abs(bound - draft.fixed):
+        other, proven = placed(draft, placement, gap)
+        bound = max(bound, proven)
+        if placement.task.has_limits:
+            other = with_room(draft, placement, other, gap)
+        if other is not None and _packed(draft, placement.task, other) < cost:
+            task, found = placement.task, other
+    if near is not None:
+        alike = near.jobs, near.bought
+        if found is None or _packed(draft, near.task, alike) < _packed(draft, task, found):
+            found, task = alike, near.task
+    yield task, found, bound
 
 
 def _by_program(
@@ -337,14 +359,19 @@ def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | No
     if not serves(spec):
         return None
     draft = Draft(spec, relax, limits=limits or Limits(), started=time.monotonic())
-    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {}), (packed, {})], draft)
+    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], draft)
 
 
-def packed(draft: Draft) -> Draft:
+def _with_packing(draft: Draft) -> Draft:
     """Return the plan with its whole slots packed on VMs, and with more VMs if the packing needs them."""
-    if draft.plan is None or draft.relax or _is_planned(draft):
-        return draft
     found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound, fixed=draft.fixed)
-    found = with_packing(draft.spec, found, replace(draft.limits, time=draft.seconds_left()))
+    limits = replace(draft.limits, time=draft.seconds_left())
+    try:
+        found = with_packing(draft.spec, found, limits)
+    except KeyboardInterrupt:
+        if not is_kept():
+            raise
+        with stopped_by(None):
+            found = with_packing(draft.spec, replace(found, termination=Termination.INTERRUPTED), limits)
     told = (*draft.diagnostics, *found.diagnostics)
     return replace(draft, plan=found.plan, value=found.value, termination=found.termination, diagnostics=told)

@@ -35,6 +35,7 @@ from mrdsl.families.capacity.periods.plan import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
 from mrdsl.families.capacity.periods.table import horizon_of, prices_by_period
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.solving import registry
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
 from mrdsl.spec.spec import Spec
 
@@ -59,6 +60,7 @@ def plan_periods(draft: Draft) -> Draft:
         what = "a relaxation over periods" if draft.relax else "periods of containers, whole machines or `types = one`"
         hint = "solve with --solver highs"
         raise MrdslError([error("unable-solver", f"direct does not solve {what}", spec.facts.demand.span, hint)])
+    registry.require(registry.find(registry.EMBEDDED))
     limits = replace(draft.limits, time=draft.seconds_left())
     try:
         found = _bounded(spec, alike, commitments_of(spec.facts), limits)
