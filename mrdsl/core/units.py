@@ -339,7 +339,7 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY, beside: Sequ
     if kind in _SHOWN:
         return f"{_digits(value)} {KINDS[kind].si}".replace(" 1/s", "/s")
     unit = KINDS[kind].shown
-    return f"{_digits(value)} {unit}".strip()
+    return f"{_digits(value)} {unit.removesuffix('s') if value == 1.0 else unit}".strip()
 
 
 def _is_neat(value: float, decimals: int = 1) -> bool:

@@ -206,11 +206,13 @@ class _Run:
         started = time.perf_counter()
         self.first = self._known(chosen, limits.time and KNOWN_PART * limits.time)
         self.spent = time.perf_counter() - started
-        if self.first is None or not (self.interrupted or self.first.solution is SolutionStatus.OPTIMAL):
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if self.first is None or self.first.solution is not SolutionStatus.OPTIMAL:
             return None
         self.seconds["solve"] = self.spent
         result = self._verified(self.first)
-        if not (self.interrupted or result.solution is SolutionStatus.OPTIMAL):
+        if result.solution is not SolutionStatus.OPTIMAL:
             return None
         self.choice = replace(self.choice, solver=registry.find(name), formulation=None)
         return result

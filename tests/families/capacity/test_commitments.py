@@ -202,3 +202,16 @@ def test_the_largest_cluster_is_exported(tmp_path: Path) -> None:
     assert [(each.vm, each.count) for each in cluster.groups] == [("a", 9)]
     assert any("period 2 of 3" in note for note in cluster.notes)
     assert any("3 a" in note for note in cluster.notes)
+
+
+def test_periods_without_the_embedded_solver_name_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mrdsl.solving import registry
+
+    spec, real = loaded(drawn(0), tmp_path), registry.where
+    monkeypatch.setattr(registry, "where", lambda solver: None if solver.name == "highs" else real(solver))
+    with pytest.raises(mrdsl.MrdslError) as told:
+        mrdsl.solve(spec, "direct")
+    assert [each.code for each in told.value.diagnostics] == ["missing-solver"]
+    assert "highspy" in told.value.diagnostics[0].hint
