@@ -19,7 +19,7 @@ from mrdsl.core.diagnostics import printable
 from mrdsl.core.result import Table
 from mrdsl.core.tables import cell_text, numeric_columns
 from mrdsl.core.version import __version__
-from mrdsl.reporting.charts.drawing import FONT, GROUNDS, Ground, configuration
+from mrdsl.reporting.charts.colors import FONT, GROUNDS, Ground, configuration
 from mrdsl.reporting.charts.rendering import bundle, require, specification, svg
 from mrdsl.reporting.report import Listing, Part, Report
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,6 +36,37 @@ def test_the_extra_is_named(words: str, library: str, tmp_path: Path, monkeypatc
     assert (told.code, caught.value.exit_code) == ("missing-extra", 3)
     assert told.message == f"charts and reports need {library}, which the extra `report` brings"
     assert not output.exists()
+
+
+FRESH = """import sys
+sys.modules.update(altair=None, vl_convert=None, jinja2=None)
+import mrdsl
+from mrdsl.cli import cli
+from mrdsl.cli.boundary import run
+path = sys.argv[1]
+codes = []
+for words in ("solve SPEC --gantt x.svg", "report SPEC -o x.html", "report SPEC -o x.md --analysis-time=0"):
+    sys.argv[1:] = words.replace("SPEC", path).split()
+    codes.append(run(cli))
+try:
+    mrdsl.solve(mrdsl.load(path)).plot()
+except mrdsl.MrdslError as told:
+    codes.append(told.diagnostics[0].code)
+print(codes)
+"""
+
+
+def test_a_process_without_the_extra_starts(tmp_path: Path) -> None:
+    """In this process other tests have loaded the libraries; a user without them has not."""
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, MAKESPAN],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[3, 3, 0, 'missing-extra']", done.stderr
+    assert done.stderr.count("missing-extra") == 2
 
 
 def test_markdown_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from mrdsl.core.charts import Bar, BarChart, GanttChart, Graph, GraphNode, Interval, IntervalChart, LineChart, Series
 from mrdsl.core.result import Table
-from mrdsl.reporting.charts.drawing import GROUNDS, PALETTE
+from mrdsl.reporting.charts.colors import GROUNDS, PALETTE
 from mrdsl.reporting.html_page import page
 from mrdsl.reporting.report import Listing, Report, Section
 

@@ -16,10 +16,10 @@ from mrdsl.core.charts import Bar, GanttChart, Graph, GraphNode
 from mrdsl.core.diagnostics import printable
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import UNITS
+from mrdsl.reporting.charts.colors import LIMIT
 from mrdsl.reporting.charts.drawing import (
     CLOCK,
     LETTER,
-    LIMIT,
     ROW,
     WIDTH,
     chart_of,

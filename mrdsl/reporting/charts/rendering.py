@@ -13,7 +13,7 @@ from typing import Any
 
 from mrdsl.core.charts import BarChart, Chart, GanttChart, Graph, IntervalChart, LineChart
 from mrdsl.core.diagnostics import one_error
-from mrdsl.reporting.charts.drawing import GROUNDS, configuration
+from mrdsl.reporting.charts.colors import GROUNDS, configuration
 
 
 def require() -> None:
