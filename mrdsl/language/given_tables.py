@@ -139,6 +139,8 @@ def blocks_of_file(
 def _of_values(
     declared: Block, word: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], braces: str, currency: str
 ) -> Sequence[Any]:
+    if not heads:
+        raise MrdslError([_unreadable("has no columns", "give at least one row with named columns")])
     block = _written(word, f'"{_FILE}"', braces)
     text, starts = as_csv(heads, rows)
     with scratch_folder() as folder:

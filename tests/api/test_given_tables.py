@@ -119,6 +119,12 @@ def test_a_column_that_lacks_is_told() -> None:
     assert [(d.code, d.path) for d in told.value.diagnostics] == [("missing-column", "table")]
 
 
+@pytest.mark.parametrize("rows", [[], (), [{}]])
+def test_a_table_without_columns_is_refused(rows: Any) -> None:
+    with pytest.raises(mrdsl.MrdslError, match="the table has no columns"):
+        mrdsl.vm_types(rows)
+
+
 def test_blocks_within_blocks_and_lists_of_names() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(
