@@ -123,19 +123,18 @@ def _services(facts: JointFacts) -> Iterator[Diagnostic]:
 
 
 def _comparisons(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield an error for each comparison that a model with VM types does not express."""
-    if not spec.constraints:
-        return
+    """Yield an error for each comparison, and for an objective, that a model with VM types does not express."""
     facts: JointFacts = spec.facts
-    place = spec.constraints[0].span
+    places = [each.span for each in (*spec.constraints, spec.goal) if each is not None]
+    place = places[0] if places else None
     if compares_responses(spec):
-        message = "`response` is compared with more than a number, which requires VMs of one kind"
+        message = "`response` is compared with more than a number or minimized, which requires VMs of one kind"
         yield error("needs-one-type", message, place, "write response(NAME) <= 1 s")
     unlimited = facts.cluster.size is None and any(vm.available is None for vm in facts.vms)
     several = facts.demand is not None and facts.demand.periods > 1
     if unlimited and ("utilization" in mentioned(spec) or (several and "vms" in mentioned(spec))):
         word = "utilization" if "utilization" in mentioned(spec) else "vms"
-        message = f"`{word}` is compared, and the number of VMs is not limited"
+        message = f"`{word}` is in a constraint or the objective, and the number of VMs is not limited"
         yield error(
             "missing-item", message, facts.cluster.span, "add `size` to `cluster`, or `available` to each vm type"
         )

@@ -11,7 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.plan_expressions import Aim
-from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
+from mrdsl.spec.expression import Constant, Expression, PlanQuantity, quantities_in
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.fleet import Fleet
@@ -34,14 +34,11 @@ def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:
 
 
 def compares_responses(spec: Spec) -> bool:
-    """Return True if a comparison of a response time is not a plain limit, so that a model has to compute it."""
-    return any(
-        one.name == "response"
-        for constraint in spec.constraints
-        if _limit(constraint) is None
-        for side in (constraint.left, constraint.right)
-        for one in quantities_in(side)
-    )
+    """Return True if a response time is in the objective or in a comparison that is not a plain limit: then a model
+    has to compute it.
+    """
+    compared = [side for each in spec.constraints if _limit(each) is None for side in (each.left, each.right)]
+    return any(one.name == "response" for side in (*compared, *_aims(spec)) for one in quantities_in(side))
 
 
 def compares_worst_period(spec: Spec) -> bool:
@@ -52,8 +49,13 @@ def compares_worst_period(spec: Spec) -> bool:
 
 
 def mentioned(spec: Spec) -> set[str]:
-    """Return the names of the quantities that the spec compares."""
-    return {one.name for c in spec.constraints for side in (c.left, c.right) for one in quantities_in(side)}
+    """Return the names of the quantities in comparisons and in a user-defined objective."""
+    compared = [side for each in spec.constraints for side in (each.left, each.right)]
+    return {one.name for side in (*compared, *_aims(spec)) for one in quantities_in(side)}
+
+
+def _aims(spec: Spec) -> tuple[Expression, ...]:
+    return () if spec.goal is None or spec.goal.expression is None else (spec.goal.expression,)
 
 
 def _limit(constraint: Constraint) -> tuple[str, float] | None:
@@ -109,7 +111,7 @@ def offer_of_types(
         held = [vms(t, name) for t in periods]
         if fleet.periods == 1 or (isfinite(most) and "vms" in mentioned(spec)):
             offered["vms", name] = _largest(model, f"peak_{number}", held, most)
-        if not name and isfinite(most):
+        if not name and isfinite(most) and most:
             offered["utilization", ""] = sum(held) / (most * fleet.periods)
     for unit, name in enumerate(fleet.names_of_units):
         total = sum(served(t, unit) for t in periods)

@@ -122,6 +122,17 @@ def test_comparisons_hold() -> None:
     assert found.objective.value >= mrdsl.solve(mrdsl.loads(limited)).objective.value
 
 
+def test_an_objective_counts_where_there_are_no_vms() -> None:
+    text = """problem joint "nothing to rent"
+vm a { on_demand { price = 0.1 USD/h }, available = 0 }
+cluster { period = 1 h }
+service s { rate = 0/s .. 10/s, service_rate = 5/s, delay = 0 s, response = 1 s, penalty = 0.001 USD }
+minimize cost + 1 USD/vm * vms
+"""
+    result = mrdsl.solve(mrdsl.loads(text))
+    assert result.objective.value == pytest.approx(10 * 3600 * 0.001)
+
+
 def test_a_saved_plan_is_read_again(tmp_path: Path) -> None:
     found = mrdsl.solve(mrdsl.load(RENTED))
     (tmp_path / "plan.json").write_text(found.to_json(), encoding="utf-8")

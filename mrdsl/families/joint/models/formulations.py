@@ -112,6 +112,8 @@ def _together(
     bound = _sum([part.answer.bound for part in parts])
     gap = relative_gap(value, bound)
     proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + EXPLAINED
+    if stopped is Termination.OPTIMAL and not proven:
+        stopped = Termination.COMPLETED
     return Result(stopped, SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE, plan, value, bound)
 
 
