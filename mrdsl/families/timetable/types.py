@@ -119,12 +119,21 @@ def market_of_plan(facts: TimetableFacts, plan: TimetablePlan) -> Market:
 
 
 def stretched(market: Market, factors: Sequence[float]) -> Market:
-    """Return a market in which the tasks of each job take a multiple of their time."""
-    nights = tuple(
+    """Return a market in which the tasks of each job take a multiple of their time, in second attempts too."""
+    nights = [
         replace(night, jobs=tuple(with_times(job, by) for job, by in zip(night.jobs, factors, strict=True)))
         for night in market.nights
-    )
-    return replace(market, nights=nights)
+    ]
+    for vm, night in enumerate(nights):
+        if night.machine.spot:
+            nights[vm] = replace(night, runs=_twice(night, nights[market.vms_of_masters[vm]].runs))
+    return replace(market, nights=tuple(nights))
+
+
+def without_spot(market: Market) -> Market:
+    """Return a market without spot VMs, which are its last types."""
+    bought = sum(not machine.spot for machine in market.machines)
+    return replace(market, nights=market.nights[:bought], allowed=market.allowed[:bought])
 
 
 def night_of(facts: TimetableFacts) -> Night:
@@ -157,11 +166,14 @@ def _on_spot(night: Night, price: float) -> Night:
     A run ends so early there that another attempt, which begins at its end, ends on time on new VMs on demand: after
     their boot and the startup of the run, with a slot for every task.
     """
-    again = [night.machine.boot + startup + job.path() for startup, job in zip(night.startups, night.jobs, strict=True)]
-    runs = tuple(replace(run, due=run.due - again[run.job]) for run in night.runs)
     name = f"{night.machine.name}{SPOT}"
     machine = replace(night.machine, name=name, price=price, reserved=0, spot=True)
-    return replace(night, runs=runs, machine=machine)
+    return replace(night, runs=_twice(night, night.runs), machine=machine)
+
+
+def _twice(night: Night, runs: Sequence[Run]) -> tuple[Run, ...]:
+    again = [night.machine.boot + startup + job.path() for startup, job in zip(night.startups, night.jobs, strict=True)]
+    return tuple(replace(run, due=run.due - again[run.job]) for run in runs)
 
 
 def _prepaid(facts: TimetableFacts, runs: Sequence[Run]) -> float:

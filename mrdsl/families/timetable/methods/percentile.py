@@ -19,7 +19,7 @@ from mrdsl.families.timetable.methods.constant import is_late
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.rented import Rented, plan_of
 from mrdsl.families.timetable.simulate import evidence, judged
-from mrdsl.families.timetable.types import Market, stretched
+from mrdsl.families.timetable.types import Market, stretched, without_spot
 from mrdsl.simulation.observed import Verdict
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.verdicts import CONFIDENCE, confidence_of_each
@@ -44,6 +44,7 @@ Plan = Callable[[Market], Rented | None]
 
 @dataclass(frozen=True)
 class _Candidate:
+    spot: bool
     early: float
     index: int
     plan: TimetablePlan
@@ -60,21 +61,14 @@ def by_simulation(draft: Draft, market: Market, rented_in: Plan) -> Draft:
 
 class _Search:
     def __init__(self, draft: Draft, market: Market, rented_in: Plan) -> None:
-        self.draft, self.rented_in, self.whole = draft, rented_in, market
-        # the time of a second attempt grows with the factors, which the deadlines of spot VMs do not know
-        bought = [number for number, night in enumerate(market.nights) if not night.machine.spot]
-        self.market = market = replace(
-            market,
-            nights=tuple(market.nights[number] for number in bought),
-            allowed=tuple(market.allowed[number] for number in bought),
-        )
+        self.draft, self.rented_in, self.market = draft, rented_in, market
         self.spec = draft.spec
         self.nodes = filled(draft.spec.facts).classes
         self.levels = [PERCENTILES.get(node.guarantee or "", 0) / 100.0 for node in self.nodes]
         together = LOOKS * sum(level > 0.0 for level in self.levels)
         self.confidence = confidence_of_each(CONFIDENCE, together)
         self.runs = self._executions()
-        self.known: dict[tuple[float, int], _Candidate | None] = {}
+        self.known: dict[tuple[bool, float, int], _Candidate | None] = {}
         self.least = inf
 
     def _executions(self) -> int:
@@ -89,7 +83,9 @@ class _Search:
         return max(FEWEST, min(wanted, TASKS // tasks))
 
     def found(self) -> Draft:
-        candidates = sorted(filter(None, (self._cheapest(early) for early in EARLY)), key=lambda each: each.value)
+        ways = (True, False) if any(machine.spot for machine in self.market.machines) else (False,)
+        found = (self._cheapest(spot, early) for spot in ways for early in EARLY)
+        candidates = sorted(filter(None, found), key=lambda each: each.value)
         looks = 0
         while candidates and looks < LOOKS and not is_late(self.draft):
             best = candidates.pop(0)
@@ -106,17 +102,17 @@ class _Search:
     def _longer(self, before: _Candidate) -> Iterator[_Candidate]:
         """Yield plans with longer times of tasks than one that was not confirmed."""
         for index in range(before.index + 1, len(FACTORS)):
-            found = self._candidate(before.early, index)
+            found = self._candidate(before.spot, before.early, index)
             if found is not None and found.value > before.value:
                 yield found
 
-    def _cheapest(self, early: float) -> _Candidate | None:
+    def _cheapest(self, spot: bool, early: float) -> _Candidate | None:
         """Return the plan with the shortest times of tasks that the executions of the search accept."""
         low, high = -1, len(FACTORS)
         best: _Candidate | None = None
         while high - low > 1 and not is_late(self.draft):
             middle = (low + high) // 2 if best or low >= 0 else min((low + high) // 2, 3)
-            found = self._candidate(early, middle)
+            found = self._candidate(spot, early, middle)
             if found is None or found.value >= self.least:  # longer times need more than there is, or than is known
                 high = middle
             elif self._is_kept(found):
@@ -136,15 +132,15 @@ class _Search:
                 break
         return _all_kept(verdicts)
 
-    def _candidate(self, early: float, index: int) -> _Candidate | None:
-        key = early, index
+    def _candidate(self, spot: bool, early: float, index: int) -> _Candidate | None:
+        key = spot, early, index
         if key not in self.known:
-            self.known[key] = self._planned(early, index)
+            self.known[key] = self._planned(*key)
         return self.known[key]
 
-    def _planned(self, early: float, index: int) -> _Candidate | None:
-        """Return a plan with times of tasks at most as long as the window of each run allows."""
-        market = self.market
+    def _planned(self, spot: bool, early: float, index: int) -> _Candidate | None:
+        """Return a plan, with or without spot VMs, with times of tasks as long as the window of each run allows."""
+        market = self.market if spot else without_spot(self.market)
         paths = [
             min(market.nights[vm].jobs[job].path() for vm in market.types_of(job)) for job in range(len(market.jobs))
         ]
@@ -155,20 +151,24 @@ class _Search:
             max(1.0, min(FACTORS[index], int(1000 * each) / 1000)) if level else 1.0
             for level, each in zip(self.levels, room, strict=True)
         ]
-        longer = stretched(market, factors)
-        runs = []
+        longer, whole = stretched(market, factors), stretched(self.market, factors)
+        earlier = []
         for run in market.runs:
             spare = run.due - run.ready - factors[run.job] * paths[run.job]
             by = early * max(0.0, spare) if self.levels[run.job] else 0.0
-            runs.append(replace(run, due=run.due - int(by)))
-        nights = tuple(replace(night, runs=tuple(runs)) for night in longer.nights)
+            earlier.append(int(by))
+        nights = tuple(
+            replace(
+                night,
+                runs=tuple(replace(run, due=run.due - by) for run, by in zip(night.runs, earlier, strict=True)),
+            )
+            for night in longer.nights
+        )
         found = self.rented_in(replace(longer, nights=nights))
         if found is None:
             return None
         by_class = {node.name: by for node, by, level in zip(self.nodes, factors, self.levels, strict=True) if level}
-        return _Candidate(
-            early, index, replace(plan_of(self.spec.facts, stretched(self.whole, factors), found), factors=by_class)
-        )
+        return _Candidate(spot, early, index, replace(plan_of(self.spec.facts, whole, found), factors=by_class))
 
     def _none(self) -> Diagnostic:
         node = next(node for node in self.nodes if node.guarantee in PERCENTILES)
