@@ -265,6 +265,14 @@ def check_promises(spec: Spec) -> Iterator[Diagnostic]:
             constraint.span,
             "write on_time(CLASS) >= 99.9 %",
         )
+    goal = spec.goal
+    if (
+        goal is not None
+        and goal.expression is not None
+        and any(one.name == ON_TIME for one in quantities_in(goal.expression))
+    ):
+        message = "`on_time` cannot be part of an objective: only a run shows it"
+        yield error("wrong-statement", message, goal.span, "require it: subject to { on_time(CLASS) >= 95 % }")
     for constraint in spec.constraints:
         found = _level(constraint) if mentions_on_time(constraint) else None
         if found is not None and not 0.0 < found[1] < 1.0:

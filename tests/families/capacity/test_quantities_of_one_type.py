@@ -58,6 +58,18 @@ def test_none_is_bought_on_spot() -> None:
     assert mrdsl.solve(spec("share(spot) >= 30%")).termination == "infeasible"
 
 
+@pytest.mark.parametrize("solver", ["auto", "direct"])
+def test_no_plan_has_less_than_no_vms(solver: str) -> None:
+    text = SPEC.replace("class a", "vm c5 {{ on_demand {{ price = 0.3 USD/h }} }}\nclass a")
+    text = text.format(asked="subject to { vms(c5) <= -1 }", goal="minimize cost")
+    assert mrdsl.solve(mrdsl.loads(text), solver).termination == "infeasible"
+
+
+def test_a_share_of_jobs_in_time_is_no_goal() -> None:
+    with pytest.raises(MrdslError, match="cannot be part of an objective"):
+        spec("", "let late = 1 - on_time(a)\nminimize late")
+
+
 @pytest.mark.parametrize("formulation", ["P0", "P1", "P0-cone"])
 def test_models_of_fractions_offer_them_too(formulation: str) -> None:
     text = SPEC.format(asked="whole = no\nsubject to { vms(m5) <= 9, share(reserved) <= 50% }", goal="minimize cost")

@@ -103,6 +103,8 @@ def read(spec: Spec, draft: Draft) -> Draft:
     if bool((low > high).any()):
         contradictions = contradictions_of(spec, mix.names, low > high)
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=contradictions)
+    if bool((available < 0.0).any()):  # such as vms(m5) <= -1
+        return replace(draft, termination=Termination.INFEASIBLE)
     task = Task(mix, low, high, available, same_type=not draft.relax)
     return replace(draft, state=task, fixed=mix.market.of_masters)
 
