@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.result import Table
-from mrdsl.spec import Spec
 from mrdsl.sweeping import executors
 from studies import capacity_promised
 from studies.cases import CaseRun, Mapper, one_by_one, shared
@@ -22,8 +20,6 @@ from studies.running import reproduce
 from tests.command_lines import run_here
 from tests.sweeping.cluster import Cluster
 
-HONESTY = {"scenarios": 2, "runs": 2, "seed": 9}
-"""The scenarios of this seed are quickly searched."""
 TWO = partial(shared, workers=2, executor="processes")
 DASK = partial(shared, workers=None, executor="dask://there:8786")
 
@@ -57,49 +53,64 @@ def gone_through(mapper: Mapper, numbers: range | tuple[int, ...]) -> tuple[dict
     return found, None
 
 
-FOUND: dict[int, capacity_promised.Outcome | None] = {}
-"""The outcome of each scenario that ran in this process."""
+class Known(capacity_promised.Scenario):
+    """A scenario whose outcome is known without a search; there is none of scenario 3."""
+
+    def found(self) -> capacity_promised.Outcome | None:
+        share = 0.9 + 0.01 * self.number
+        kept = capacity_promised.Outcome(self.number, "p95", 0.95, 0.955, share, 6.0, 10.0, self.seed)
+        return None if self.number == 3 else kept
 
 
-def found_once(search: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the search of a scenario, which each number runs once."""
+class KnownCompared(capacity_promised.Compared):
+    """A comparison whose row is known."""
 
-    def found(spec: Spec, number: int, runs: int) -> capacity_promised.Outcome | None:
-        if number not in FOUND:
-            FOUND[number] = search(spec, number, runs)
-        return FOUND[number]
-
-    return found
+    def found(self) -> tuple[object, ...]:
+        return (self.jobs, f"{self.distribution} {self.longest:g}", *range(8))
 
 
-@pytest.fixture(scope="module")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Table, ...]]:
-    folder = tmp_path_factory.mktemp("honest") / "alone"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(capacity_promised, "_outcome", found_once(capacity_promised._outcome))
-        return folder, reproduce("capacity-honesty", folder, **HONESTY)
+class KnownOracle(capacity_promised.Oracle):
+    """A case of the oracle whose row is known."""
+
+    def found(self) -> tuple[object, ...]:
+        return (self.jobs, self.longest, 3.0, 2.0, 50.0)
 
 
-def test_two_processes_find_what_one_finds(honest: tuple[Path, tuple[Table, ...]], tmp_path: Path) -> None:
-    folder, alone = honest
-    assert len((folder / "scenarios.csv").read_text().splitlines()) == 3, "two rows, which could stand in another order"
-    assert reproduce("capacity-honesty", tmp_path / "two", processes=2, **HONESTY) == alone
-    assert (tmp_path / "two" / "scenarios.csv").read_bytes() == (folder / "scenarios.csv").read_bytes()
+HONESTY = {"scenarios": 6, "runs": 2, "seed": 9}
 
 
-def test_a_cluster_that_ends_the_last_case_first(
-    honest: tuple[Path, tuple[Table, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity_promised, "Scenario", Known)
+    monkeypatch.setattr(capacity_promised, "Compared", KnownCompared)
+    monkeypatch.setattr(capacity_promised, "Oracle", KnownOracle)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("where", [{"processes": 2}, {"executor": "dask://there:8786"}], ids=["processes", "dask"])
+def test_whoever_runs_the_cases_writes_what_one_process_writes(
+    where: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It hands on the outcomes in another order. They are known: two processes have shown that they come again."""
-    folder, alone = honest
-    monkeypatch.setattr(capacity_promised, "_outcome", found_once(capacity_promised._outcome))
+    """The cluster hands the outcomes on in another order."""
     cluster = Cluster()
     monkeypatch.setattr(executors, "_connect", cluster.connect)
-    assert reproduce("capacity-honesty", tmp_path / "there", executor="dask://there:8786", **HONESTY) == alone
-    assert cluster.addresses == ["there:8786"]
-    assert (tmp_path / "there" / "scenarios.csv").read_bytes() == (folder / "scenarios.csv").read_bytes()
+    alone = reproduce("capacity-honesty", tmp_path / "alone", **HONESTY)
+    assert len((tmp_path / "alone" / "scenarios.csv").read_text().splitlines()) == 6
+    assert reproduce("capacity-honesty", tmp_path / "there", **where, **HONESTY) == alone
+    assert cluster.addresses == (["there:8786"] if "executor" in where else [])
+    assert (tmp_path / "there" / "scenarios.csv").read_bytes() == (tmp_path / "alone" / "scenarios.csv").read_bytes()
 
 
+def test_a_scenario_is_searched_and_its_plan_run() -> None:
+    """This one is quickly searched."""
+    outcome = capacity_promised.Scenario(9, 0, 2).found()
+    assert outcome is not None
+    assert 0.0 < outcome.low <= 1.0
+    assert 0.0 <= outcome.share <= 1.0
+    assert outcome.looks >= 1
+
+
+@pytest.mark.usefixtures("known")
 def test_what_is_saved_stands_in_the_order_of_its_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity_promised, "LOADS", (2,))
     monkeypatch.setattr(capacity_promised, "VARIABILITY", (("uniform", 1.2),))
