@@ -18,37 +18,49 @@ Waves = list[tuple[int, int, int]]
 class Slots:
     """Free slots over time, as a step function: ``free[i]`` from ``times[i]`` to the next time."""
 
-    def __init__(self, count: int, begin: int) -> None:
-        self.times = [begin, FOREVER]
-        self.free = [count, 0]
+    def __init__(self, count: int, begin: int, end: int | None = None) -> None:
+        self.times = [begin, FOREVER] if end is None else [-FOREVER, begin, end, FOREVER]
+        self.free = [count, 0] if end is None else [0, count, 0, 0]
 
     def insert(self, tasks: int, ticks: int, ready: int) -> list[tuple[int, int]]:
         """Reserve slots for alike tasks, each as early as there is a free slot for all of its time.
 
         Returns when they start and how many; never raises, since the last step is free for ever.
         """
-        times, free = self.times, self.free
         placed: list[tuple[int, int]] = []
         start = ready
-        index = bisect_right(times, start) - 1
         while tasks:
+            found = self.earliest(ticks, start)
+            assert found is not None
+            start, free, index, last = found
+            count = free if free < tasks else tasks
+            placed.append((start, count))
+            tasks -= count
+            self._take(index, last, start, start + ticks, count)
+        return placed
+
+    def earliest(self, ticks: int, ready: int) -> tuple[int, int, int, int] | None:
+        """Return the earliest time from ``ready`` on at which a slot is free for ``ticks``; None if there is none.
+
+        With it, how many are free, and the first and the last step of that time.
+        """
+        times, free = self.times, self.free
+        index, steps = bisect_right(times, ready) - 1, len(times) - 1
+        start = ready
+        while index < steps:
             end, last, least = start + ticks, index, free[index]
             blocked = index if not least else -1
-            while times[last + 1] < end:
+            while blocked < 0 and times[last + 1] < end:
                 last += 1
                 if free[last] < least:
                     least = free[last]
-                if not free[last]:
-                    blocked = last
-            if not least:
-                index = blocked + 1
-                start = times[index]
-                continue
-            count = least if least < tasks else tasks
-            placed.append((start, count))
-            tasks -= count
-            index = self._take(index, last, start, end, count)
-        return placed
+                    if not least:
+                        blocked = last
+            if blocked < 0:
+                return start, least, index, last
+            index = blocked + 1
+            start = times[index]
+        return None
 
     def _take(self, index: int, last: int, start: int, end: int, count: int) -> int:
         """Take slots from start to end, which begin in step ``index`` and end in ``last``; return the step of start."""
@@ -85,7 +97,7 @@ class Slots:
             start = self.times[index]
 
     def take(self, tasks: int, ticks: int, start: int) -> None:
-        """Reserve slots that are free, for all tasks at once."""
+        """Reserve slots that are free, for all tasks at once; give them back for a negative number."""
         index = bisect_right(self.times, start) - 1
         last = index
         while self.times[last + 1] < start + ticks:

@@ -7,12 +7,13 @@ from random import Random
 import pytest
 
 import mrdsl
+from mrdsl.families.timetable.assigned import elastic_of
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
 from mrdsl.families.timetable.methods import local_search
 from mrdsl.families.timetable.methods.elastic import batched
 from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.rent import searched
-from mrdsl.families.timetable.rented import Rented, elastic_of, plan_of
+from mrdsl.families.timetable.rented import Rented, plan_of
 from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.verify import verify
 from tests.families.timetable.drawn_nights import drawn, drawn_types

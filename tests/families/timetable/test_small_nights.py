@@ -9,11 +9,11 @@ import pytest
 
 import mrdsl
 from mrdsl.families.timetable import constant_program
+from mrdsl.families.timetable.assigned import elastic_of
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.methods.elastic import batched
 from mrdsl.families.timetable.rental_bounds import rental_bound
-from mrdsl.families.timetable.rented import elastic_of
 from mrdsl.families.timetable.types import market_of
 from tests.families.timetable.drawn_nights import (
     WAYS,

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
+from mrdsl.families.timetable.assigned import elastic_of
 from mrdsl.families.timetable.methods.layers import PARTS, layered
+from mrdsl.families.timetable.methods.opened import opened
 from mrdsl.families.timetable.night import Night, Run
-from mrdsl.families.timetable.rented import Rented, elastic_of, most_at_once
+from mrdsl.families.timetable.rented import Rented, most_at_once
 from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed, Slots, place
 from mrdsl.families.timetable.types import alone
@@ -17,12 +19,14 @@ OTHERS, FEW = 2, 500
 """Timetables whose machines are released, if there are more runs than a few."""
 LONGEST = 64
 """Runs of a batch at most."""
+BATCHED = 2000
+"""Runs up to which batches are tried."""
 TRIES = 8
 """Starts of a batch that are tried."""
 WORSE = 8
 """Longer batches that are no improvement before no longer one is tried."""
-EVALUATIONS = 6000
-"""Batches that are scheduled at most; beyond, batches are shorter."""
+EVALUATIONS = 12_000
+"""Stages of batches that are scheduled at most; beyond, batches are shorter."""
 
 
 def batched(night: Night) -> list[Placed | None]:
@@ -35,7 +39,7 @@ def batched(night: Night) -> list[Placed | None]:
     order = batches.order
     best = [0.0] + [inf] * count
     chosen: list[tuple[int, Sequence[Placed | None]]] = [(0, [])] * (count + 1)
-    longest = max(2, min(LONGEST, EVALUATIONS // count))
+    longest = max(2, min(LONGEST, EVALUATIONS // stages_of(night)))
     for begin in range(count):
         penalty = night.penalties[night.runs[order[begin]].job]
         if penalty is not None and best[begin] + penalty < best[begin + 1]:
@@ -57,6 +61,11 @@ def batched(night: Night) -> list[Placed | None]:
         found.update(zip(order[begin:end], placed, strict=True))
         end = begin
     return [found[index] for index in range(count)]
+
+
+def stages_of(night: Night) -> int:
+    """Return the stages of all runs."""
+    return sum(len(night.jobs[run.job].stages) for run in night.runs)
 
 
 class _Batches:
@@ -177,5 +186,9 @@ def _candidates(night: Night, others: Sequence[Sequence[Placed | None]]) -> Iter
         yield elastic_of(night, placed)
     for part in PARTS:
         yield elastic_of(night, layered(night, part))
-    if len(night.runs) <= EVALUATIONS // 3:
+    if len(night.runs) <= BATCHED:
         yield elastic_of(night, batched(night))
+    best = min(opened(night), key=lambda each: each.value, default=None)
+    if best is not None:
+        yield best
+        yield elastic_of(night, best.placed)
