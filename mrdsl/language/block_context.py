@@ -161,7 +161,10 @@ def _missing_blocks(words: Vocabulary, written: Mapping[str, Any]) -> list[tuple
     fields = {word: name for word, (name, _) in (*blocks.items(), *words.items.items())}
     chosen = {group[0] for group in words.one_of if not any(fields[word] in written for word in group)}
     return [
-        (f"{word} NAME" if word in words.repeated else word, block.node.EXAMPLE)
+        (
+            f"{word} NAME" if word in words.repeated else word,
+            next((text for name, text in block.node.EXAMPLE_BESIDE.items() if name in written), block.node.EXAMPLE),
+        )
         for word, (name, block) in blocks.items()
         if word in chosen or (block.required and name not in written)
     ]

@@ -56,7 +56,8 @@ class PlanExpressions:
         if not self._mentions_plan(node):
             unknown = next((token for token in tree.names_in(node) if self._is_unknown(token)), None)
             if unknown is not None:
-                raise self._unknown(unknown)
+                called = isinstance(node, tree.Call) and str(node.function) not in ("min", "max")
+                raise self._unknown(node.function if called else unknown)
             value = fixed_value(node, self.scope, "a number beside a plan's quantities")
             return self._constant(value.number, value.dimension)
         match node:

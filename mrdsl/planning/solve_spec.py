@@ -407,8 +407,8 @@ class _Run:
         if self.known is None or solver is None:
             return result
         bound, value = self.known.bound, result.value
-        if self.choice.automatic and result.bound is None and bound is not None and value is not None:
-            result = replace(result, bound=drawn_back(bound, value, maximize))
+        if self.choice.automatic and result.bound is None and bound is not None:
+            result = replace(result, bound=bound if value is None else drawn_back(bound, value, maximize))
         held = better_of if self.choice.automatic else not_the_best
         return held(result, self.known, limits, maximize, solver.name, method_of(chosen))
 

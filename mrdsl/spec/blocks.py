@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.spec.columns import Columns, names_of, parts_of
@@ -228,6 +229,13 @@ ONE = "one"
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Spot(Node):
     """VMs that the provider may take back at any moment."""
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "notice": "interruptions lose the running tasks, whatever their notice: remove it, and write"
+            " `shuffle_service = yes` in classes whose map output survives"
+        }
+    )
 
     price: Quantity = quantity("price", "price of one spot VM", at_least=0.0)
     interruptions: Quantity = quantity("rate", "how often the provider takes one VM back", at_least=0.0)

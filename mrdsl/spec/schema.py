@@ -48,7 +48,8 @@ class Node:
     """The base of all blocks of a spec: the name (empty for an unnamed block) and the place.
 
     ``ELSEWHERE`` has words of blocks alike in other families, each with a hint what to write here. ``EXAMPLE`` is a
-    short block in braces, for hints. ``ONE_OF`` are groups of words of which a block has at least one.
+    short block in braces, for hints, and ``EXAMPLE_BESIDE`` the one if the spec has another field. ``ONE_OF`` are
+    groups of words of which a block has at least one.
 
     ``spans`` maps the name of an item to the place of its line; both are None or empty for a spec built in Python, and
     equality ignores them. Nodes are compared, hashed and shown like other dataclasses, but with methods that all types
@@ -58,6 +59,7 @@ class Node:
 
     ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType({})
     EXAMPLE: ClassVar[str] = "{ ... }"
+    EXAMPLE_BESIDE: ClassVar[Mapping[str, str]] = MappingProxyType({})
     ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     name: str = ""

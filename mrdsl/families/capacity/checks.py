@@ -50,10 +50,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         from mrdsl.families.capacity.periods.checks import check_savings
 
         found += check_savings(facts)
-    if facts.demand is not None and not has_errors(found):
+    if facts.demand is not None:
         from mrdsl.families.capacity.periods.checks import check_periods
 
-        found += check_periods(spec)
+        found += check_periods(spec, not has_errors(found))
     yield from found
     if not has_errors(found):
         if facts.demand is None:

@@ -87,10 +87,17 @@ def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveMo
 
 
 def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
-    """Solve a spec of one period by ``direct``."""
+    """Solve a spec of one period by ``direct``; without comparisons that it does not know, for a bound on large specs."""
     from mrdsl.families.capacity.methods import direct as method
 
-    return None if spec.facts.demand is not None else method.direct(spec, relax, limits)
+    if spec.facts.demand is not None or is_about_runs(spec):
+        return None
+    found = method.direct(spec, relax, limits)
+    if found is not None or relax or nodes_of_large(spec, relax) is None:
+        return found
+    from mrdsl.families.capacity.methods.other_comparisons import without_others
+
+    return without_others(spec, relax, limits)
 
 
 def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from mrdsl.contracts.wholeness import Wholeness
@@ -85,6 +86,7 @@ class Cluster(Node):
     """The cluster: private VMs of one kind, of one size all day, or rented VMs of several types."""
 
     EXAMPLE: ClassVar[str] = "{ size = 50, vm_cost = 0.192 USD/h }"
+    EXAMPLE_BESIDE: ClassVar[Mapping[str, str]] = MappingProxyType({"vms": "{ period = 1 h }"})
 
     size: OptionalWhole = quantity(
         "vms",
@@ -120,6 +122,16 @@ class VmType(Node):
     """A VM type that can be rented, period by period."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h }, available = 40 }"
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            **dict.fromkeys(("fee", "disk"), "add what it costs to the prices in `on_demand` and `spot`"),
+            **dict.fromkeys(
+                ("reserved", "terms"),
+                "joint rents VMs period by period: plan commitments in a `capacity` spec with `demand`",
+            ),
+            "masters": "joint plans VMs for classes and services alone: add the cost of masters by hand",
+        }
+    )
 
     on_demand: OnDemand = block(OnDemand, "renting by the hour", required=True)
     spot: Spot | None = block(Spot, "VMs that the provider may take back, for classes only")
@@ -224,7 +236,9 @@ class Service(Node):
 class JointFacts(Node):
     """One private cluster shared by MapReduce classes and web services, period by period."""
 
-    ELSEWHERE: ClassVar[Mapping[str, str]] = BUDGET_HINT
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {**BUDGET_HINT, "master": "joint plans VMs for classes and services alone: add the cost of masters by hand"}
+    )
     ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "service"),)
 
     cluster: Cluster = block(Cluster, "the cluster and its periods", required=True)

@@ -16,7 +16,7 @@ from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_p
 from mrdsl.families.capacity.periods.table import FACTOR, SPOT, WEIGHT, Written, demand_of, read_table
 from mrdsl.families.capacity.type_checks import find_impossible_types
 from mrdsl.spec.demand import check_demand
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, requested_quantities
 
 MOST_PERIODS = 110_000
 """Periods of a plan: a year of five minutes has 105,120."""
@@ -26,14 +26,14 @@ MOST_LOOKED_AT = 50
 """Different periods whose shortages of VMs are found without a solver."""
 
 
-def check_periods(spec: Spec) -> Iterator[Diagnostic]:
-    """Yield mistakes of the demand and its table, and parts of the spec that require one period."""
+def check_periods(spec: Spec, sound: bool) -> Iterator[Diagnostic]:
+    """Yield parts of the spec that require one period, and mistakes of the demand, and of its table if all is sound."""
     facts: CapacityFacts = spec.facts
     demand = facts.demand
     assert demand is not None
     found = [*check_demand(demand, spec.seed), *_too_many(facts), *_of_one_period(spec)]
     yield from found
-    if has_errors(found):
+    if has_errors(found) or not sound:
         return
     if demand.from_ is not None:
         table, told = read_table(spec)
@@ -144,13 +144,28 @@ def _of_one_period(spec: Spec) -> Iterator[Diagnostic]:
         yield refused(
             "`subject to`",
             spec.constraints[0].span,
-            "write `available` in a VM type for a limit on VMs, or `jobs` for one on jobs",
+            _instead(spec),
         )
     for index in percentiles_of(facts):
         place = facts.classes[index].span_of("guarantee")
         yield refused("a guarantee of runs", place, "write `guarantee = upper`, or remove `demand`")
     if is_own(spec.goal):
-        yield refused("a user-defined objective", spec.goal and spec.goal.span, "write `minimize cost`")
+        hint = "write `minimize cost`, and the price of using a VM in its `fee`"
+        yield refused("a user-defined objective", spec.goal and spec.goal.span, hint)
+
+
+def _instead(spec: Spec) -> str:
+    """Return what to write in place of comparisons, by the quantities in them."""
+    items = {
+        "vms": "`available` in a VM type limits its VMs",
+        "cores": "`quota NAME { cores = 64, spot = yes }` limits cores on spot",
+        "share": "`spot = 30%` in a class limits its part on spot",
+        "admitted": "`jobs` of a class, or its column, limits its jobs",
+        "completion": "`deadline` of a class limits its time",
+    }
+    named = dict.fromkeys(each.name for each in requested_quantities(spec))
+    told = [items[name] for name in named if name in items]
+    return "; ".join(told) or "remove it, or remove `demand`"
 
 
 def _weights(facts: CapacityFacts, weight: np.ndarray) -> Iterator[Diagnostic]:

@@ -1,0 +1,53 @@
+"""``direct`` without the comparisons that it does not know bounds every plan, and its plan counts if it keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import mrdsl
+from mrdsl.core.result import Limits, Termination
+from mrdsl.families.capacity import formulations
+from mrdsl.spec import Constraint
+from mrdsl.spec.expression import Constant, PlanQuantity
+from tests.families.capacity.type_specs import varied_types
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_holds_for_the_optimum_with_comparisons(
+    seed: int, part: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = varied_types(seed, classes=2, types=2, jobs=4)
+    spec = replace(spec, constraints=(Constraint(PlanQuantity("share", "spot"), "<=", Constant(part)),))
+    best = mrdsl.solve(spec, "highs")
+    assert formulations.direct(spec, False, Limits()) is None, "a small spec is left to the solver"
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
+    found = formulations.direct(spec, False, Limits())
+    assert found is not None
+    if best.value is None:
+        assert best.termination is Termination.INFEASIBLE
+        assert found.plan is None
+        return
+    assert found.bound is not None
+    assert found.bound <= best.value * (1.0 + 1e-6)
+    if part == 1.0 and not found.diagnostics:
+        assert found.plan is not None
+    if found.plan is not None:
+        assert found.value is not None
+        assert found.value >= best.value * (1.0 - 1e-6)
+    again = mrdsl.solve(spec)
+    assert again.value == pytest.approx(best.value, rel=1e-6)
+
+
+def test_a_search_without_a_plan_has_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
+    spec = varied_types(1, classes=2, types=2, jobs=4)
+    spec = replace(spec, constraints=(Constraint(PlanQuantity("share", "spot"), "<=", Constant(0.01)),))
+    known = formulations.direct(spec, False, Limits())
+    result = mrdsl.solve(spec)
+    assert known is not None
+    assert result.bound is not None
+    assert known.bound is not None
+    assert result.bound >= known.bound * (1.0 - 1e-9)
