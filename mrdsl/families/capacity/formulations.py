@@ -87,7 +87,7 @@ def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveMo
 
 
 def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
-    """Solve a spec of one period by ``direct``; without comparisons that it does not know, for a bound on large specs."""
+    """Solve a spec of one period by ``direct``; a large one without comparisons that it does not know, for a bound."""
     from mrdsl.families.capacity.methods import direct as method
 
     if spec.facts.demand is not None or is_about_runs(spec):
