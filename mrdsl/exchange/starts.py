@@ -144,7 +144,11 @@ def airflow_dag(events: Iterable[Event], day: int | None, name: str, comments: S
 
 
 def _called() -> str:
-    called = {"START": "CLASS RUN", "RENT": "ID TYPE MACHINES", "RELEASE": "ID"}
+    called = {
+        "START": "CLASS RUN [TYPE [spot]]",
+        "RENT": "ID TYPE MACHINES [spot | reserved]",
+        "RELEASE": "ID",
+    }
     return ", ".join(f"{name} gets {words}" for name, words in called.items())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,11 +19,12 @@ from mrdsl.exchange.starts import (
     crontab,
     reservations,
 )
-from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, TargetError
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
-from mrdsl.families.timetable.plan import TimetablePlan
-from mrdsl.families.timetable.types import market_of_plan
+from mrdsl.families.timetable.night import SPOT as SPOT_NAME
+from mrdsl.families.timetable.plan import Rental, TimetablePlan, VmUse, types_of_runs
+from mrdsl.families.timetable.types import Market, market_of_plan, node_on
 from mrdsl.spec.spec import Spec
 
 IDLE = 60
@@ -48,15 +49,26 @@ def airflow(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
 
 def _events(plan: TimetablePlan) -> tuple[list[Event], int | None]:
     """Return requests, starts and releases after the first midnight, and the ordinal of its day if it is known."""
-    events = [Event(run.start, "START", (run.job, f"{run.run}")) for run in plan.runs if run.start is not None]
+    several = len(plan.uses) > 1
+    types = types_of_runs(plan, [use.vm for use in plan.uses]) if several else {}
+    events = []
+    for index, run in enumerate(plan.runs):
+        if run.start is not None:
+            use = plan.uses[types[index]] if several else None
+            events.append(Event(run.start, "START", (run.job, f"{run.run}", *_kind(use))))
     for number, rental in enumerate(plan.rentals, 1):
         name = f"{rental.vm}-{'master-' if rental.master else ''}{number}"
-        events.append(Event(rental.begin, "RENT", (name, rental.vm, f"{rental.count}")))
+        way = "spot" if rental.spot else "reserved" if rental.reserved else ""
+        events.append(Event(rental.begin, "RENT", (name, rental.vm, f"{rental.count}", *filter(None, [way]))))
         events.append(Event(rental.end, "RELEASE", (name,)))
     first = min((event.time for event in events), default=0.0)
     events = [replace(event, time=event.time - min(first // DAY_SECONDS, 0) * DAY_SECONDS) for event in events]
     day = None if plan.day is None else plan.day + min(int(first // DAY_SECONDS), 0)
     return events, day
+
+
+def _kind(use: VmUse | None) -> tuple[str, ...]:
+    return () if use is None else (use.vm.removesuffix(SPOT_NAME), "spot") if use.spot else (use.vm,)
 
 
 def yarn_reservations(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
@@ -65,15 +77,16 @@ def yarn_reservations(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
     Raises TargetError without clock times, and if the memory or the cores of a task are unknown.
     """
     _require_clock(plan, "a reservation")
-    _require_one_type(plan)
-    facts = filled(spec.facts)
-    sizes = {node.name: _size(node, facts.vms[0], plan.slots) for node in facts.classes}
+    facts, market = filled(spec.facts), market_of_plan(spec.facts, plan)
+    types = types_of_runs(plan, [machine.name for machine in market.machines])
+    vms = {vm.name: vm for vm in facts.vms}
     found = []
-    for index, parts in _slots_of_runs(spec, plan):
-        run = plan.runs[index]
+    for index, parts in _slots_of_runs(plan, market, types):
+        run, machine = plan.runs[index], market.machines[types[index]]
+        vm = vms[machine.vm]
         begin = parts[0][0]
         steps = tuple((count, end - start) for start, end, count in parts)
-        memory, cores = sizes[run.job]
+        memory, cores = _size(node_on(facts.classes[market.runs[index].job], vm), vm, machine.slots)
         found.append(Reservation(f"{run.job} {run.run}", begin, parts[-1][1], steps, memory, cores))
     return {RESERVATIONS_FILE: reservations(found, plan.day, _head(spec))}
 
@@ -92,14 +105,11 @@ def _require_clock(plan: TimetablePlan, what: str) -> None:
         )
 
 
-def _require_one_type(plan: TimetablePlan) -> None:
-    if len(plan.uses) > 1:
-        raise TargetError("it has one VM type, and the spec has several", "export it as cron, or keep one vm block")
-
-
-def _slots_of_runs(spec: Spec, plan: TimetablePlan) -> Iterator[tuple[int, list[tuple[float, float, int]]]]:
+def _slots_of_runs(
+    plan: TimetablePlan, market: Market, types: Mapping[int, int]
+) -> Iterator[tuple[int, list[tuple[float, float, int]]]]:
     """Yield the index of each admitted run, and how many slots it uses from when to when, gaps with 0 between."""
-    night, tasks = market_of_plan(spec.facts, plan).nights[0], plan.tasks
+    tasks = plan.tasks
     if tasks is None:
         raise TargetError("the plan has no tasks", "solve the spec again")
     changes: dict[int, dict[int, int]] = {}
@@ -108,7 +118,7 @@ def _slots_of_runs(spec: Spec, plan: TimetablePlan) -> Iterator[tuple[int, list[
     ):
         mine = changes.setdefault(run, {})
         begin = round(start * TICK)
-        end = begin + night.jobs[night.runs[run].job].stages[stage].ticks
+        end = begin + market.nights[types[run]].jobs[market.runs[run].job].stages[stage].ticks
         mine[begin] = mine.get(begin, 0) + count
         mine[end] = mine.get(end, 0) - count
     for run, mine in sorted(changes.items()):
@@ -136,44 +146,79 @@ def _size(node: JobClass, vm: VmType, slots: int) -> tuple[float, float]:
 
 
 def deployments(spec: Spec, plan: TimetablePlan) -> tuple[Deployment, ...]:
-    """Return the cluster of a constant plan, or one for each class and size if each run has its own machines.
+    """Return the clusters of a constant plan by VM type, or one for each class and size if each run has its own VMs.
 
     Raises TargetError if machines come and go one by one.
     """
-    _require_one_type(plan)
-    vm: VmType = spec.facts.vms[0]
     if plan.rent == "elastic":
         raise TargetError(
             "its machines come and go one by one, and a cluster starts and ends as a whole",
             "export it as cron, or write rent = constant or rent = per_job",
         )
-    started = "when clusters and runs start - export the plan as `cron` too"
-    one = Deployment(
-        (MachineType(vm.name, vm.cores, vm.memory, vm.on_demand.price),),
+    if plan.rent == "constant":
+        found = [
+            replace(
+                _cluster(spec, vm),
+                groups=tuple(
+                    Group(vm.name, lane, count, price)
+                    for lane, count, price in _lanes(vm, [each for each in plan.rentals if each.vm == vm.name])
+                ),
+                idle=_longest_gap(plan),
+            )
+            for vm in spec.facts.vms
+        ]
+        found = [each for each in found if each.groups]
+        several = len(found) > 1
+        return tuple(replace(each, part=each.groups[0].vm if several else "") for each in found)
+    assert plan.tasks is not None
+    machines: dict[int, list[Rental]] = {}
+    for run, machine in dict.fromkeys(zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)):
+        machines.setdefault(run, []).append(plan.rentals[machine])
+    vms = {vm.name: vm for vm in spec.facts.vms}
+    clusters = dict.fromkeys(
+        (plan.runs[run].job, rentals[0].vm, tuple(_lanes(vms[rentals[0].vm], rentals)))
+        for run, rentals in machines.items()
+    )
+    ways = len({(vm, lane) for _, vm, lanes in clusters for lane, _, _ in lanes}) > 1
+    return tuple(
+        replace(
+            _cluster(spec, vms[vm]),
+            groups=tuple(Group(vm, lane, count, price) for lane, count, price in lanes),
+            part=" ".join([job, *([vm, *(lane for lane, _, _ in lanes)] if ways else []), f"{lanes[0][1]}"])
+            if len(clusters) > 1
+            else "",
+            steps=(job,),
+        )
+        for job, vm, lanes in clusters
+    )
+
+
+def _cluster(spec: Spec, vm: VmType) -> Deployment:
+    return Deployment(
+        tuple(
+            MachineType(
+                each.name,
+                each.cores,
+                each.memory,
+                each.on_demand.price,
+                spot=None if each.spot is None else each.spot.price,
+            )
+            for each in spec.facts.vms
+        ),
         (),
         (),
         {vm.name: vm.masters} if vm.masters else {},
         spec.currency,
-        notes=(started,),
+        notes=("when clusters and runs start - export the plan as `cron` too",),
     )
-    if plan.rent == "constant":
-        count = sum(rental.count for rental in plan.rentals if not rental.master)
-        return (replace(one, groups=(Group(vm.name, FIRM, count),), idle=_longest_gap(plan)),)
-    assert plan.tasks is not None
-    rented: dict[int, int] = {}
-    for run, machine in dict.fromkeys(zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)):
-        rented[run] = rented.get(run, 0) + plan.rentals[machine].count
-    sizes = dict.fromkeys((plan.runs[run].job, count) for run, count in rented.items())
-    several = len(sizes) > 1
-    return tuple(
-        replace(
-            one,
-            groups=(Group(vm.name, FIRM, count),),
-            part=f"{job} {count}" if several else "",
-            steps=(job,),
-        )
-        for job, count in sizes
-    )
+
+
+def _lanes(vm: VmType, rentals: Sequence[Rental]) -> Iterator[tuple[str, int, float | None]]:
+    """Yield the machines of these rentals, on demand and on spot, with the price of one on spot."""
+    for lane in (FIRM, SPOT):
+        count = sum(each.count for each in rentals if not each.master and each.spot == (lane == SPOT))
+        if count:
+            yield lane, count, vm.spot.price if lane == SPOT and vm.spot is not None else None
 
 
 def _longest_gap(plan: TimetablePlan) -> int:

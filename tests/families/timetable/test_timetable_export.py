@@ -244,3 +244,55 @@ def test_reservations_need_the_size_of_a_task() -> None:
     )
     with pytest.raises(mrdsl.MrdslError, match="memory and the cores"):
         mrdsl.export(mrdsl.solve(spec), "yarn-reservations")
+
+
+TYPES = (
+    NIGHT.replace("boot = 90 s", "boot = 90 s, spot { price = 0.5 USD/min, interruptions = 0.1/h }, masters = 1")
+    .replace(
+        "class a {", "vm c { on_demand { price = 3 USD/min }, cores = 4, memory = 8 GiB }\nclass a {\n  types = [c]"
+    )
+    .replace("slots { task = 2 }", "container { cores = 1, memory = 2 GiB }")
+    .replace("[A]", "[23:58, 00:01]")
+    .replace("[B]", "[23:50:30]")
+    .replace("deadline = 4 min", "deadline = 10 min")
+    .replace('class "b%c" {', 'class "b%c" {\n  types = [m]')
+)
+"""Runs of a on c, the run of b%c on a spot VM of m, above a master on demand."""
+
+
+def exported_types(form: str, rent: str) -> dict[str, str]:
+    result = mrdsl.solve(mrdsl.loads(TYPES.replace("RENT", f"rent = {rent}")))
+    return dict(mrdsl.export(result, form, vms={"m": "m5.xlarge", "c": "c5.2xlarge"}).files)
+
+
+def test_a_crontab_of_several_types_names_the_type_of_each_run_and_machine() -> None:
+    lines = [line for line in exported_types("cron", "elastic")["crontab"].splitlines() if line[0].isdigit()]
+    called = sorted(" ".join(line.partition("$")[2].split()) for line in lines)
+    assert [each for each in called if each.startswith("START")] == [
+        "START a 1 c",
+        "START a 2 c",
+        "START b\\%c 1 m spot",
+    ]
+    rented = [each.split(maxsplit=2)[2] for each in called if each.startswith("RENT")]
+    assert sorted(set(rented)) == ["c 1", "m 1", "m 1 spot"]
+
+
+def test_reservations_of_several_types_have_the_containers_of_each_class(tmp_path: Path) -> None:
+    sent = submitted(tmp_path, exported_types("yarn-reservations", "constant")["reservations.sh"], MIDNIGHT="0")
+    requests = [each["reservation-definition"]["reservation-requests"]["reservation-request"] for each in sent]
+    assert [[one["num-containers"] for one in each] for each in requests] == [[4, 1], [4, 1], [1]]
+    assert all(one["capability"] == {"memory": 2048, "vCores": 1} for each in requests for one in each)
+
+
+@pytest.mark.parametrize("rent", ["constant", "per_job"])
+def test_each_type_is_a_cluster_of_its_own_with_its_spot_machines(rent: str) -> None:
+    documents = {name: json.loads(text) for name, text in exported_types("emr", rent).items()}
+    groups = {
+        group["InstanceType"]: group["Market"]
+        for document in documents.values()
+        for group in document["Instances"]["InstanceGroups"]
+        if group["InstanceRole"] != "MASTER"
+    }
+    assert groups == {"m5.xlarge": "SPOT", "c5.2xlarge": "ON_DEMAND"}
+    assert len(documents) == 2
+    assert not any(mistakes(document) for document in documents.values())
