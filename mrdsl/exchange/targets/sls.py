@@ -126,23 +126,21 @@ def _said(deployment: Deployment, notes: Sequence[str]) -> dict[str, Any]:
 
 def _jobs(deployment: Deployment, load: Workload, queue: str, known: bool) -> Iterator[dict[str, Any]]:
     sizes = sizes_of(deployment, load) if known else {}
-    number = 0
-    for share in load.shares:
-        for _ in range(share.jobs):
-            number += 1
-            tasks = list(_tasks(load, share, sizes, _parts(deployment)))
-            start = round(1000 * (load.starts[number - 1] if load.starts else 0.0))
-            yield {
-                "am.type": "mapreduce",
-                "am.memory-mb": MASTER.memory,
-                "am.vcores": MASTER.vcores,
-                "job.start.ms": start,
-                "job.end.ms": start + max(task["duration.ms"] for task in tasks),
-                "job.queue.name": queue,
-                "job.id": f"{queue}_{number}",
-                "job.user": LAYER,
-                "job.tasks": tasks,
-            }
+    shares = [share for share in load.shares for _ in range(share.jobs)]
+    for number, time in enumerate(load.starts or (0.0,) * len(shares)):
+        tasks = list(_tasks(load, shares[min(number, len(shares) - 1)], sizes, _parts(deployment)))
+        start = round(1000 * time)
+        yield {
+            "am.type": "mapreduce",
+            "am.memory-mb": MASTER.memory,
+            "am.vcores": MASTER.vcores,
+            "job.start.ms": start,
+            "job.end.ms": start + max(task["duration.ms"] for task in tasks),
+            "job.queue.name": queue,
+            "job.id": f"{queue}_{number + 1}",
+            "job.user": LAYER,
+            "job.tasks": tasks,
+        }
 
 
 def _tasks(load: Workload, share: Share, sizes: dict[str, Size], parts: int) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from mrdsl.core.clock import DAY_SECONDS, TICK
-from mrdsl.exchange.registry import EMR, Target
+from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.starts import (
     CRON_FILE,
     DAG_FILE,
@@ -19,17 +19,22 @@ from mrdsl.exchange.starts import (
     crontab,
     reservations,
 )
-from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, Share, TargetError, Workload
+from mrdsl.exchange.targets.on_types import tasks_on
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
 from mrdsl.families.timetable.night import SPOT as SPOT_NAME
 from mrdsl.families.timetable.plan import Rental, TimetablePlan, VmUse, types_of_runs
 from mrdsl.families.timetable.types import Market, market_of_plan, node_on
+from mrdsl.spec.blocks import largest_shuffle, longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
 IDLE = 60
 """Seconds that a constant cluster waits beyond its longest gap between runs before it ends, EMR's least."""
-LONGEST_IDLE = 7 * DAY_SECONDS
+Lanes = tuple[tuple[str, int, float | None], ...]
+"""Machines on demand or on spot: which, how many, and the price of one on spot."""
+LEAST_IDLE, LONGEST_IDLE = 300, 7 * DAY_SECONDS
+"""Limits of idle time that every service accepts [s]."""
 
 
 def cron(spec: Spec, plan: TimetablePlan) -> Mapping[str, str]:
@@ -155,6 +160,11 @@ def deployments(spec: Spec, plan: TimetablePlan) -> tuple[Deployment, ...]:
             "its machines come and go one by one, and a cluster starts and ends as a whole",
             "export it as cron, or write rent = constant or rent = per_job",
         )
+    market = market_of_plan(spec.facts, plan)
+    types = types_of_runs(plan, [machine.name for machine in market.machines])
+    ways = {
+        vm.name: [at for at, machine in enumerate(market.machines) if machine.vm == vm.name] for vm in spec.facts.vms
+    }
     if plan.rent == "constant":
         found = [
             replace(
@@ -162,6 +172,9 @@ def deployments(spec: Spec, plan: TimetablePlan) -> tuple[Deployment, ...]:
                 groups=tuple(
                     Group(vm.name, lane, count, price)
                     for lane, count, price in _lanes(vm, [each for each in plan.rentals if each.vm == vm.name])
+                ),
+                workloads=tuple(
+                    _workloads(spec, plan, market, {run: at for run, at in types.items() if at in ways[vm.name]})
                 ),
                 idle=_longest_gap(plan),
             )
@@ -175,22 +188,79 @@ def deployments(spec: Spec, plan: TimetablePlan) -> tuple[Deployment, ...]:
     for run, machine in dict.fromkeys(zip(plan.tasks.run.tolist(), plan.tasks.machine.tolist(), strict=True)):
         machines.setdefault(run, []).append(plan.rentals[machine])
     vms = {vm.name: vm for vm in spec.facts.vms}
-    clusters = dict.fromkeys(
-        (plan.runs[run].job, rentals[0].vm, tuple(_lanes(vms[rentals[0].vm], rentals)))
-        for run, rentals in machines.items()
-    )
-    ways = len({(vm, lane) for _, vm, lanes in clusters for lane, _, _ in lanes}) > 1
+    clusters: dict[tuple[str, str, Lanes], dict[int, int]] = {}
+    for run, rentals in sorted(machines.items()):
+        key = plan.runs[run].job, rentals[0].vm, tuple(_lanes(vms[rentals[0].vm], rentals))
+        clusters.setdefault(key, {})[run] = types[run]
+    several = len({(vm, lane) for _, vm, lanes in clusters for lane, _, _ in lanes}) > 1
     return tuple(
         replace(
             _cluster(spec, vms[vm]),
             groups=tuple(Group(vm, lane, count, price) for lane, count, price in lanes),
-            part=" ".join([job, *([vm, *(lane for lane, _, _ in lanes)] if ways else []), f"{lanes[0][1]}"])
+            part=" ".join([job, *([vm, *(lane for lane, _, _ in lanes)] if several else []), f"{lanes[0][1]}"])
             if len(clusters) > 1
             else "",
             steps=(job,),
+            workloads=tuple(_workloads(spec, plan, market, dict(list(runs.items())[:1]))),
         )
-        for job, vm, lanes in clusters
+        for (job, vm, lanes), runs in clusters.items()
     )
+
+
+def _workloads(spec: Spec, plan: TimetablePlan, market: Market, types: Mapping[int, int]) -> Iterator[Workload]:
+    """Yield the classes of some runs, with their runs at once, and their tasks at once by kind.
+
+    The weight of a class is its part of the slot time.
+    """
+    assert plan.tasks is not None
+    work: dict[int, int] = {}
+    at_once: dict[tuple[int, int, int], list[tuple[float, int]]] = {}
+    rows = zip(
+        *(each.tolist() for each in (plan.tasks.run, plan.tasks.stage, plan.tasks.start, plan.tasks.count)), strict=True
+    )
+    for run, stage, start, count in rows:
+        if run in types:
+            job = market.runs[run].job
+            each = market.nights[types[run]].jobs[job].stages[stage]
+            work[job] = work.get(job, 0) + count * each.ticks
+            kind = 1 if each.name == "reduce" and not filled(spec.facts).classes[job].stages else 0
+            changes = at_once.setdefault((job, types[run], kind), [])
+            changes += [(start, count), (start + each.ticks / TICK, -count)]
+    every = sum(work.values())
+    for job, mine in sorted(work.items()):
+        node = filled(spec.facts).classes[job]
+        ran = [run for run in types if market.runs[run].job == job]
+        shares = []
+        for at in dict.fromkeys(types[run] for run in ran):
+            machine = market.machines[at]
+            slots = tuple(float(_most(at_once.get((job, at, kind), []))) for kind in (0, 1))
+            spans = [
+                change
+                for run in ran
+                if types[run] == at
+                for change in ((plan.runs[run].start or 0.0, 1), (plan.runs[run].end or 0.0, -1))
+            ]
+            tasks = tuple(tasks_on(node, machine.vm, (slots[0], slots[1]), (machine.slots, machine.slots)))
+            shares.append(Share(machine.vm, SPOT if machine.spot else FIRM, _most(spans), tasks))
+        first = min((rental.begin for rental in plan.rentals), default=0.0)
+        yield Workload(
+            node.name,
+            mine / every,
+            tuple(shares),
+            partitions_of(node.stages, node.reduce),
+            tuple((plan.runs[run].start or 0.0) - first for run in ran),
+            shuffle=largest_shuffle(node.stages),
+            idle=longest_idle(node.startup, node.stages),
+        )
+
+
+def _most(changes: Sequence[tuple[float, int]]) -> int:
+    """Return the most at once; what ends as another begins is not there at once."""
+    there = most = 0
+    for _, change in sorted((round(time, 6), change) for time, change in changes):
+        there += change
+        most = max(most, there)
+    return most
 
 
 def _cluster(spec: Spec, vm: VmType) -> Deployment:
@@ -226,9 +296,9 @@ def _longest_gap(plan: TimetablePlan) -> int:
     last, longest = min((rental.begin for rental in plan.rentals), default=0.0), 0.0
     for run in sorted((run for run in plan.runs if run.start is not None), key=lambda run: run.start or 0.0):
         longest, last = max(longest, (run.start or 0.0) - last), max(last, run.end or 0.0)
-    return min(int(longest) + IDLE, LONGEST_IDLE)
+    return min(max(int(longest) + IDLE, LEAST_IDLE), LONGEST_IDLE)
 
 
 def targets() -> tuple[Target, ...]:
     """Return the export targets of plans."""
-    return (EMR,)
+    return TARGETS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ import pytest
 import mrdsl
 from mrdsl.exchange.starts import Event, crontab
 from mrdsl.exchange.targets.emr_rules import mistakes
+from mrdsl.families.timetable.export import deployments
+from mrdsl.families.timetable.plan import TimetablePlan
 
 NIGHT = """problem timetable "Night"
 RENT
@@ -296,3 +299,28 @@ def test_each_type_is_a_cluster_of_its_own_with_its_spot_machines(rent: str) -> 
     assert groups == {"m5.xlarge": "SPOT", "c5.2xlarge": "ON_DEMAND"}
     assert len(documents) == 2
     assert not any(mistakes(document) for document in documents.values())
+
+
+def test_other_targets_have_the_classes_of_a_constant_cluster() -> None:
+    """Runs of a have 10 min of slot time and run one after the other, four tasks at once; that of b has 1.5 min."""
+    spec = mrdsl.loads(TYPES.replace("RENT", "rent = constant").replace("types = [m]", "types = [c]"))
+    result = mrdsl.solve(spec).of(TimetablePlan)
+    assert result.plan is not None
+    (one,) = deployments(spec, result.plan)
+    found = [
+        (load.name, share.jobs, task.at_once) for load in one.workloads for share in load.shares for task in share.tasks
+    ]
+    assert found == [("a", 1, 4), ("b%c", 1, 1)]
+    assert [load.weight for load in one.workloads] == pytest.approx([10 / 11.5, 1.5 / 11.5])
+    for form in ("emr-serverless", "yarn", "spark", "kubernetes"):
+        assert mrdsl.export(result, form, vms={"c": "c5.2xlarge"}).files
+
+
+def test_a_trace_for_the_scheduler_has_the_start_of_each_run() -> None:
+    """The cluster is requested at 23:49, a boot of 90 s before b, which starts at 23:50:30."""
+    text = NIGHT.replace("RENT", "rent = constant").replace("[A]", "[23:58, 00:01]").replace("[B]", "[23:50:30]")
+    text = text.replace("  stage two { tasks = 1, avg = 1 min, max = 2 min, after = [one] }\n", "")
+    text = text.replace("stage one", "map").replace("slots { task = 2 }", "slots { map = 2 }")
+    files = mrdsl.export(mrdsl.solve(mrdsl.loads(text)), "sls").files
+    starts = [int(each) for text in files.values() for each in re.findall(r'"job.start.ms": (\d+)', text)]
+    assert sorted(starts) == [90_000, 540_000, 720_000]
