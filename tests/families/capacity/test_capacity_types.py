@@ -42,7 +42,7 @@ def test_small_ones_are_the_best_of_all_placements(seed: int) -> None:
     assert optimum(spec) == pytest.approx(type_specs.best_by_trying(spec), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(1, 8))
 def test_solvers_agree(seed: int) -> None:
     spec = type_specs.random_types(100 + seed)
     costs = [optimum(spec, name) for name in ("highs", "scip", "cbc", "glpk")]

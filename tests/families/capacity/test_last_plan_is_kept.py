@@ -54,7 +54,7 @@ def test_a_deadline_that_is_relaxed_leaves_a_plan_of_the_same_cost_alone(percent
         assert np.array_equal(warm.plan.deadline, np.full(2, 9.0 * percent))
 
 
-@pytest.mark.parametrize("deadline", [1060.0, 1300.0, 1340.0])
+@pytest.mark.parametrize("deadline", [1300.0, 1340.0])
 def test_two_percent_more_time_for_whole_slots_orders_nothing(deadline: float) -> None:
     last, spec = mrdsl.solve(nightly(deadline)), nightly(1.02 * deadline)
     assert diff(last, mrdsl.solve(spec)).changes, "without a start the plan is another one of the same cost"
