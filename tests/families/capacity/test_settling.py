@@ -45,7 +45,7 @@ def test_the_plan_does_not_depend_on_the_seed_and_no_smaller_cluster_keeps_its_p
     result = found[1]
     trials = Trials(held_of(result.spec, result.plan), Simulation(), 90210)
     verdicts = {
-        (maps, reduces): judge_share(trials.times((Cell(2, maps, reduces),), 0, 120), 480.0, 0.95).outcome
+        (maps, reduces): judge_share(trials.times((Cell(2, maps, reduces),), 0, 40), 480.0, 0.95).outcome
         for reduces in range(1, 5)
         for maps in (2 * (5 - reduces),)
     }
