@@ -41,6 +41,7 @@ from mrdsl.families.capacity.methods.direct_types import (
     Placement,
     by_columns,
     near_both,
+    near_full,
     needed_vms,
     placed,
     plan_in,
@@ -135,6 +136,8 @@ def fill(draft: Draft) -> Draft:
         both = relaxed_by_both(draft.state, until)
         near = None if both is None else near_both(draft, draft.state)
         least = least if both is None else max(least, both.bound)
+    elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
+        near = near_full(task, found, until)
     close = near is not None and _is_close(draft, near, least)
     if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING):
         below, columns, least = _by_columns(task, below, found, least, until)
@@ -321,8 +324,11 @@ def _by_program(
 
 
 def _is_close(draft: Draft, near: Near, bound: float) -> bool:
-    """Return True if a packed plan of containers is so close to the bound that no other plan is looked for."""
-    close = CLOSE if len(near.task.mix) <= MOST_CLASSES else CLOSE_OF_MANY_VECTORS
+    """Return True if a packed plan is so close to the bound that no other plan is looked for."""
+    classes = len(near.task.mix)
+    close = CLOSE if classes <= MOST_CLASSES else CLOSE_OF_MANY_VECTORS
+    if near.task.mix.sizes is None:
+        close = PROVEN if classes <= FEW_CLASSES else CLOSE
     return _packed(draft, near.task, (near.jobs, near.bought)) - bound <= close * abs(bound - draft.fixed)
 
 

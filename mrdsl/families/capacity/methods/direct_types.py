@@ -23,6 +23,7 @@ from mrdsl.families.capacity.methods.both_resources import as_hosted, relaxed_by
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.core_quotas import within_core_quotas
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
+from mrdsl.families.capacity.methods.filled_lanes import filled
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, exceeds, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
@@ -105,6 +106,15 @@ def near_both(draft: Draft, task: Task) -> Near | None:
         available = np.maximum(left.available - types, left.market.masters)
         left = replace(left, mix=replace(left.mix, market=market), available=available)
     return None
+
+
+def near_full(task: Task, found: Relaxed, until: float | None) -> Near | None:
+    """Return whole jobs that fill the cheapest lanes within quotas; None if they do not fit."""
+    plan = filled(task, found, until)
+    if plan is None:
+        return None
+    bought = task.market.buy(plan[1] + task.market.masters_of_lane)
+    return None if exceeds(task, bought, ROUNDING) else Near(task, plan[0], bought)
 
 
 def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, tuple[Floats, Floats] | None]:

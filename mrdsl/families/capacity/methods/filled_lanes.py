@@ -1,0 +1,145 @@
+"""Whole jobs within quotas, lane by lane: the cheapest VMs are filled first, with jobs that leave least of them idle.
+
+The relaxation says which jobs to admit and what each is worth. Its bound is tight where lanes can be filled: what costs
+is the VMs that jobs leave idle. So each lane takes the jobs that are worth most on its VMs, of the jobs that are left,
+by dynamic programming over parts of VMs. Large jobs count for a little more: small ones fill what the last lanes leave.
+If slots do not fit the VMs one by one, other jobs are tried, then with less room, until slots and VMs fit.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
+from mrdsl.families.capacity.lanes import limited_classes
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_columns import DIVISIBLE, Room
+from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, cheapest
+
+MOST_VMS, CELLS = 16, 6_000
+"""Most VMs that are filled at once, and most parts of them."""
+AMONG, LARGEST = 40, 13
+"""Classes from which jobs are taken for a lane, so many of them the ones with the largest jobs."""
+SLACKS = (0.0, 0.0, 0.02, 0.05, 0.08, 0.12)
+"""VMs that stay idle in one trial after another if slots do not fit."""
+FULL = 0.9995
+"""Part of the room at which a lane counts as full."""
+LARGE = 0.02
+"""Additional worth of a job that takes the whole room."""
+MOST_TURNS = 4_000
+SLACK = 1e-7
+
+
+def filled(task: Task, relaxed: Relaxed, until: float | None) -> tuple[Floats, Floats] | None:
+    """Return whole jobs, (lanes, classes), and the VMs by lane that hold them, masters not among them.
+
+    None if they do not have room, or if the task has quotas of cores, or classes with a part on spot or on one type.
+    """
+    mix, market = task.mix, task.market
+    if market.quotas or len(limited_classes(mix)) or bool((mix.together & task.same_type).any()):
+        return None
+    lanes = _Lanes(task, relaxed)
+    price = market.cheapest()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rent = np.where(relaxed.prices > 0.0, price / relaxed.prices, 1.0)
+    for lane in np.lexsort((price, np.round(rent, 9))).tolist():
+        while lanes.fill(lane):
+            if lanes.turns > MOST_TURNS or (until is not None and time.monotonic() > until):
+                return None
+        if not lanes.left.any():
+            break
+    enough = bool((lanes.jobs.sum(axis=0) >= task.low).all())
+    return (lanes.jobs, lanes.vms) if enough else None
+
+
+class _Lanes:
+    """Jobs by lane and class, the VMs that hold them, and the jobs that are left."""
+
+    def __init__(self, task: Task, relaxed: Relaxed) -> None:
+        mix = task.mix
+        self.task, self.room = task, Room(mix)
+        self.gamma = np.where(mix.possible & (task.high > 0.0), mix.gamma, np.inf)
+        self.worth = np.minimum(cheapest(task, relaxed.prices).cost, 1e15)
+        self.left = np.clip(np.rint(relaxed.jobs.sum(axis=0)), task.low, task.high)
+        self.there = task.available - task.market.masters
+        self.price = task.market.cheapest()
+        self.jobs, self.vms = np.zeros_like(mix.gamma), np.zeros(len(mix.gamma))
+        self.random = np.random.RandomState(0)
+        self.last: tuple[int, int, Floats, int] | None = None
+        self.turns = 0
+
+    def fill(self, lane: int) -> bool:
+        """Fill some VMs of a lane; return False if none are left, or none pay."""
+        vm = int(self.task.market.vm_of_lane[lane])
+        gamma = self.gamma[lane]
+        some = np.flatnonzero((self.left > 0.0) & np.isfinite(gamma))
+        room = int(min(self.there[vm], MOST_VMS, ceiling(float(gamma[some] @ self.left[some])) + 1.0))
+        if not len(some) or room < 1:
+            return False
+        self.turns += 1
+        vms, content = self._content(lane, room, some)
+        if not content.any() or not self._pays(lane, vms, content):
+            return False
+        taken = content > 0.0
+        most = min(float((self.left[taken] / content[taken]).min()), self.there[vm] / vms)
+        times = max(1.0, float((floor(most) + 1.0) // 2.0))
+        self.jobs[lane] += times * content
+        self.left -= times * content
+        self.vms[lane] += times * vms
+        self.there[vm] -= times * vms
+        return True
+
+    def _pays(self, lane: int, vms: int, content: Floats) -> bool:
+        """Return True if jobs are required or save more than their VMs cost."""
+        optional = self.jobs.sum(axis=0) >= self.task.low
+        saved = float(self.task.mix.worth @ content)
+        return bool((content[~optional] > 0.0).any()) or saved > self.price[lane] * vms
+
+    def _content(self, lane: int, room: int, some: Places) -> tuple[int, Floats]:
+        """Return jobs that are worth most on some VMs of a lane, and the VMs that they take."""
+        gamma, best = self.gamma[lane], (-np.inf, 0, np.zeros(len(self.left)))
+        value = float((self.worth[some] / gamma[some]).max())
+        for slack in SLACKS:
+            full = value * (room - slack) - self.price[lane] * room
+            if best[0] >= full * FULL:
+                break
+            content = self._most(gamma, room - slack, self._among(gamma, some))
+            vms, held = self.room.packed(lane, room, content)
+            net = float(self.worth @ held) - self.price[lane] * vms
+            if net > best[0] and vms:
+                best = net, vms, held
+        return best[1], best[2]
+
+    def _among(self, gamma: Floats, some: Places) -> Places:
+        if len(some) <= AMONG:
+            return some
+        order = some[np.argsort(-gamma[some], kind="stable")]
+        others = self.random.choice(order[LARGEST:], AMONG - LARGEST, replace=False)
+        return np.concatenate([order[:LARGEST], others])
+
+    def _most(self, gamma: Floats, room: float, some: Places) -> Floats:
+        """Return jobs of some classes, worth most in the room, by parts of VMs that are rounded up."""
+        each = max(size for size in DIVISIBLE if size * room <= max(CELLS, 12 * MOST_VMS))
+        best, taken = np.zeros(int(each * room + ROUNDING) + 1), []
+        worth = self.worth[some] * (1.0 + LARGE * gamma[some] / room)
+        for place in np.argsort(-worth / gamma[some], kind="stable").tolist():
+            index = int(some[place])
+            left, count = float(self.left[index]), 1.0
+            while left:
+                count = min(count, left)
+                weight = int(np.ceil(count * gamma[index] * each - SLACK))
+                if weight >= len(best):
+                    break
+                more = best[: len(best) - weight] + count * worth[place]
+                better = more > best[weight:]
+                best[weight:] = np.maximum(best[weight:], more)
+                taken.append((index, count, weight, better))
+                left, count = left - count, 2.0 * count
+        jobs, cell = np.zeros(len(gamma)), len(best) - 1
+        for index, count, weight, better in reversed(taken):
+            if cell >= weight and better[cell - weight]:
+                jobs[index] += count
+                cell -= weight
+        return jobs
