@@ -16,6 +16,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import Diagnostic, chained, impossible, warning
+from mrdsl.core.lazy import kept
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.core.watching import stopped_by
@@ -293,10 +294,8 @@ def _improved(
             other = with_room(draft, placement, other, gap)
         if other is not None and _packed(draft, placement.task, other) < cost:
             task, found = placement.task, other
-    if near is not None:
-        alike = near.jobs, near.bought
-        if found is None or _packed(draft, near.task, alike) < _packed(draft, task, found):
-            found, task = alike, near.task
+    if near is not None and (found is None or _cost_of(draft, near) < _packed(draft, task, found)):
+        found, task = (near.jobs, near.bought), near.task
     yield task, found, bound
 
 
@@ -329,7 +328,12 @@ def _is_close(draft: Draft, near: Near, bound: float) -> bool:
     close = CLOSE if classes <= MOST_CLASSES else CLOSE_OF_MANY_VECTORS
     if near.task.mix.sizes is None:
         close = PROVEN if classes <= FEW_CLASSES else CLOSE
-    return _packed(draft, near.task, (near.jobs, near.bought)) - bound <= close * abs(bound - draft.fixed)
+    return _cost_of(draft, near) - bound <= close * abs(bound - draft.fixed)
+
+
+def _cost_of(draft: Draft, near: Near) -> float:
+    """Return the cost of a plan near the relaxation with its packing."""
+    return kept(near, "cost", lambda: _packed(draft, near.task, (near.jobs, near.bought)))
 
 
 def _packed(draft: Draft, task: Task, found: tuple[Floats, Floats]) -> float:

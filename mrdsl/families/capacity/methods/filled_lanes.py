@@ -17,6 +17,7 @@ from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_columns import DIVISIBLE, Room
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, cheapest
+from mrdsl.families.capacity.methods.machine_sizes import steps_of
 
 MOST_VMS, CELLS = 16, 6_000
 """Most VMs that are filled at once, and most parts of them."""
@@ -26,6 +27,8 @@ SLACKS = (0.0, 0.0, 0.02, 0.05, 0.08, 0.12)
 """VMs that stay idle in one trial after another if slots do not fit."""
 FULL = 0.9995
 """Part of the room at which a lane counts as full."""
+NEARLY = 0.98
+"""Part of the price of a VM that jobs are worth at least on a lane, at first; what is left takes any lane."""
 LARGE = 0.02
 """Additional worth of a job that takes the whole room."""
 MOST_TURNS = 4_000
@@ -41,15 +44,20 @@ def filled(task: Task, relaxed: Relaxed, until: float | None) -> tuple[Floats, F
     if market.quotas or len(limited_classes(mix)) or bool((mix.together & task.same_type).any()):
         return None
     lanes = _Lanes(task, relaxed)
-    price = market.cheapest()
+    steps = [(price, lane, there) for lane, each in enumerate(steps_of(task)) for price, there in each]
+    worth = relaxed.prices[[lane for _, lane, _ in steps]]
+    prices = np.array([price for price, _, _ in steps])
     with np.errstate(divide="ignore", invalid="ignore"):
-        rent = np.where(relaxed.prices > 0.0, price / relaxed.prices, 1.0)
-    for lane in np.lexsort((price, np.round(rent, 9))).tolist():
-        while lanes.fill(lane):
-            if lanes.turns > MOST_TURNS or (until is not None and time.monotonic() > until):
-                return None
-        if not lanes.left.any():
-            break
+        part = np.where(worth > 0.0, prices / worth, 1.0)
+    order = np.lexsort((prices, np.round(part, 9))).tolist()
+    there = np.array([each for _, _, each in steps])
+    for least in (NEARLY, 0.0):
+        for place in order:
+            price, lane, _ = steps[place]
+            while lanes.left.any() and (vms := lanes.fill(lane, price, float(there[place]), least * worth[place])):
+                there[place] -= vms
+                if lanes.turns > MOST_TURNS or (until is not None and time.monotonic() > until):
+                    return None
     enough = bool((lanes.jobs.sum(axis=0) >= task.low).all())
     return (lanes.jobs, lanes.vms) if enough else None
 
@@ -64,50 +72,53 @@ class _Lanes:
         self.worth = np.minimum(cheapest(task, relaxed.prices).cost, 1e15)
         self.left = np.clip(np.rint(relaxed.jobs.sum(axis=0)), task.low, task.high)
         self.there = task.available - task.market.masters
-        self.price = task.market.cheapest()
         self.jobs, self.vms = np.zeros_like(mix.gamma), np.zeros(len(mix.gamma))
         self.random = np.random.RandomState(0)
-        self.last: tuple[int, int, Floats, int] | None = None
         self.turns = 0
 
-    def fill(self, lane: int) -> bool:
-        """Fill some VMs of a lane; return False if none are left, or none pay."""
+    def fill(self, lane: int, price: float, there: float, least: float) -> float:
+        """Fill some VMs of a lane at a price, and return their number; 0 if none are left, or none pay.
+
+        Jobs of classes that are worth less than the ``least`` for the VM that they take are left.
+        """
         vm = int(self.task.market.vm_of_lane[lane])
         gamma = self.gamma[lane]
         some = np.flatnonzero((self.left > 0.0) & np.isfinite(gamma))
-        room = int(min(self.there[vm], MOST_VMS, ceiling(float(gamma[some] @ self.left[some])) + 1.0))
+        some = some[self.worth[some] >= least * gamma[some]]
+        there = min(there, float(self.there[vm]))
+        room = int(min(there, MOST_VMS, ceiling(float(gamma[some] @ self.left[some])) + 1.0))
         if not len(some) or room < 1:
-            return False
+            return 0.0
         self.turns += 1
-        vms, content = self._content(lane, room, some)
-        if not content.any() or not self._pays(lane, vms, content):
-            return False
+        vms, content = self._content(lane, price, room, some)
+        if not content.any() or not self._pays(price * vms, content):
+            return 0.0
         taken = content > 0.0
-        most = min(float((self.left[taken] / content[taken]).min()), self.there[vm] / vms)
+        most = min(float((self.left[taken] / content[taken]).min()), there / vms)
         times = max(1.0, float((floor(most) + 1.0) // 2.0))
         self.jobs[lane] += times * content
         self.left -= times * content
         self.vms[lane] += times * vms
         self.there[vm] -= times * vms
-        return True
+        return times * vms
 
-    def _pays(self, lane: int, vms: int, content: Floats) -> bool:
+    def _pays(self, cost: float, content: Floats) -> bool:
         """Return True if jobs are required or save more than their VMs cost."""
         optional = self.jobs.sum(axis=0) >= self.task.low
         saved = float(self.task.mix.worth @ content)
-        return bool((content[~optional] > 0.0).any()) or saved > self.price[lane] * vms
+        return bool((content[~optional] > 0.0).any()) or saved > cost
 
-    def _content(self, lane: int, room: int, some: Places) -> tuple[int, Floats]:
+    def _content(self, lane: int, price: float, room: int, some: Places) -> tuple[int, Floats]:
         """Return jobs that are worth most on some VMs of a lane, and the VMs that they take."""
         gamma, best = self.gamma[lane], (-np.inf, 0, np.zeros(len(self.left)))
         value = float((self.worth[some] / gamma[some]).max())
         for slack in SLACKS:
-            full = value * (room - slack) - self.price[lane] * room
+            full = value * (room - slack) - price * room
             if best[0] >= full * FULL:
                 break
             content = self._most(gamma, room - slack, self._among(gamma, some))
             vms, held = self.room.packed(lane, room, content)
-            net = float(self.worth @ held) - self.price[lane] * vms
+            net = float(self.worth @ held) - price * vms
             if net > best[0] and vms:
                 best = net, vms, held
         return best[1], best[2]

@@ -114,17 +114,20 @@ def kinds_of(task: Task) -> list[Kind] | None:
     return found if found and cells <= MOST_CELLS else None
 
 
-def _steps(task: Task, lane: int) -> list[tuple[float, float]]:
-    """Return prices and numbers of a lane's machines beyond masters, the cheapest first, within its room."""
-    masters, room = float(task.market.masters_of_lane[lane]), float(room_of(task)[lane])
-    found: list[tuple[float, float]] = []
-    for price, there in sorted((each.price, each.available) for each in task.market.offers if each.lane == lane):
-        used = min(masters, there)
-        masters -= used
-        count = min(there - used, room)
-        room -= count
-        if count > 0.0:
-            found.append((price, count))
+def steps_of(task: Task) -> list[list[tuple[float, float]]]:
+    """Return prices and numbers of the machines of each lane beyond masters, the cheapest first, within its room."""
+    market, found = task.market, list[list[tuple[float, float]]]()
+    by_lane: list[list[tuple[float, float]]] = [[] for _ in market.lanes]
+    for offer in market.offers:
+        by_lane[offer.lane].append((offer.price, offer.available))
+    for offers, masters, room in zip(by_lane, market.masters_of_lane.tolist(), room_of(task).tolist(), strict=True):
+        found.append([])
+        for price, there in sorted(offers):
+            used = min(masters, there)
+            count = min(there - used, room)
+            masters, room = masters - used, room - count
+            if count > 0.0:
+                found[-1].append((price, count))
     return found
 
 
@@ -153,8 +156,8 @@ class SizeProgram:
         gamma = np.array([np.where(mix.possible, mix.gamma, np.inf)[kind.lanes[0]] for kind in kinds])
         rooms = np.array([float(kind.room) for kind in kinds])
         self.machines = machines_alone(gamma, rooms, int(task.high.max(initial=0.0)))
-        self.steps = {kind.lanes[0]: _steps(task, int(kind.lanes[0])) for kind in kinds if kind.patterns is None}
-        self.costs = [_costs(task, kind) for kind in kinds]
+        self.steps = steps_of(task)
+        self.costs = [_costs(self.steps, kind) for kind in kinds]
         several = [kind.patterns is not None for kind in kinds]
         self.first = np.cumsum([classes, *(kind.rows for kind in kinds)]).tolist()
         rows = [kind.rows * some for kind, some in zip(kinds, several, strict=True)]
@@ -361,13 +364,13 @@ class SizeProgram:
         return jobs
 
 
-def _costs(task: Task, kind: Kind) -> Floats:
+def _costs(steps: list[list[tuple[float, float]]], kind: Kind) -> Floats:
     """Return the cost of 0, 1, ... machines of each lane of a kind of several, infinite beyond its room."""
     found = np.full((len(kind.lanes), (0 if kind.patterns is None else kind.rows) + 1), np.inf)
     found[:, 0] = 0.0
     if kind.patterns is not None:
         for place, lane in enumerate(kind.lanes.tolist()):
-            prices = np.concatenate([np.full(int(count), price) for price, count in _steps(task, lane)])
+            prices = np.concatenate([np.full(int(count), price) for price, count in steps[lane]])
             found[place, 1 : len(prices) + 1] = np.cumsum(prices)
     return found
 
