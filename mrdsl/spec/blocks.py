@@ -242,6 +242,18 @@ class Spot(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Disk(Node):
+    """Block storage of each VM of a type."""
+
+    EXAMPLE: ClassVar[str] = "{ size = 100 GiB, price = 0.0001 USD/GiB/h }"
+
+    size: Quantity = quantity("data", "size for each VM, however it is bought", above=0.0)
+    price: Quantity = quantity(
+        "storage_price", "price of the storage; 0 if it is part of the VM", default=0.0, at_least=0.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Quota(Node):
     """A limit of the provider on the cores of all rented VMs of a group of types."""
 

@@ -12,6 +12,7 @@ from mrdsl.spec.blocks import (
     ONE,
     Coefficients,
     Container,
+    Disk,
     Driver,
     MapPhase,
     OnDemand,
@@ -90,18 +91,6 @@ LARGEST = "largest"
 """In `share(spot, largest)` and `cores(spot, largest)`: the VM type with most of them."""
 WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
 """Unit that is whole: the slots of each job, the VMs of each class, which then shares none, or neither."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Disk(Node):
-    """Block storage of each VM of a type."""
-
-    EXAMPLE: ClassVar[str] = "{ size = 100 GiB, price = 0.0001 USD/GiB/h }"
-
-    size: Quantity = quantity("data", "size for each VM, however it is bought", above=0.0)
-    price: Quantity = quantity(
-        "storage_price", "price of the storage; 0 if it is part of the VM", default=0.0, at_least=0.0
-    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

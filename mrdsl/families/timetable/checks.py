@@ -45,12 +45,14 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
         *check_recordings(facts.classes),
-        *_times(facts),
     ]
     yield from found
     if not has_errors(found):
         yield from check_hosting(facts)
         yield from _sizes(facts)
+    times = list(_times(facts))
+    yield from times
+    if not has_errors(times):
         yield from _windows(facts)
 
 

@@ -272,6 +272,8 @@ def _cluster(spec: Spec, vm: VmType) -> Deployment:
                 each.memory,
                 each.on_demand.price,
                 spot=None if each.spot is None else each.spot.price,
+                disk=None if each.disk is None else each.disk.size,
+                disk_paid=each.disk is not None and each.disk.price > 0.0,
             )
             for each in spec.facts.vms
         ),

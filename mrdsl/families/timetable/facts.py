@@ -12,6 +12,7 @@ from mrdsl.spec.blocks import (
     ONE,
     YES_OR_NO,
     Container,
+    Disk,
     JobFile,
     MapPhase,
     OnDemand,
@@ -43,6 +44,7 @@ __all__ = [
     "Arrivals",
     "Billing",
     "Container",
+    "Disk",
     "JobClass",
     "JobFile",
     "MachineFailures",
@@ -85,6 +87,9 @@ class VmType(Node):
     """A VM type that may be rented."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"system": "write in cores and memory what is left for tasks"}
+    )
 
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
     reserved: Reserved | None = block(
@@ -94,6 +99,7 @@ class VmType(Node):
     fee: Quantity = quantity(
         "price", "what the platform adds for each VM", default=0.0, at_least=0.0, share_of="on_demand.price"
     )
+    disk: Disk | None = block(Disk, "block storage of each VM, paid while it is rented", short="size")
     boot: Quantity = quantity(
         "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
     )
@@ -155,6 +161,10 @@ class JobClass(Node):
             "runs have start times here: write runs { from = 22:00, every = 2 min, times = 200 }, or "
             'arrivals from jobs("jobs.csv") at the top level',
         )
+        | {
+            "driver": "remove it: write fewer slots, so that each VM has room for drivers",
+            "transfer": "remove it, and subtract the price of these data from `penalty` if a run has one",
+        }
     )
 
     map: MapPhase | None = block(MapPhase, "the map phase of one run")
@@ -226,6 +236,14 @@ class TimetableFacts(Node):
     """Classes of runs with start times, the VM types that they run on, and how these are rented."""
 
     ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "arrivals"),)
+    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "quota": "write `available = 8` in each `vm`: VMs at once",
+            "master": "write `masters = 1` in a `vm`",
+            "transfer": "remove it: the price of the data is the same in every plan that runs all jobs",
+            "never_together": "remove it: runs with other start times share VMs anyway",
+        }
+    )
 
     rent: str = choice(
         RENTS,

@@ -168,8 +168,9 @@ def runs_of(facts: TimetableFacts) -> tuple[Run, ...]:
 def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -> Machine:
     """Return the machine of a VM type, with its slots for these classes, as they run there."""
     paid = vm.billing or facts.billing or Billing()
-    price, base = vm.on_demand.price + vm.fee, vm.reserved
-    reserved_price = 0.0 if base is None else vm.fee + (0.0 if base.prepaid == "yes" else base.price)
+    added, base = added_price(vm), vm.reserved
+    price = vm.on_demand.price + added
+    reserved_price = 0.0 if base is None else added + (0.0 if base.prepaid == "yes" else base.price)
     count = 0 if base is None or reserved_price >= price else base.available
     return Machine(
         name=vm.name,
@@ -184,6 +185,11 @@ def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -
         reserved_price=reserved_price,
         master_price=price,
     )
+
+
+def added_price(vm: VmType) -> float:
+    """Return what each VM of a type costs beyond its own price [1/s]: the fee and its disk."""
+    return vm.fee + (0.0 if vm.disk is None else vm.disk.size * vm.disk.price)
 
 
 def slots_on(vm: VmType, node: JobClass) -> int:

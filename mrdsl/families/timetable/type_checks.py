@@ -126,6 +126,8 @@ def _hosts_several(
 
 def _hosts_none(facts: TimetableFacts, vm: VmType, node: JobClass) -> Diagnostic:
     hint = "write cores and memory of the vm and of a task, or `slots`"
+    if node.container is not None and node.container.executor is not None:
+        hint = "write slots { task = 8 }, the tasks of all executors on the vm, in place of `executor`"
     if len(facts.vms) > 1:
         others = [f'"{each.name}"' for each in facts.vms if each is not vm and _hosts(each, node)]
         hint += f"; or leave {vm.name} out of its types: types = [{', '.join(others)}]" if others else ""

@@ -11,7 +11,18 @@ from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.night import SPOT, Job, Machine, Night, Run, job_of, machine_of, runs_of, with_times
+from mrdsl.families.timetable.night import (
+    SPOT,
+    Job,
+    Machine,
+    Night,
+    Run,
+    added_price,
+    job_of,
+    machine_of,
+    runs_of,
+    with_times,
+)
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.spec.blocks import ONE
 
@@ -153,7 +164,7 @@ def _market(facts: TimetableFacts) -> Market:
     every = [*facts.vms]
     for vm, night in zip(facts.vms, list(nights), strict=True):
         if vm.spot is not None:
-            nights.append(_on_spot(night, vm.spot.price + vm.fee))
+            nights.append(_on_spot(night, vm.spot.price + added_price(vm)))
             every.append(vm)
     allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in every)
     one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))

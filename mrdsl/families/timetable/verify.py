@@ -634,11 +634,12 @@ def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:
 
 def _price(vm: VmType, rental: Rental) -> float:
     """Return the price of a VM, without what is prepaid [1/s]."""
+    more = vm.fee if vm.disk is None else vm.fee + vm.disk.price * vm.disk.size
     if rental.spot and vm.spot is not None:
-        return vm.fee + vm.spot.price
+        return more + vm.spot.price
     if not rental.reserved or vm.reserved is None:
-        return vm.fee + vm.on_demand.price
-    return vm.fee + (0.0 if vm.reserved.prepaid == "yes" else vm.reserved.price)
+        return more + vm.on_demand.price
+    return more + (0.0 if vm.reserved.prepaid == "yes" else vm.reserved.price)
 
 
 def _apart(a: float, b: float) -> bool:

@@ -56,6 +56,24 @@ def test_a_wrong_time_has_one_error_in_its_line(runs: str, code: str) -> None:
     assert found.span.line == 3
 
 
+def test_mistakes_of_times_types_and_slots_are_told_together() -> None:
+    more = "class b { stage s { tasks = 1, avg = 0.1 ms, max = 1 s }, slots { task = 3 }, "
+    more += "runs = [7 s, 6 s], deadline = 1 s }\n"
+    text = SPEC.replace("RUNS", "runs = [10 s], due = 5 s").replace("minimize", f"{more}minimize")
+    for change, count in (("deadline = 1 s", 4), ("deadline = 1 s, types = [n]", 3)):
+        wrong = text.replace("deadline = 1 s", change)
+        found = [each for each in load_text(wrong).diagnostics if each.severity == "error"]
+        assert len({(each.code, each.message) for each in found}) == count
+        assert all(each.span and each.hint for each in found)
+
+
+@pytest.mark.parametrize("block", ["driver { cores = 1 }", "transfer { output = 1 GiB }"])
+def test_words_of_capacity_that_a_timetable_lacks_have_a_hint(block: str) -> None:
+    (found,) = load_text(SPEC.replace("RUNS", f"runs = [5 s], deadline = 1 h, {block}")).diagnostics
+    assert found.code == "unknown-block"
+    assert "remove it" in (found.hint or "")
+
+
 def test_a_run_may_cross_midnight_and_a_leap_day() -> None:
     text = SPEC.replace("RUNS", "runs = [2028-02-28T23:59:59, 2028-02-29T23:59:59], due = 00:10")
     plan = mrdsl.solve(mrdsl.loads(text)).plan

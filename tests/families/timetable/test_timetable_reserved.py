@@ -85,6 +85,12 @@ def test_tampered_rentals_are_broken() -> None:
     assert any("more than the spec has" in each.message for each in verify(without, plan))
 
 
+def test_disks_are_paid_while_vms_are_rented() -> None:
+    """Two VMs for 12 min, one of them reserved, each with a disk for 3 USD/h."""
+    disk = "disk { size = 60 GiB, price = 0.05 USD/GiB/h }, boot = 1 min"
+    assert solved(TEXT.replace("boot = 1 min", disk))[2] == pytest.approx(12 * (3 + 1) + 24 * 3)
+
+
 @pytest.mark.parametrize(("rent", "span"), [("elastic", 16), ("per_job", 12), ("constant", 16)])
 def test_masters_are_on_demand_above_reserved_vms(rent: str, span: int) -> None:
     """One VM of two is reserved, and a master is there for the cluster, or for the 6 min of each run."""
