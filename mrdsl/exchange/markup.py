@@ -10,6 +10,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mrdsl.exchange.text import FormatError
@@ -22,13 +23,17 @@ def written(root: ET.Element, comments: tuple[str, ...] = ()) -> str:
     return '<?xml version="1.0"?>\n' + told + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def settings(properties: dict[str, str], comments: tuple[str, ...] = ()) -> str:
-    """Return a file of Hadoop's: names and values in a `<configuration>`."""
+def settings(
+    properties: Mapping[str, str], comments: tuple[str, ...] = (), notes: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return a file of Hadoop's: names and values in a `<configuration>`, and notes by name."""
     configuration = ET.Element("configuration")
     for name, value in properties.items():
         one = ET.SubElement(configuration, "property")
         ET.SubElement(one, "name").text = name
         ET.SubElement(one, "value").text = value
+        if name in notes:
+            ET.SubElement(one, "description").text = notes[name]
     return written(configuration, comments)
 
 

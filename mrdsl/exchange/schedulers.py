@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
 from math import isfinite
 
-from mrdsl.exchange.markup import written
+from mrdsl.exchange.markup import settings, written
 
 ROOT = "root"
 HUNDRED = Decimal(100)
@@ -94,17 +94,8 @@ CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
 def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
     """Return the file for a tree of queues, below comments. Raises ValueError if YARN would reject it."""
-    wrong = mistakes(root)
-    if wrong:
-        raise ValueError("; ".join(wrong))
-    configuration = ET.Element("configuration")
-    for name, value, note in _properties(root):
-        one = ET.SubElement(configuration, "property")
-        ET.SubElement(one, "name").text = name
-        ET.SubElement(one, "value").text = value
-        if note:
-            ET.SubElement(one, "description").text = note
-    return written(configuration, comments)
+    notes = {name: note for name, _, note in _properties(root) if note}
+    return settings(capacity_settings(root), comments, notes)
 
 
 def capacity_settings(root: Queue) -> dict[str, str]:

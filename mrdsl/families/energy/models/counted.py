@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.families.energy.assignment import Share, plan_of
+from mrdsl.families.energy.assignment import plan_of
 from mrdsl.families.energy.cluster import JobData, JobLimits, Machines, jobs_of, limits_of, machines_of, only_alike
-from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, part_of
+from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, share_of_counts
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.spec.spec import Spec
 
@@ -162,15 +162,8 @@ def _add_goal(model: Any, spec: Spec, jobs: tuple[JobData, ...], machines: Machi
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
     """Return the plan of the values that a solver left in the model."""
-    machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
-    shares = []
-    for j in range(len(jobs)):
-        own = [v for v in model.vms if v[0] == j]
-        types = np.array([k for _, k, _ in own], dtype=np.int64)
-        maps = np.array([pyo.value(model.maps[v]) for v in own])
-        reduces = np.array([pyo.value(model.reduces[v]) for v in own])
-        if relax:
-            shares.append(Share(types, maps.clip(0.0), reduces.clip(0.0), part_of(model, machines, j)))
-        else:
-            shares.append(Share(types, np.rint(maps).astype(np.int64), np.rint(reduces).astype(np.int64)))
+    machines = machines_of(spec.facts)
+    vms = [[vm for vm in model.vms if vm[0] == j] for j in range(len(jobs_of(spec.facts)))]
+    counts = model.maps, model.reduces
+    shares = [share_of_counts(model, machines, j, own, counts, relax) for j, own in enumerate(vms)]
     return plan_of(spec, shares, last_end_of(model, spec, relax))

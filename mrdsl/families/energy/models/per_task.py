@@ -14,7 +14,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.contracts.subject_to import pushed_up
-from mrdsl.families.energy.assignment import Placed, Share, plan_of, share_of
+from mrdsl.families.energy.assignment import Placed, plan_of, share_of
 from mrdsl.families.energy.cluster import (
     Floats,
     Ints,
@@ -25,7 +25,7 @@ from mrdsl.families.energy.cluster import (
     machines_of,
     only_alike,
 )
-from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, part_of
+from mrdsl.families.energy.models.shared import add_clock, add_goal, bill, hold_quantities, last_end_of, share_of_counts
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.spec.spec import Spec
 
@@ -157,13 +157,8 @@ def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
             )
             shares.append(share_of(np.array([k for _, k, _ in own], dtype=np.int64), placed))
             continue
-        types = np.array([k for _, k, _ in own], dtype=np.int64)
-        maps = np.array([pyo.value(model.map_count[vm]) for vm in own], dtype=np.float64)
-        reduces = np.array([pyo.value(model.reduce_count[vm]) for vm in own], dtype=np.float64)
-        if relax:
-            shares.append(Share(types, maps.clip(0.0), reduces.clip(0.0), part_of(model, machines, j)))
-        else:
-            shares.append(Share(types, np.rint(maps).astype(np.int64), np.rint(reduces).astype(np.int64)))
+        counts = model.map_count, model.reduce_count
+        shares.append(share_of_counts(model, machines, j, own, counts, relax))
     return plan_of(spec, shares, last_end_of(model, spec, relax))
 
 

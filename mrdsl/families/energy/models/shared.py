@@ -23,7 +23,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.contracts.subject_to import pushed_up
-from mrdsl.families.energy.assignment import Part
+from mrdsl.families.energy.assignment import Part, Share
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, JobLimits, Machines
 from mrdsl.families.energy.plan import Phases
 from mrdsl.spec.spec import Spec
@@ -103,6 +103,17 @@ def part_of(model: Any, machines: Machines, j: int) -> Part:
     )
     cost = sum(float(machines.price[v[1]]) * max(0.0, pyo.value(model.paid[v])) for v in own)
     return Part(clock, cost, sum(max(0.0, pyo.value(model.on[v])) for v in own))
+
+
+def share_of_counts(
+    model: Any, machines: Machines, j: int, vms: list[tuple[int, int, int]], counts: tuple[Any, Any], relax: bool
+) -> Share:
+    """Return the share of job ``j`` from the numbers of map and reduce tasks on its VMs."""
+    types = np.array([k for _, k, _ in vms], dtype=np.int64)
+    maps, reduces = (np.array([pyo.value(count[vm]) for vm in vms], dtype=np.float64) for count in counts)
+    if relax:
+        return Share(types, maps.clip(0.0), reduces.clip(0.0), part_of(model, machines, j))
+    return Share(types, np.rint(maps).astype(np.int64), np.rint(reduces).astype(np.int64))
 
 
 def last_end_of(model: Any, spec: Spec, relax: bool) -> float | None:
