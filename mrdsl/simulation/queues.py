@@ -158,15 +158,8 @@ class FewestRunning(Generic[C]):
 
     def take(self) -> C | None:
         """Return the top, and its next entry in its place."""
-        heap = self.heap
-        while heap:
-            running, _, stage, job = heap[0]
-            if stage == job.stage:
-                if job.running == running and job.pending:
-                    return self._take(job, running, None)
-                job.queued.discard(running)
-            heappop(heap)
-        return None
+        job = self.best()
+        return None if job is None else self._take(job, job.running, None)
 
     def more(self, job: C, most: int) -> int:
         """Give slots while its own entry is at the top; all of them if no other job has an entry."""
