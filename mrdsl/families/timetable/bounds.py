@@ -152,9 +152,9 @@ def _graph(windows: Windows, slots: int) -> tuple[Any, int, Ints]:
     return csr_array((capacities.astype(np.int32), ends), shape=(size, size)), int(needs.sum()), points
 
 
-def elementary_points(windows: Windows, most: int = POINTS, edges: int = EDGES) -> Ints:
-    """Return ends of windows, all of them or some, so that stages and intervals make a program of moderate size."""
-    every: Ints = np.unique(np.concatenate([windows.begin, windows.end]))
+def elementary_points(windows: Windows, most: int = POINTS, edges: int = EDGES, more: Ints | None = None) -> Ints:
+    """Return ends of windows and more points, or some, so that stages and intervals make a program of moderate size."""
+    every: Ints = np.unique(np.concatenate([windows.begin, windows.end, *([] if more is None else [more])]))
     step = -(-len(every) // most)
     while True:
         points: Ints = np.unique(np.append(every[::step], every[-1]))

@@ -2,6 +2,9 @@
 
 The fluid bound lets work be spread freely over the machines that are on, in whole or in part: machines on at the points
 of a grid, starts and stops between them, and machine time in each interval.
+
+A task of ``d`` ticks with a window from ``b`` to ``e`` runs all the time from its latest start ``e - d`` to its
+earliest end ``b + d``. If that is not empty, all tasks of its stage have slots then, at once.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from mrdsl.families.timetable.bounds import elementary_points, fewest_machines, 
 from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.types import Market
 
-POINTS = 400
+POINTS = 1500
 """Intervals of a grid at most: beyond, windows are widened to fewer points, which relaxes the bound."""
-EDGES = 15_000
+EDGES = 30_000
 """Pairs of a stage and an interval at most, for the same reason, or some for each stage."""
 WHOLE = 400
 """Runs up to which whole machines of parts of the night are counted."""
@@ -56,7 +59,8 @@ def least_masters(market: Market) -> float:
 class _Block:
     """The rows of one VM type: triples of rows, columns and values; ``out`` is the first column of runs left out.
 
-    The last ``rows`` that are bounded above, by ``limits``, count whole machines; the others are at most 0.
+    The last ``rows`` that are bounded above, by ``limits``, count whole machines and tasks that surely run; the others
+    are at most 0.
 
     The last columns are the billed times of machines with these ``prices``.
     """
@@ -132,7 +136,10 @@ def _block(market: Market, vm: int) -> _Block | None:
     machine = night.machine
     windows = windows_of(night, max(stage.tasks for job in night.jobs for stage in job.stages))
     assert windows is not None
-    points = elementary_points(windows, POINTS // len(market.nights), EDGES // len(market.nights))
+    surely, until = windows.end - windows.ticks, windows.begin + windows.ticks  # each task runs between these
+    bounded = surely < until
+    corners = np.append(surely[bounded], until[bounded])
+    points = elementary_points(windows, POINTS // len(market.nights), EDGES // len(market.nights), corners)
     lengths = np.diff(points).astype(np.float64)
     steps, stages = len(lengths), len(windows.tasks)
     unit = float(max(lengths.max(), machine.boot / windows.tick, 1.0))  # of the program's times, in ticks of windows
@@ -219,7 +226,14 @@ def _block(market: Market, vm: int) -> _Block | None:
             upper[there : there + steps + 1] = most
             upper[time : time + steps] = most * lengths
         upper[there] = upper[there + steps] = 0.0
-    limits = []
+    limits: list[float] = []
+    sure = np.minimum(until[owner], points[interval + 1]) - np.maximum(surely[owner], points[interval])
+    (mine,) = np.nonzero(sure > 0)
+    needed = windows.tasks[owner[mine]] * (sure[mine] / unit)
+    at = rows + np.arange(len(mine))
+    above += [(at, flow + mine, -np.ones(len(mine))), (at, out + runs[owner[mine]], -needed)]
+    limits += (-needed).tolist()
+    rows += len(mine)
     for begin, end, fewest in _whole_machines(night, points) if len(market.nights) == 1 and windows.tick == 1 else ():
         # machines that are there at the beginning of a part of the night, or start in it
         for lane in range(len(lanes)):

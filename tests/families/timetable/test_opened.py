@@ -89,3 +89,25 @@ def test_long_periods_cost_less_if_runs_share_them() -> None:
         assert best is not None
         shared, alone = shared + cheapest(text), alone + best.value
     assert shared < 0.9 * alone
+
+
+def test_tasks_that_surely_run_together_each_have_a_slot_in_the_bound() -> None:
+    """Ten machines stay from the start of the first run, as late as it may, to the end of the last one.
+
+    Each task of 50 s has a window of 60 s, so all 80 run together for 40 s of each run. A boot takes longer than the
+    time between two runs.
+    """
+    text = """
+problem timetable
+rent = elastic
+vm m { on_demand { price = 3600 USD/h }, boot = 2 min }
+class a {
+  stage s { tasks = 80, avg = 50 s, max = 50 s }
+  slots { task = 8 }, runs { from = 0 s, every = 2 min, times = 10 }, deadline = 60 s
+}
+minimize cost
+"""
+    spent = 10 * (120 + 9 * 120 - 10 + 50)
+    market = market_of(mrdsl.loads(text).facts)
+    assert fluid_bound(market) == pytest.approx(spent, rel=1e-6)
+    assert cheapest(text) == pytest.approx(spent)
