@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import ceil
+from math import ceil, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from mrdsl.families.capacity.forms import WHOLENESS, as_planned, is_plain
 from mrdsl.families.capacity.instance import class_runs_of, instance_of, mix_of
 from mrdsl.families.capacity.market import Market, market_of
 from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.methods.least_cost import bound
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Mixture
 from mrdsl.families.capacity.verify import promised_times
@@ -64,20 +65,32 @@ MOST_PRICED = 2000
 """Most classes times lanes that are solved again to name a price; of more, only the deadlines are reported."""
 
 
+LEAST = "at least "
+
+
 def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
     """Return, in words, the cost of the best plan that meets the upper estimates of some classes, and of this one."""
     plain = is_plain(spec.facts)
     if len(spec.facts.classes) * (1 if plain else len(market_of(spec.facts).lanes)) > MOST_PRICED:
         return UNPRICED
     found = kept(spec, f"upper estimates kept of {soft.tobytes().hex()}, {relax}", lambda: _bounded(spec, relax, soft))
-    return found if isinstance(found, str) else priced(found[0], plan.total, spec.currency, found[1])
+    if isinstance(found, str):
+        return found
+    value, words = found
+    return UNPRICED if words == LEAST and value <= plan.total else priced(value, plan.total, spec.currency, words)
 
 
 def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[float, str]:
-    """Return the cost of a plan that meets the upper estimates with introductory words, or why it is unknown."""
+    """Return the cost of a plan that meets the upper estimates with introductory words, or why it is unknown.
+
+    It is a bound if the spec is large.
+    """
     firmer = firm(spec, soft)
     if not (instance_of(firmer).kept() if is_plain(spec.facts) else mix_of(firmer).possible.any(axis=0)).all():
         return IMPOSSIBLE
+    least = None if relax else bound(firmer)
+    if least is not None:
+        return (least, LEAST) if isfinite(least) else IMPOSSIBLE
     try:
         found = direct(firmer, relax)
     except MrdslError:  # a comparison under `subject to` that takes a solver

@@ -102,3 +102,16 @@ def test_groups_of_classes_are_made_firm_as_written_ones_are() -> None:
     assert all(isinstance(part, Columns) for part in (*parts_of(classes), *parts_of(grouped)))
     assert tuple(grouped) == firm(written, late).facts.classes
     assert [node.guarantee for node in grouped] == ["upper" if each else None for each in late]
+
+
+def test_a_large_spec_is_priced_by_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mrdsl.families.capacity.methods import least_cost
+
+    monkeypatch.setattr(least_cost, "LARGE_OF_A_CATALOGUE", 0)
+    (warned,), result = soft(QUICK)
+    best = mrdsl.solve(mrdsl.loads(guaranteed("upper")), "highs").objective.value
+    said = re.search(r"would cost at least ([\d.]+) USD instead of ([\d.]+)", warned.hint)
+    assert said is not None
+    least, now = map(float, said.groups())
+    assert result.objective.value == pytest.approx(now, abs=0.006)
+    assert now < least <= best + 0.006
