@@ -28,7 +28,7 @@ def tight(seed: int) -> Drawn:
     return replace(drawn, whole="slots", rows=(), vms=vms, classes=classes)
 
 
-SEEDS = (1009, 1064, 1147, 1255, 1298, 1406, 1414, 1556, 1616, 1658)
+SEEDS = (1009, 1108, 1147, 1255, 1298, 1406, 1414, 1556, 1616, 1658)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -38,7 +38,6 @@ from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.direct_types import (
-    Near,
     Placement,
     by_columns,
     near_both,
@@ -53,9 +52,9 @@ from mrdsl.families.capacity.methods.direct_types import (
 from mrdsl.families.capacity.methods.lane_columns import MOST_CLASSES, LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
-from mrdsl.families.capacity.methods.slot_prices import priced
+from mrdsl.families.capacity.methods.slot_prices import on_slots, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
-from mrdsl.families.capacity.methods.vector_program import by_program
+from mrdsl.families.capacity.methods.vector_program import Placed, by_program
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import as_packed, beyond_quotas, with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
@@ -183,7 +182,10 @@ def _by_columns(
         below = replace(below, mix=replace(below.mix, gamma=gamma, map_slots=maps, reduce_slots=reduces))
         found = relaxed(below, ROUNDING, until)
         least = max(least, found.bound - worth)
-    lanes = Lanes(below) if task.mix.sizes is None else VectorLanes(task, Vessels(task.mix, below.mix))
+    lanes: Lanes = Lanes(below)
+    if at_prices is not None:
+        mine = replace(task, mix=on_slots(task.mix, maps, reduces))
+        lanes = VectorLanes(mine, Vessels(mine.mix, below.mix))
     columns = program_of_lanes(lanes, cheapest(below, found.prices).cost, until)
     return below, columns, least if columns is None else max(least, columns.bound - worth)
 
@@ -240,13 +242,14 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         return draft
     placement: Placement = draft.state
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
-    task, found, bound, interrupted = placement.task, None, placement.bound, False
+    found: Placed | None
+    found, bound, interrupted = None, placement.bound, False
     if has_closed_form(draft.spec.facts):
         found, bound = _exchanged(draft, placement, gap, states, classes)
     else:
         try:
             for best in _improved(draft, placement, gap):
-                task, found, bound = best
+                found, bound = best
         except KeyboardInterrupt:
             if found is None or not is_kept():
                 raise
@@ -259,8 +262,8 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
             "solve with --solver highs, which looks at all of them",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
-    plan = plan_in(draft.spec, task, *found)
-    total = plan.total if task.mix.sizes is None else _packed(draft, task, found)
+    plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
+    total = plan.total if found.task.mix.sizes is None else _packed(draft, found)
     bound = min(total, bound)
     away = relative_gap(total, bound, draft.fixed) or 0.0
     bound = total if away <= SAME_SUM else bound
@@ -269,85 +272,77 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     return _with_packing(replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended))
 
 
-def _improved(
-    draft: Draft, placement: Placement, gap: float
-) -> Iterator[tuple[Task, tuple[Floats, Floats] | None, float]]:
-    """Yield the best whole plan so far, with the task of its slots and a bound; the last one may be None."""
-    near, task = placement.near, placement.task
+def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[Placed | None, float]]:
+    """Yield the best whole plan so far and a bound; the last plan may be None."""
+    near = placement.near
     if near is not None:
-        yield near.task, (near.jobs, near.bought), placement.bound
+        yield near, placement.bound
         if _is_close(draft, near, placement.bound):
             return
-    placement, own = by_columns(draft, placement)
-    found, bound = own, placement.bound
+    placement, found = by_columns(draft, placement)
+    task, bound, cost = placement.task, placement.bound, np.inf
     of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
     close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
-    cost = np.inf if own is None else task.mix.cost(own[1], own[0])
-    if own is not None:
-        yield task, own, bound
+    if found is not None:
+        cost = task.mix.cost(found.bought, found.jobs)
+        yield found, bound
         if task.mix.sizes is not None:
-            task, found, cost, bound = _by_program(draft, placement, own, gap)
+            found, cost, bound = _by_program(draft, placement, found, gap)
     if found is None or cost - bound > close * abs(bound - draft.fixed):
         other, proven = placed(draft, placement, gap)
         bound = max(bound, proven)
-        if placement.task.has_limits:
+        if task.has_limits:
             other = with_room(draft, placement, other, gap)
-        if other is not None and _packed(draft, placement.task, other) < cost:
-            task, found = placement.task, other
-    if near is not None and (found is None or _cost_of(draft, near) < _packed(draft, task, found)):
-        found, task = (near.jobs, near.bought), near.task
-    yield task, found, bound
+        if other is not None and _packed(draft, alike := Placed(task, *other)) < cost:
+            found = alike
+    plans = [each for each in (near, found) if each is not None]
+    yield min(plans, key=lambda each: _packed(draft, each), default=None), bound
 
 
-def _by_program(
-    draft: Draft, placement: Placement, own: tuple[Floats, Floats], gap: float
-) -> tuple[Task, tuple[Floats, Floats], float, float]:
+def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> tuple[Placed, float, float]:
     """Return the better of a plan of containers and those of an integer program if this is small; cost and bound.
 
     With quotas of cores the program has prices of cores in their place, so that its bounds on lanes do not hold.
     """
     task, program, bound, spec = placement.task, placement.program, placement.bound, draft.spec
-    cost = _packed(draft, task, own)
+    cost = _packed(draft, own)
     if program is None or task.market.quotas or cost - bound <= gap * abs(bound - draft.fixed):
-        return task, own, cost, bound
+        return own, cost, bound
     for found, proven in by_program(task, program, cost, until_of(draft)):
         bound = max(bound, proven)
         if found is not None:
             plan = plan_in(spec, found.task, found.jobs, found.bought)
             total = as_packed(spec, plan).total
             if total < cost and not any(over.any() for over in beyond_quotas(spec, plan)):
-                task, own, cost = found.task, (found.jobs, found.bought), total
+                own, cost = found, total
         if cost - bound <= max(gap, CLOSE) * abs(bound - draft.fixed):
             break
-    return task, own, cost, bound
+    return own, cost, bound
 
 
-def _is_close(draft: Draft, near: Near, bound: float) -> bool:
+def _is_close(draft: Draft, near: Placed, bound: float) -> bool:
     """Return True if a packed plan is so close to the bound that no other plan is looked for."""
     classes = len(near.task.mix)
     close = CLOSE if classes <= MOST_CLASSES else CLOSE_OF_MANY_VECTORS
     if near.task.mix.sizes is None:
         close = PROVEN if classes <= FEW_CLASSES else CLOSE
-    return _cost_of(draft, near) - bound <= close * abs(bound - draft.fixed)
+    return _packed(draft, near) - bound <= close * abs(bound - draft.fixed)
 
 
-def _cost_of(draft: Draft, near: Near) -> float:
-    """Return the cost of a plan near the relaxation with its packing."""
-    return kept(near, "cost", lambda: _packed(draft, near.task, (near.jobs, near.bought)))
-
-
-def _packed(draft: Draft, task: Task, found: tuple[Floats, Floats]) -> float:
+def _packed(draft: Draft, found: Placed) -> float:
     """Return the cost of jobs by lane on VMs by offer, and on the VMs in addition that their packing takes.
 
     Classes that share no VM have whole VMs of their own already.
     """
-    plan = plan_in(draft.spec, task, *found)
-    return plan.total if plan.wholeness in (NO, MACHINES) else as_packed(draft.spec, plan).total
+
+    def cost() -> float:
+        plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
+        return plan.total if plan.wholeness in (NO, MACHINES) else as_packed(draft.spec, plan).total
+
+    return kept(found, "cost", cost)
 
 
-def _exchanged(
-    draft: Draft, placement: Placement, gap: float, states: int, classes: int
-) -> tuple[tuple[Floats, Floats] | None, float]:
+def _exchanged(draft: Draft, placement: Placement, gap: float, states: int, classes: int) -> tuple[Placed, float]:
     """Return whole jobs and VMs by exchanges between classes, in the form of several types, and a bound."""
     task, (jobs,), bound = placement.task, placement.relaxed.jobs, placement.bound
     best = exchange(
@@ -363,7 +358,7 @@ def _exchanged(
         classes=classes,
         until=until_of(draft),
     )
-    return (best.jobs[None], task.market.buy(np.array([best.vms]))), bound + best.proven
+    return Placed(task, best.jobs[None], task.market.buy(np.array([best.vms]))), bound + best.proven
 
 
 def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | None:

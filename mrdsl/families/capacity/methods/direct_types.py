@@ -29,6 +29,7 @@ from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, 
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.spot_limits import rounded_within_spot
+from mrdsl.families.capacity.methods.vector_program import Placed
 from mrdsl.families.capacity.methods.weighing import by_scarcer_resource
 from mrdsl.families.capacity.methods.whole_placements import rounded, whole_placement
 from mrdsl.families.capacity.packed_plans import beyond_quotas
@@ -65,19 +66,10 @@ class Placement:
     bound: float
     program: LaneProgram | None = None
     begun: Floats | None = None
-    near: Near | None = None
+    near: Placed | None = None
 
 
-@dataclass(frozen=True)
-class Near:
-    """Whole jobs by lane on VMs by offer, and the task of their slots."""
-
-    task: Task
-    jobs: Floats
-    bought: Floats
-
-
-def near_both(draft: Draft, task: Task) -> Near | None:
+def near_both(draft: Draft, task: Task) -> Placed | None:
     """Return whole jobs near the relaxation of both resources; None if they do not fit."""
     if task.mix.together.any():
         return None
@@ -101,33 +93,37 @@ def near_both(draft: Draft, task: Task) -> Near | None:
             types = np.maximum(by_type(task.market, bought) - task.available, 0.0)
             cores = np.maximum(task.market.cores_in_quotas(bought) - task.market.quota_limits, 0.0)
         if not (types.any() or cores.any()):
-            return Near(mine, jobs, bought)
+            return Placed(mine, jobs, bought)
         market = left.market.with_fewer_cores(cores)
         available = np.maximum(left.available - types, left.market.masters)
         left = replace(left, mix=replace(left.mix, market=market), available=available)
     return None
 
 
-def near_full(task: Task, found: Relaxed, until: float | None) -> Near | None:
+def near_full(task: Task, found: Relaxed, until: float | None) -> Placed | None:
     """Return whole jobs that fill the cheapest lanes within quotas; None if they do not fit."""
     plan = filled(task, found, until)
     if plan is None:
         return None
     bought = task.market.buy(plan[1] + task.market.masters_of_lane)
-    return None if exceeds(task, bought, ROUNDING) else Near(task, plan[0], bought)
+    return None if exceeds(task, bought, ROUNDING) else Placed(task, plan[0], bought)
 
 
-def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, tuple[Floats, Floats] | None]:
-    """Return the placement with jobs near the program of columns; and these with VMs on which they pack, if enough."""
-    task, until = placement.task, until_of(draft)
-    if placement.program is None:
+def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | None]:
+    """Return the placement with jobs near the program of columns; and these with VMs on which they pack, if enough.
+
+    Jobs of containers have the pairs of slots of the program.
+    """
+    task, program, until = placement.task, placement.program, until_of(draft)
+    if program is None:
         return placement, None
-    jobs, vms = dived(program_of_plans(task.without_quotas, placement.program, until), until)
+    jobs, vms = dived(program_of_plans(task.without_quotas, program, until), until)
     bought = task.market.buy(vms + task.market.masters_of_lane)
     if exceeds(task, bought, ROUNDING):
         return placement, None
     enough = bool((jobs.sum(axis=0) >= task.low).all())
-    return replace(placement, begun=jobs), (jobs, bought) if enough else None
+    mine = task if task.mix.sizes is None else replace(task, mix=replace(program.task.mix, market=task.market))
+    return replace(placement, begun=jobs), Placed(mine, jobs, bought) if enough else None
 
 
 def with_room(

@@ -13,7 +13,7 @@ if these are few; otherwise the continuous one, which is worth no less, takes it
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -181,6 +181,13 @@ def priced(task: Task, until: float | None) -> tuple[Floats, Floats, Floats] | N
     worth = np.where(worth > 0.0, worth, 1.0)
     parts = prices[shapes.kind[0]] / worth, prices[shapes.kind[1]] / worth
     return least_slots(mix, parts, np.arange(len(mix)), True)
+
+
+def on_slots(mix: Mix, maps: Floats, reduces: Floats) -> Mix:
+    """Return the mix of containers whose jobs have these slots, (lanes, classes), and the VM time of these."""
+    vms, pairs = mix.market.vm_of_lane, mix.pairs
+    gamma = maps / pairs.map_per_vm[vms] + reduces / pairs.reduce_per_vm[vms]
+    return replace(mix, map_slots=maps, reduce_slots=reduces, gamma=gamma)
 
 
 class _Cutting:
