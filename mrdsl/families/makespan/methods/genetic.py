@@ -94,24 +94,17 @@ def search(
     sizes = (members >= 0).sum(axis=1)
     for size in np.unique(sizes[best > goal]):
         rows = np.flatnonzero((sizes == size) & (best > goal))
-        try_all = size <= 12 and factorial(size) <= effort.population * effort.generations
-        improve = _all_orders if try_all else _evolve
-        orders[rows, :size], best[rows] = improve(
-            batch, orders[rows, :size], map_slots[rows], reduce_slots[rows], goal[rows], effort, rng, judge, stop
-        )
+        part = orders[rows, :size], map_slots[rows], reduce_slots[rows]
+        if size <= 12 and factorial(size) <= effort.population * effort.generations:
+            found = _all_orders(batch, *part, judge)
+        else:
+            found = _evolve(batch, *part, goal[rows], effort, rng, judge, stop)
+        orders[rows, :size], best[rows] = found
     return orders, best
 
 
 def _all_orders(
-    batch: Batch,
-    start: Integers,
-    map_slots: Integers,
-    reduce_slots: Integers,
-    goal: Floats,
-    effort: Effort,
-    rng: np.random.Generator,
-    judge: Judge,
-    stop: Callable[[], bool],
+    batch: Batch, start: Integers, map_slots: Integers, reduce_slots: Integers, judge: Judge
 ) -> tuple[Integers, Floats]:
     rows, size = start.shape
     every = np.array(list(permutations(range(size))), dtype=np.intp)
