@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import LinearConstraint, linprog, milp
 from scipy.sparse import lil_array
 
 import mrdsl
@@ -14,6 +14,7 @@ from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.machine_sizes import by_sizes, kinds_of, patterns_of
 from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.methods.weighing import of_contents
 from mrdsl.spec import Spec
 
 
@@ -115,3 +116,20 @@ def test_patterns_are_all_partitions() -> None:
     """There are p(1) + ... + p(n) of them; each once, none beyond the room."""
     assert [len(patterns_of(room)) for room in (1, 2, 3, 4, 5, 10, 16)] == [1, 3, 6, 11, 18, 138, 914]
     assert int((patterns_of(7) @ np.arange(1, 8)).max()) == 7
+
+
+def test_vms_of_containers_are_the_least_of_all_contents() -> None:
+    """Maps and reduces of cores and memory, against a linear program over all contents of a VM."""
+    random, cells = np.random.RandomState(5), 40
+    parts, slots, expected = np.zeros((2, 2, cells, 1)), random.randint(1, 40, (2, cells, 1)).astype(float), []
+    for cell in range(cells):
+        cores, memory = random.choice([4, 8, 16, 32]), random.choice([8, 16, 64, 128])
+        one = random.randint(1, min(cores, 8) + 1), random.randint(1, min(memory, 8) + 1)
+        other = random.randint(1, min(cores, 4) + 1), random.randint(1, min(memory, 16) + 1)
+        parts[:, :, cell, 0] = [[one[0] / cores, one[1] / memory], [other[0] / cores, other[1] / memory]]
+        contents = [
+            (count, min((cores - count * one[0]) // other[0], (memory - count * one[1]) // other[1]))
+            for count in range(min(cores // one[0], memory // one[1]) + 1)
+        ]
+        expected.append(linprog(np.ones(len(contents)), A_ub=-np.array(contents).T, b_ub=-slots[:, cell, 0]).fun)
+    assert of_contents(parts, slots[0], slots[1])[:, 0] == pytest.approx(expected)

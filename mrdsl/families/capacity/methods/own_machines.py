@@ -160,7 +160,7 @@ class Rents:
 
 AT_ONCE = 60
 """Classes that an integer program places together: other groups after these take a quarter more time for 0.1 %."""
-CLOSE = 2e-3
+CLOSE = 3e-3
 """Relative distance to the bound at which a plan by sizes of pieces is not compared with others."""
 PASSES = 20
 """So often every class is looked at."""

@@ -60,6 +60,8 @@ def weighed(task: Task) -> tuple[Task, Task]:
 
 WEIGHTS = (LEAST, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0 - LEAST)
 """Weights of cores at which slots of one class alone on VMs are compared."""
+MOST_CONTENTS = 32
+"""Most map slots of a class on a VM of which all contents are compared."""
 FEW_SLOTS = 16
 """Contents of VMs with more map slots of a class fill them nearly."""
 
@@ -88,7 +90,37 @@ def of_one_class(mix: Mix) -> tuple[Floats, tuple[Floats, Floats], Floats]:
         least = np.where(better, taken.max(axis=0), least)
         slots = [np.where(better, new, old) for new, old in zip((maps, reduces), slots, strict=True)]
     bound = np.where(mix.possible, bound, np.inf)
+    least = np.maximum(least, of_contents(parts, slots[0], slots[1]))
     return bound[of_lane], (slots[0][of_lane], slots[1][of_lane]), least[of_lane]
+
+
+def of_contents(parts: Floats, maps: Floats, reduces: Floats) -> Floats:
+    """Return the VMs, in fractions, of which whole contents hold some slots, of the shape of ``maps``.
+
+    ``parts`` of a VM are those that a slot takes, (kinds, resources, lanes, classes). The relaxed cutting-stock problem
+    of two kinds of slots has an optimum of at most two contents. All pairs are tried of those with the most reduce
+    slots beside each number of map slots. 0 if there are too many contents, or slots of one kind only.
+    """
+    found = np.zeros(maps.shape)
+    with np.errstate(divide="ignore"):
+        most = floor((1.0 / parts).min(axis=1))
+    at = np.nonzero(np.isfinite(maps) & (maps > 0.0) & (reduces > 0.0) & (most[0] <= MOST_CONTENTS))
+    one, other, least = maps[at], reduces[at], np.full(len(at[0]), np.inf)
+    room = 1.0 - np.arange(MOST_CONTENTS + 1.0)[:, None, None] * parts[0][None][:, :, *at]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beside = floor(np.maximum(room, 0.0) / parts[1][None][:, :, *at]).min(axis=1)
+        beside = np.where((room > -ROUNDING).all(axis=1), beside, 0.0)
+        for first in range(int(most[0][at].max(initial=-1.0)) + 1):
+            there = first <= most[0][at]
+            alone = np.maximum(one / first, other / beside[first])
+            least = np.where(there & (alone < least), alone, least)
+            for second in range(first):
+                both = first * beside[second] - second * beside[first]
+                some = (one * beside[second] - other * second) / both, (first * other - beside[first] * one) / both
+                total = np.where(there & (some[0] >= 0.0) & (some[1] >= 0.0), some[0] + some[1], np.inf)
+                least = np.fmin(least, total)
+    found[at] = np.where(np.isfinite(least), least, 0.0)
+    return found
 
 
 def alike(mix: Mix) -> tuple[Places, Places]:
