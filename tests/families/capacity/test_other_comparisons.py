@@ -51,3 +51,27 @@ def test_a_search_without_a_plan_has_the_bound(monkeypatch: pytest.MonkeyPatch) 
     assert result.bound is not None
     assert known.bound is not None
     assert result.bound >= known.bound * (1.0 - 1e-9)
+
+
+def test_less_spot_gives_a_plan_that_keeps_a_limit_on_spot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
+    spec = mrdsl.loads(LIMITED)
+    known = formulations.direct(spec, False, Limits())
+    best = mrdsl.solve(spec, "highs")
+    assert known is not None
+    assert known.plan is not None
+    assert best.value is not None
+    assert known.bound is not None
+    assert known.bound <= best.value <= known.value * (1.0 + 1e-9)
+    bought = known.plan.document()["vms"]["a"]
+    assert 0.0 < bought["spot"] <= 0.3 * sum(bought[way] for way in ("on_demand", "reserved", "spot"))
+    assert mrdsl.solve(spec).value == pytest.approx(best.value, rel=1e-6)
+
+
+LIMITED = """problem capacity
+vm a { on_demand { price = 0.3 USD/h }, spot { price = 0.1 USD/h, interruptions = 0/h } }
+class c[1..8] { coefficients { A = 9000 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
+  jobs = 3, deadline = 30 min, penalty = 9 USD }
+minimize cost
+subject to { share(spot) <= 30% }
+"""
