@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -81,14 +82,17 @@ def test_plans_are_right_and_cost_no_less_than_the_bound(seed: int) -> None:
     cheapest(drawn(seed))
 
 
-def test_long_periods_cost_less_if_runs_share_them() -> None:
-    shared = alone = 0.0
-    for seed in range(12):
-        text = drawn(seed).replace("billing { period = 1 s", "billing { period = 10 min")
+def test_long_periods_cost_less_if_runs_share_them_and_less_if_rentals_are_replaced() -> None:
+    replaced = opening = alone = 0.0
+    for seed in range(6):
+        text = re.sub("billing { period = [0-9]+ [a-z]+", "billing { period = 10 min", drawn(seed))
+        (night,) = market_of(mrdsl.loads(text).facts).nights
         best, _ = per_job(market_of(mrdsl.loads(text).facts))
         assert best is not None
-        shared, alone = shared + cheapest(text), alone + best.value
-    assert shared < 0.9 * alone
+        *others, last = [each.value for each in opened(night)]
+        assert last <= min(others) * (1 + 1e-9)
+        replaced, opening, alone = replaced + last, opening + min(others), alone + best.value
+    assert replaced < opening < 0.9 * alone
 
 
 def test_tasks_that_surely_run_together_each_have_a_slot_in_the_bound() -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from math import inf
+from random import Random
 
 from mrdsl.families.timetable.assigned import Opened, Wave, opened_of
 from mrdsl.families.timetable.night import Night, Run
@@ -25,6 +27,12 @@ TRIES = 8
 """Times from which more machines are tried."""
 GROWTH = 1.5
 """Factor between the numbers of machines that are tried."""
+REPLACED, WORSE = 600_000, 20
+"""Stages that are tried on machines at most while rentals are replaced, and times for each rental without success."""
+TOGETHER = 4
+"""Rentals that are taken out together at most."""
+NOISE = 0.3
+"""Part of a period by which the order of runs is changed when they are inserted again."""
 PERIODS = (2.5, 10.0)
 """Lengths of rentals in boots if billing periods are shorter."""
 
@@ -32,12 +40,11 @@ PERIODS = (2.5, 10.0)
 class _Open:
     """Alike machines that hold tasks from ``begin`` to ``end``."""
 
-    __slots__ = ("begin", "count", "end", "slots", "waves")
+    __slots__ = ("begin", "count", "end", "slots")
 
     def __init__(self, begin: int, end: int, count: int, slots: int) -> None:
         self.begin, self.end, self.count = begin, end, count
         self.slots = Slots(count * slots, begin, end)
-        self.waves: list[Wave] = []
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,11 @@ class _Tried:
         """When the first task starts."""
         return min(start for _, _, start, _, _ in self.tasks)
 
+    def take_again(self) -> None:
+        """Take the slots of all tasks that were freed."""
+        for machines, _, start, ticks, count in self.tasks:
+            machines.slots.take(count, ticks, start)
+
     def give_back(self) -> None:
         """Free the slots of all tasks."""
         for machines, _, start, ticks, count in self.tasks:
@@ -59,12 +71,22 @@ class _Tried:
 
 
 def opened(night: Night) -> Iterator[Rented]:
-    """Yield timetables on rentals that open in whole periods, of several lengths and from several times on."""
+    """Yield timetables on rentals that open in whole periods, of several lengths and from several times on.
+
+    If billing periods are long, rentals of the cheapest one are then replaced by others, some at a time.
+    """
+    best: _Opening | None = None
+    few = len(night.runs) <= FEW
     for period in periods_of(night):
-        for early in EARLY[: OTHERS if len(night.runs) > FEW else None]:
-            found = _Opening(night, period, early).found()
-            if found is not None:
-                yield found
+        for early in EARLY if few else EARLY[:OTHERS]:
+            opening = _Opening(night, period, early)
+            if opening.insert(opening.order()):
+                yield opening.found()
+                if best is None or opening.rented() < best.rented():
+                    best = opening
+    if best is not None and few and best.period == best.machine.billed(1):
+        best.replace()
+        yield best.found()
 
 
 def periods_of(night: Night) -> list[int]:
@@ -81,36 +103,85 @@ class _Opening:
         self.night, self.period, self.early = night, period, early
         self.machine = night.machine
         self.there: list[_Open] = []
-        self.placed: list[Placed | None] = [None] * len(night.runs)
+        self.tried: list[_Tried | None] = [None] * len(night.runs)
+        self.tries = 0
         self.paths: dict[tuple[int, int], int] = {}
         self.widest = [sum(stage.tasks for stage in job.stages) for job in night.jobs]
         self.tails = [job.tails(width) for job, width in zip(night.jobs, self.widest, strict=True)]
         self.needs = [self._fewest(run) for run in night.runs]
 
-    def found(self) -> Rented | None:
+    def found(self) -> Rented:
         """Return all runs and the machines that they open."""
+        placed: list[Placed | None] = [None] * len(self.night.runs)
+        waves: dict[_Open, list[Wave]] = {each: [] for each in self.there}
+        for index, tried in enumerate(self.tried):
+            if tried is not None and tried.end is not None:
+                mine = [(stage, start, count) for _, stage, start, _, count in tried.tasks]
+                placed[index] = Placed(mine, tried.first, tried.end)
+                for machines, stage, start, ticks, count in tried.tasks:
+                    waves[machines].append((start, ticks, index, stage, count))
+        opened = (Opened(each.begin, each.end, each.count, waves[each]) for each in self.there)
+        return opened_of(self.night, opened, placed)
+
+    def order(self) -> list[int]:
+        """Return the runs in the order of their latest starts."""
+        return sorted(range(len(self.night.runs)), key=lambda index: (self._latest(index), index))
+
+    def insert(self, order: Sequence[int], most: float = inf) -> bool:
+        """Insert runs; return False if a mandatory one is late, or the machine time exceeds ``most``."""
         night = self.night
-        for index in sorted(range(len(night.runs)), key=lambda index: (self._latest(index), index)):
+        for index in order:
             run = night.runs[index]
             near = [each for each in self.there if each.end > run.ready and each.begin < run.due]
             tried = self._tried(run, near)
             if not self._in_time(run, tried):
                 tried.give_back()
                 more = self._opened(run, near)
+                if more is None and night.penalties[run.job] is None:
+                    return False
+                if more is not None:
+                    self.there.append(more)
+                    tried = self._tried(run, [*near, more])
+                if self.rented() > most:
+                    if more is not None:
+                        tried.give_back()
+                    return False
                 if more is None:
-                    if night.penalties[run.job] is None:
-                        return None
                     continue
-                self.there.append(more)
-                tried = self._tried(run, [*near, more])
-            assert tried.end is not None
-            waves = [(stage, start, count) for _, stage, start, _, count in tried.tasks]
-            self.placed[index] = Placed(waves, tried.first, tried.end)
-            for machines, stage, start, ticks, count in tried.tasks:
-                machines.waves.append((start, ticks, index, stage, count))
-        return opened_of(
-            night, (Opened(each.begin, each.end, each.count, each.waves) for each in self.there), self.placed
-        )
+            self.tried[index] = tried
+        return True
+
+    def rented(self) -> int:
+        """Return the machine time of all rentals [ticks]."""
+        return sum(each.count * self._rented(each) for each in self.there)
+
+    def replace(self) -> None:
+        """Take out some rentals that are near each other, and insert their runs again, if that costs no more."""
+        random, self.tries = Random(1), 0
+        least, worse = self.rented(), 0
+        while self.tries < REPLACED and worse < WORSE * len(self.there):
+            first = random.choice(self.there)
+            begin, end = first.begin - self.period, first.end + self.period
+            near = [each for each in self.there if each is not first and each.begin < end and each.end > begin]
+            out = [first, *random.sample(near, min(len(near), random.randrange(TOGETHER)))]
+            there, before = list(self.there), list(self.tried)
+            self.there = [each for each in there if each not in out]
+            keys = {}
+            for index, tried in enumerate(before):
+                if tried is not None and any(machines in out for machines, *_ in tried.tasks):
+                    tried.give_back()
+                    self.tried[index] = None
+                    keys[index] = self._latest(index) + random.random() * NOISE * self.period
+            if not self.insert(sorted(keys, key=lambda index: (keys[index], index)), least):
+                for index in keys:
+                    now, then = self.tried[index], before[index]
+                    if now is not None:
+                        now.give_back()
+                    assert then is not None
+                    then.take_again()
+                self.there, self.tried = there, before
+            worse = 0 if self.rented() < least else worse + 1
+            least = self.rented()
 
     def _path(self, job: int, machines: int) -> int:
         key = job, machines
@@ -143,6 +214,7 @@ class _Opening:
     def _tried(self, run: Run, there: Sequence[_Open]) -> _Tried:
         """Take slots for a run: its stages in order, each task at the earliest fit on any machine."""
         job, tails = self.night.jobs[run.job], self.tails[run.job]
+        self.tries += len(job.stages) * len(there)
         ends = [0] * len(job.stages)
         tasks: list[tuple[_Open, int, int, int, int]] = []
         for index in job.order:
