@@ -86,8 +86,10 @@ def beyond_quotas(spec: Spec, plan: CapacityPlan) -> tuple[Floats, Floats]:
     taken = np.array(market.masters, dtype=np.float64)
     on_lanes = market.masters_of_lane.copy()
     lanes = {(lane.vm, lane.spot): number for number, lane in enumerate(market.lanes)}
-    for each in by_class(held) if plan.wholeness == MACHINES else held:
-        vms = packed(each, market.available[each.vm] - taken[each.vm]).vms
+    alone = plan.wholeness == MACHINES
+    for each in by_class(held) if alone else held:
+        enough = 0.0 if alone else market.available[each.vm] - taken[each.vm]
+        vms = packed(each, enough).vms
         taken[each.vm] += vms
         if vms:
             on_lanes[lanes[each.vm, each.spot]] += vms

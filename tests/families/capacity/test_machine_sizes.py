@@ -15,6 +15,8 @@ from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.machine_sizes import by_sizes, kinds_of, patterns_of
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.weighing import of_contents
+from mrdsl.families.capacity.packed_plans import beyond_quotas
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec import Spec
 
 
@@ -133,3 +135,24 @@ def test_vms_of_containers_are_the_least_of_all_contents() -> None:
         ]
         expected.append(linprog(np.ones(len(contents)), A_ub=-np.array(contents).T, b_ub=-slots[:, cell, 0]).fun)
     assert of_contents(parts, slots[0], slots[1])[:, 0] == pytest.approx(expected)
+
+
+def test_packing_of_one_class_leaves_room_for_the_next() -> None:
+    """Two classes fill the VMs of a type: no more VMs are counted for the first than it takes."""
+    node = "container { map { cores = 1, memory = 3 GiB }, reduce { cores = 1, memory = 5 GiB } }"
+    classes = [
+        f"class {name} {{ coefficients {{ A = 700 s, B = 300 s, C = 10 s }} {node} jobs = 4..4, deadline = 5 min,"
+        " penalty = 9 USD }"
+        for name in ("a", "b")
+    ]
+    vm = "vm t {{ cores = 4, memory = 16 GiB, on_demand {{ price = {} USD/h }}, available = {} }}"
+    for count in range(2, 40):
+        spec = mrdsl.loads(
+            "\n".join(["problem capacity", "whole = machines", vm.format(1, count), *classes, "minimize cost"])
+        )
+        found = mrdsl.solve(spec, "direct").plan
+        if found is not None:
+            break
+    assert isinstance(found, CapacityPlan)
+    assert beyond_quotas(spec, found)[0].sum() == 0
+    assert found.rented == count
