@@ -385,6 +385,7 @@ class _Run:
         """Return the answer compared with the family's own result, unless it is for a model of the caller."""
         from mrdsl.planning.claims import compared, method_of
 
+        known = known or self.first
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
         if known is None and claims and self.model is None:
             try:

@@ -33,7 +33,7 @@ def failing(draft: Draft) -> Draft:
 @pytest.fixture
 def without_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formulations, "LARGE", 0)
-    monkeypatch.setattr(direct, "packed", failing)
+    monkeypatch.setattr(direct, "_with_packing", failing)
 
 
 @pytest.mark.usefixtures("without_plan")

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
-from mrdsl.core.result import Limits, Termination
+from mrdsl.core.answer import Answer
+from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.capacity import formulations
+from mrdsl.solving import checked_answer
 from mrdsl.spec import Constraint
 from mrdsl.spec.expression import Constant, PlanQuantity
 from tests.families.capacity.type_specs import varied_types
@@ -66,6 +68,17 @@ def test_less_spot_gives_a_plan_that_keeps_a_limit_on_spot(monkeypatch: pytest.M
     bought = known.plan.document()["vms"]["a"]
     assert 0.0 < bought["spot"] <= 0.3 * sum(bought[way] for way in ("on_demand", "reserved", "spot"))
     assert mrdsl.solve(spec).value == pytest.approx(best.value, rel=1e-6)
+
+
+def test_a_solver_without_a_bound_or_a_plan_does_not_lose_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
+    nothing = Answer(Termination.TIME_LIMIT, SolutionStatus.NONE, solver="highs")
+    monkeypatch.setattr(checked_answer, "solve_model", lambda *given, **named: nothing)
+    spec = mrdsl.loads(LIMITED)
+    known, result = formulations.direct(spec, False, Limits()), mrdsl.solve(spec)
+    assert known is not None
+    assert (result.termination, result.solution) == (Termination.TIME_LIMIT, SolutionStatus.FEASIBLE)
+    assert (result.value, result.bound) == (known.value, known.bound)
 
 
 LIMITED = """problem capacity
