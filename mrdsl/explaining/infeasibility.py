@@ -86,7 +86,7 @@ class Explanation:
     combination of changes that was found. Each of ``relaxations`` is enough alone; ``not_alone`` are constraints of a
     conflict that are not enough alone because there is another conflict. ``prices`` are the results of the changed
     specs, first of the repair and then of each relaxation, or None after the time limit. ``complete``: the time was
-    enough.
+    enough. ``undecided``: it was not, because a method ended without a plan or a proof.
     """
 
     reasons: tuple[Diagnostic, ...] = ()
@@ -97,6 +97,7 @@ class Explanation:
     not_alone: tuple[Line, ...] = ()
     prices: tuple[Result | None, ...] = ()
     complete: bool = False
+    undecided: bool = False
 
     @property
     def conflict(self) -> tuple[Line, ...]:
@@ -132,7 +133,7 @@ def explain(
     try:
         explanation = replace(explanation, conflicts=_conflicts(spec, lines, oracle))
     except OutOfTimeError:
-        return explanation
+        return replace(explanation, undecided=oracle.undecided)
     if not explanation.conflicts:
         return replace(explanation, complete=True)
     search = Search(spec, lines, oracle)
@@ -152,7 +153,7 @@ def explain(
     except OutOfTimeError:
         complete = False
     alone = tuple(change_of(spec, line, value) for line, value in search.alone.items())
-    explanation = replace(explanation, repair=search.repair(), alone=alone)
+    explanation = replace(explanation, repair=search.repair(), alone=alone, undecided=oracle.undecided)
     pricing = Oracle(*method, now + seconds if seconds is not None else inf)
     return replace(explanation, prices=_prices(spec, explanation, pricing), complete=complete)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import TypeVar
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, Span
-from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.result import CUT_SHORT, Limits, Result, Termination
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, with_values
@@ -103,9 +104,17 @@ def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
         for declared in [declaration_at(spec.facts, promise.path)]
         for number, value in numbers_at(spec.facts, promise.path)
     ]
-    return tuple(line for line in lines if line.value * line.direction < line.limit * line.direction) + tuple(
+    labels = Counter(line.label for line in lines)
+    told = [line if labels[line.label] == 1 else _told_apart(line) for line in lines]
+    return tuple(line for line in told if line.value * line.direction < line.limit * line.direction) + tuple(
         _comparison(spec, family, index) for index in range(len(spec.constraints))
     )
+
+
+def _told_apart(line: Line) -> Line:
+    """Return a number with the word of its inner block, such as ``reserved available of m5``."""
+    inner = line.number.path.split(".")[1:-1] if line.number is not None else []
+    return replace(line, label=" ".join((*inner, line.label)))
 
 
 def _line(spec: Spec, number: FactNumber, value: float, declared: Item, direction: int) -> Line:
@@ -208,7 +217,7 @@ class OutOfTimeError(Exception):
 class Oracle:
     """The oracle for the existence of a plan, which uses the solver of the spec and counts its questions.
 
-    ``until`` is on the clock of ``time.monotonic``.
+    ``until`` is on the clock of ``time.monotonic``. ``undecided``: a method ended by itself without a plan or a proof.
     """
 
     solver: str = "auto"
@@ -217,6 +226,7 @@ class Oracle:
     until: float = float("inf")
     most: int = QUESTIONS
     asked: int = field(default=0)
+    undecided: bool = field(default=False)
 
     def has_plan(self, spec: Spec) -> bool:
         """Return True if a plan was found and False if none exists. Raises OutOfTimeError if the time is not enough."""
@@ -225,6 +235,7 @@ class Oracle:
             return False
         if result.plan is not None or result.termination is Termination.UNBOUNDED:
             return True
+        self.undecided = result.termination not in CUT_SHORT
         raise OutOfTimeError
 
     def best(self, spec: Spec) -> Result | None:

@@ -138,7 +138,7 @@ def as_tables(spec: Spec, explanation: Explanation, option: str = "--time-limit"
             yield (
                 "There is no plan, even if every constraint that can be relaxed is dropped."
                 if explanation.complete
-                else "The time limit was reached before the conflict was found."
+                else _unfinished(explanation, option)
             )
         return
     for conflict in explanation.conflicts:
@@ -165,7 +165,13 @@ def as_tables(spec: Spec, explanation: Explanation, option: str = "--time-limit"
         names = ", ".join(line.label for line in moved)
         yield f"Not enough alone, whatever its value: {names}. There is another conflict."
     if not explanation.complete:
-        yield f"The time limit was reached: raise `{option}`."
+        yield _unfinished(explanation, option)
+
+
+def _unfinished(explanation: Explanation, option: str) -> str:
+    if explanation.undecided:
+        return "The search ended early: for a changed spec, the method found no plan and excluded none."
+    return f"The time limit was reached: raise `{option}`."
 
 
 def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:

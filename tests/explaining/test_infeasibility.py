@@ -185,3 +185,22 @@ def test_an_equality_that_no_value_mends_is_said_to_have_none_known() -> None:
     told = " ".join(part for part in as_tables(spec, found) if isinstance(part, str))
     assert "No values" not in told
     assert "No other value of `cost(m5) == 60.3 USD` is known" in told
+
+
+def test_available_vms_are_part_of_the_smallest_change() -> None:
+    """With 4 VMs, 1020 s and 8 USD all jobs run: 410 %, 33 % and 60 % more, the smallest sum."""
+    spec = mrdsl.loads("""problem capacity "few VMs"
+vm t { on_demand { price = 2 USD/h }, reserved { price = 2 USD/h, available = 0 }, available = 3 }
+class c {
+  map { tasks = 100, avg = 20 s, max = 30 s }
+  slots { map = 4 }
+  jobs = 4..8, deadline = 200 s, penalty = 10 USD
+}
+minimize cost
+subject to { cost <= 5 USD }
+""")
+    found = explain(spec, questions=300)
+    assert found.repair is not None
+    assert found.repair.size < 5.2
+    assert "available of t" in {change.line.label for change in found.repair.changes}
+    assert mrdsl.solve(moved(spec, {change.line: change.value for change in found.repair.changes})).plan is not None

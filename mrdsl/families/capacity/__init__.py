@@ -113,6 +113,7 @@ FAMILY = Family(
     promises=(
         Promise("classes.deadline", 1),
         Promise("classes.jobs.low", -1),
+        Promise("vms.available", 1),
         Promise("vms.reserved.available", 1),
         Promise("quotas.cores", 1),
     ),
