@@ -16,7 +16,7 @@ from mrdsl.families.timetable.methods.rent import searched
 from mrdsl.families.timetable.rented import Rented, plan_of
 from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.verify import verify
-from tests.families.timetable.drawn_nights import drawn, drawn_types
+from tests.families.timetable.drawn_nights import FEATURES, drawn
 
 
 def packing(minutes: list[int], more: str = "") -> str:
@@ -89,7 +89,7 @@ def test_dense_nights_cost_less_than_batches_in_all() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_runs_with_penalties_and_types_stay_right(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_search, "TRIES", 3000)
-    for text in (drawn(seed, penalties=True).text("elastic"), drawn_types(seed, quotas=seed % 2 == 0).text("elastic")):
+    for text in (drawn(seed, "penalties").text("elastic"), drawn(seed, *FEATURES).text("elastic")):
         first, found = both(text)
         assert found.value <= first.value
 
