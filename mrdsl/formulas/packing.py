@@ -208,11 +208,15 @@ def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0, quick
     return Packed(some.patterns, found.least)
 
 
-def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0) -> Packed:
-    """Return VMs filled with the largest slots first, or with equal parts of all slots if these take fewer VMs."""
+def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0, most: float = inf) -> Packed:
+    """Return VMs filled with the largest slots first, or with equal parts of all slots if these take fewer VMs.
+
+    Equal parts are tried on at most ``most`` VMs.
+    """
     lower = units.least(slots)
     found = Packed(_filled(units, slots, _largest_first), lower)
-    for vms in range(int(max(lower, min(enough, found.vms))), found.vms) if len(units.wholes) > 1 else ():
+    first, end = int(max(lower, min(enough, found.vms))), int(min(most + 1.0, found.vms))
+    for vms in range(first, end) if len(units.wholes) > 1 else ():
         patterns = _evenly_filled(units, slots, vms)
         if patterns is not None:
             return Packed(patterns, lower)
@@ -303,8 +307,15 @@ def _largest_first(units: Units, left: Sequence[int]) -> Counts:
     """Return the content of one VM: the largest slots first."""
     room, pattern = units.wholes, [0] * len(left)
     for place in units.by_size:
-        pattern[place] = min(left[place], fitting_in(room, units.parts[place]))
-        room = without(room, units.parts[place], pattern[place])
+        count, part = left[place], units.parts[place]
+        if not count:
+            continue
+        for free, each in zip(room, part, strict=True):
+            if count * each > free:
+                count = free // each
+        if count:
+            pattern[place] = count
+            room = without(room, part, count)
     return tuple(pattern)
 
 

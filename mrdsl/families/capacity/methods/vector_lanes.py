@@ -48,6 +48,8 @@ MOST_POINTS = 4
 """Most pairs of a class in it; of more, neighbours are replaced by the least that they take."""
 TRIES = 4
 """So often one more job is tried on the VMs of a content."""
+SMALLER, STEP = 8, 0.004
+"""Trials of the knapsack, each with less room by this part, until its jobs pack."""
 MOST_SIZES = 10
 """Numbers of VMs of a kind of lanes for which a round adds contents."""
 ROUNDS, FEW_ROUNDS = 16, 2
@@ -83,14 +85,34 @@ class VectorContents:
     others: tuple[Contents, ...] = ()
 
     def each(self, vms: int) -> list[Floats]:
-        """Return jobs of each class that pack on ``vms`` VMs, near those that are worth most of each knapsack."""
-        jobs, left = np.zeros(len(self.prices)), [vms * unit for unit in self.units]
+        """Return jobs of each class that pack on ``vms`` VMs, near those that are worth most of each knapsack.
+
+        If those of the knapsack of two resources do not pack, those for less room may be worth more than some of them.
+        """
+        best, most, seen = np.zeros(len(self.prices)), -1.0, set[bytes]()
+        for turn in range(SMALLER):
+            room = [max(vms * unit - turn * max(1, round(STEP * vms * unit)), 0) for unit in self.units]
+            jobs = np.minimum(self._jobs(room), self.high)
+            if jobs.tobytes() in seen:
+                continue
+            seen.add(jobs.tobytes())
+            fitting = self.of.fitting(self.kind, vms, jobs, self.prices, self.high)
+            worth = float(self.prices @ fitting)
+            if worth > most:
+                best, most = fitting, worth
+            if worth >= float(self.prices @ jobs):
+                break
+        others = [other.jobs(vms) for other in self.others]
+        return [best, *(self.of.fitting(self.kind, vms, each, self.prices, self.high) for each in others)]
+
+    def _jobs(self, room: list[int]) -> Floats:
+        """Return the jobs of the knapsack of two resources that are worth most in a room of units of both."""
+        jobs = np.zeros(len(self.prices))
         for index, count, chosen, sizes in reversed(self.taken):
-            if choice := chosen[left[0], left[1]]:
+            if choice := chosen[room[0], room[1]]:
                 jobs[index] += count
-                left = [left[0] - int(sizes[choice - 1, 0]), left[1] - int(sizes[choice - 1, 1])]
-        found = [jobs, *(other.jobs(vms) for other in self.others)]
-        return [self.of.fitting(self.kind, vms, each, self.prices, self.high) for each in found]
+                room = [room[0] - int(sizes[choice - 1, 0]), room[1] - int(sizes[choice - 1, 1])]
+        return jobs
 
 
 class Vessels:
@@ -144,15 +166,21 @@ class Vessels:
         if key not in self._packed:
             units, slots = self.slots(kind)
             demand = np.rint(jobs @ slots).astype(np.int64).tolist()
-            self._packed[key] = quickly_filled(units, demand, vms).vms
+            self._packed[key] = quickly_filled(units, demand, vms, vms).vms
         return self._packed[key]
+
+    def fits(self, kind: int, vms: int, jobs: Floats) -> bool:
+        """Return True if the slots of jobs are found to pack on ``vms`` VMs."""
+        some = np.flatnonzero(jobs)
+        room = vms * (1.0 + ROUNDING)
+        return bool((self.taken[:, kind, some] @ jobs[some] <= room).all()) and self.vms(kind, jobs, vms) <= vms
 
     def fitting(self, kind: int, vms: int, jobs: Floats, prices: Floats, high: Floats) -> Floats:
         """Return jobs whose cores and memory the VMs have: without some of them, or with more."""
         taken, room = self.taken[:, kind], vms * (1.0 + ROUNDING)
         size = taken.max(axis=0)
         finite, jobs = np.where(np.isfinite(taken), taken, 0.0), np.minimum(jobs, high)
-        while jobs.any() and (bool((finite @ jobs > room).any()) or self.vms(kind, jobs, vms) > vms):
+        while jobs.any() and not self.fits(kind, vms, jobs):
             jobs[int(np.where(jobs > 0.0, size, np.inf).argmin())] -= 1.0
         free = room - finite @ jobs
         worth = prices / np.maximum(size, ROUNDING)

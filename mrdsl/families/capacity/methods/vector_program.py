@@ -236,7 +236,11 @@ def by_program(
     lanes = program.lanes
     if not isinstance(lanes, VectorLanes) or len(limited_classes(task.mix)) or len(task.market.quota_limits):
         return
-    columns = _Columns(task, lanes, _enough(task, lanes, np.flatnonzero(program.with_a_vm() < cost)))
+    kept = _enough(task, lanes, np.flatnonzero(program.with_a_vm() < cost))
+    room = lanes.room[task.market.vm_of_lane[kept]]
+    if int((lanes.gammas[0, lanes.kind[kept]] <= room[:, None]).sum()) > MOST_COLUMNS:
+        return
+    columns = _Columns(task, lanes, kept)
     if not columns.first or not columns.jobs({}):
         return
     turns = [1] * TURNS + [min(MOST_NODES, NODES // len(columns.costs)), 1]
