@@ -21,6 +21,8 @@ from mrdsl.families.timetable.types import Market
 
 COLUMNS = 12_000
 """Variables of a program at most."""
+ENTRIES = 400_000
+"""Numbers in a program at most: HiGHS presolves a million for minutes, whatever its time limit."""
 NODES = 20_000
 """Branches of a search at most."""
 
@@ -96,7 +98,7 @@ def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | N
     from scipy.sparse import csr_array
 
     program = _program(market, rent)
-    if program is None:
+    if program is None or len(program.rows.value) > ENTRIES:
         return None
     rows = program.rows
     matrix = csr_array((rows.value, (rows.row, rows.column)), shape=(len(rows.low), len(program.cost)))

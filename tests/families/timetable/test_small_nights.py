@@ -95,3 +95,23 @@ def test_no_constant_cluster_costs_less_than_the_program_that_assigns_runs(seed:
                 assigned = constant_program.constant_program(market, None)
             assert assigned.bound <= least(night, "constant") * (1 + 1e-9)
             assert len(assigned.types) == len(market.runs)
+
+
+def test_a_dense_program_is_left_out() -> None:
+    """Steps of 3 s in 20 min give a program of a million numbers, which HiGHS presolves for minutes."""
+    text = """problem timetable "many steps"
+billing { period = 1 min, minimum = 0 s }
+vm m { on_demand { price = 9 USD/h }, boot = 1 min, spot { price = 4 USD/h, interruptions = 0.05/h } }
+class a {
+  map { tasks = 3, avg = 4 min, max = 4 min }
+  shuffle { first_max = 0 s, avg = 0 s, max = 0 s }
+  reduce { tasks = 1, avg = 2 min, max = 2 min }
+  slots { map = 1, reduce = 1 }
+  runs = [5 min]
+  deadline = 1071 s
+}
+minimize cost
+"""
+    spec = mrdsl.loads(text)
+    assert solve_exactly(market_of(spec.facts), "constant", None) is None
+    assert mrdsl.solve(spec).plan is not None
