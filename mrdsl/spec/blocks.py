@@ -131,7 +131,7 @@ class Reserved(Node):
     )
     prepaid: str = choice(
         YES_OR_NO,
-        "whether they are paid for in any case, used or not: using them then costs the fee alone",
+        "whether they are paid for in any case, used or not: the cost of a plan then includes the fee alone",
         default="no",
         was="paid",
     )

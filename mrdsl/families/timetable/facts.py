@@ -93,7 +93,7 @@ class VmType(Node):
 
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
     reserved: Reserved | None = block(
-        Reserved, "VMs under a long contract, a limited number; prepaid ones are paid over the horizon, used or not"
+        Reserved, "VMs under a long contract, a limited number; the price of prepaid ones is not part of the cost"
     )
     spot: Spot | None = block(Spot, "VMs that the provider may take back, for runs with time for a second attempt")
     fee: Quantity = quantity(

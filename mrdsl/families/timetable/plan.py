@@ -30,7 +30,7 @@ LATEST = 10
 class Rental:
     """Alike machines from request to release [s], each paid for ``billed`` [s]; masters hold no slots.
 
-    Those that are ``reserved`` have the price of reserved VMs, or its fee alone if these are prepaid.
+    Those that are ``reserved`` have the price of reserved VMs, or the fee alone if these are prepaid.
     """
 
     vm: str
@@ -140,8 +140,8 @@ class TimetablePlan(Plan):
         vm: Name of the first VM type.
         rentals: Rentals with billed time [s].
         runs: Release, start, end and deadline of each run [s].
-        cost: Cost of all rentals and of prepaid VMs, in the currency of the spec.
-        prepaid: Cost of prepaid VMs over the horizon, used or not.
+        cost: Cost of all rentals without the price of prepaid VMs, in the currency of the spec.
+        prepaid: Price of prepaid VMs over the horizon, used or not; `cost` does not include it.
         penalties: Penalties of the rejected runs, in the same currency.
         slots: Slots of one VM of the first type.
         busy: Slot time in which tasks run [s].
@@ -271,10 +271,11 @@ class TimetablePlan(Plan):
             for name, each in self._classes()
         ]
         classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows)
+        prepaid = {f"prepaid, not in the total {MONEY}": self.prepaid} if self.prepaid else {}
         cost = Table(
             "Cost",
-            (f"VMs {MONEY}", f"penalties {MONEY}", f"total {MONEY}"),
-            [(self.cost, self.penalties, self.cost + self.penalties)],
+            (f"VMs {MONEY}", f"penalties {MONEY}", f"total {MONEY}", *prepaid),
+            [(self.cost, self.penalties, self.cost + self.penalties, *prepaid.values())],
         )
         alike: Counter[Rental] = Counter()
         for rental in self.rentals:

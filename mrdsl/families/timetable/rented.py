@@ -184,7 +184,7 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
             for each in found.leases
         ),
         runs=tuple(run_times(market, found)),
-        cost=found.cost + market.prepaid,
+        cost=found.cost,
         penalties=found.penalties,
         clock=calendar.clock,
         day=calendar.first_day,

@@ -59,8 +59,7 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
         of_runs=tuple(_of_runs(plan, ends)),
         bill=_bill(
             [
-                plan.prepaid
-                + sum(_cost(plan, part, part.executed[run]) + _again(part, run) for part in parts)
+                sum(_cost(plan, part, part.executed[run]) + _again(part, run) for part in parts)
                 + _cost_of_masters(plan, market_of_plan(facts, plan), parts, run)
                 for run in range(settings.runs)
             ]

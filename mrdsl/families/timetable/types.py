@@ -40,7 +40,7 @@ class Market:
         nights: The night on each type, those on spot VMs last.
         allowed: Whether a job may run on a type, by type and job.
         one: Jobs all of whose runs are on one type, on spot or not.
-        prepaid: What reserved VMs cost over the horizon that are paid for used or not.
+        prepaid: Price of prepaid VMs over the horizon, used or not. The cost of a plan does not include it.
     """
 
     nights: tuple[Night, ...]

@@ -47,7 +47,7 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
 
 def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
     """Return the cost of the time that all rentals of the spec's VM types are paid for."""
-    total = _prepaid(facts)
+    total = 0.0
     for vm in facts.vms:
         for rental in plan.rentals:
             if rental.vm == vm.name:
@@ -433,6 +433,9 @@ def _rentals(
     cost = _cost(facts, plan)
     if abs(cost - plan.cost) > FEASIBILITY * max(abs(cost), FEASIBILITY):
         yield _wrong(f"the rentals cost {cost:g}, and the plan counts {plan.cost:g}")
+    prepaid = _prepaid(facts)
+    if abs(prepaid - plan.prepaid) > FEASIBILITY * max(abs(prepaid), FEASIBILITY):
+        yield _wrong(f"the prepaid VMs cost {prepaid:g}, and the plan counts {plan.prepaid:g}")
     penalties = _penalties(facts, plan)
     if abs(penalties - plan.penalties) > FEASIBILITY * max(abs(penalties), FEASIBILITY):
         yield _wrong(f"the penalties come to {penalties:g}, and the plan counts {plan.penalties:g}")

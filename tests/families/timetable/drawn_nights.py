@@ -104,12 +104,6 @@ class SmallNight:
             lines.append("}")
         return "\n".join([*lines, "minimize cost", ""])
 
-    @property
-    def prepaid(self) -> int:
-        """The cost of prepaid VMs from a boot before the first release to the last deadline."""
-        span = max(run.due for run in self.runs) - min(run.release for run in self.runs)
-        return sum(kind.reserved * (span + kind.boot) for kind in self.kinds if kind.prepaid)
-
 
 def drawn(seed: int, *features: str, tasks: int = 5) -> SmallNight:
     """One night of that seed with these features, each in some nights."""
@@ -172,7 +166,7 @@ def least(night: SmallNight, rent: str) -> float:
             mine = tuple((run, each[1]) for run, each in zip(night.runs, places, strict=True) if each and each[0] == vm)
             total += _on_kind(kind, mine, rent) if mine else 0.0
         best = min(best, total)
-    return best + night.prepaid
+    return best
 
 
 @cache

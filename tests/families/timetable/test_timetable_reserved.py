@@ -46,13 +46,13 @@ def solved(text: str) -> tuple[mrdsl.Spec, TimetablePlan, float]:
         ("constant", "no", "", 16 * (3 + 1)),
         ("elastic", "no", "", 2 * 6 * (3 + 1)),
         ("per_job", "no", "", 2 * 6 * (3 + 1)),
-        ("elastic", "yes", "", 16 * 1 + 2 * 6 * 3),
-        ("elastic", "yes", "horizon = 29 min", 30 * 1 + 2 * 6 * 3),
-        ("elastic", "yes", "fee", 16 * 1 + 2 * 6 * 3 + 4 * 6 * 6),
+        ("elastic", "yes", "", 2 * 6 * 3),
+        ("elastic", "yes", "horizon = 29 min", 2 * 6 * 3),
+        ("elastic", "yes", "fee", 2 * 6 * 3 + 4 * 6 * 6),
     ],
 )
 def test_one_of_two_machines_is_reserved(rent: str, prepaid: str, more: str, cost: float) -> None:
-    """Each run needs two VMs for 5 min after a boot of 1 min; prepaid ones are paid from minute -1 to 15 or 29."""
+    """Each run needs two VMs for 5 min after a boot of 1 min; the cost leaves out a prepaid one."""
     text = TEXT.replace("elastic", rent).replace("available = 1", f"available = 1, prepaid = {prepaid}")
     text = (
         text.replace("  boot", "  fee = 6 USD/h\n  boot")
@@ -68,10 +68,14 @@ def test_one_of_two_machines_is_reserved(rent: str, prepaid: str, more: str, cos
     assert simulated.bill.mean * 60 == pytest.approx(cost)
 
 
-def test_unused_reserved_machines_are_paid_if_they_are_prepaid() -> None:
-    text = TEXT.replace("available = 1", "available = 5, prepaid = yes")
-    _, plan, value = solved(text)
-    assert value == pytest.approx(5 * 16)
+@pytest.mark.parametrize(("horizon", "minutes"), [("", 16), ("horizon = 29 min", 30)])
+def test_prepaid_machines_cost_nothing_and_their_price_is_shown(horizon: str, minutes: int) -> None:
+    """The five VMs are there from minute -1 to 15 or 29."""
+    text = TEXT.replace("available = 1", "available = 5, prepaid = yes").replace("vm m {", f"{horizon}\nvm m {{")
+    spec, plan, value = solved(text)
+    assert value == 0.0
+    assert plan.prepaid * 60 == pytest.approx(5 * minutes)
+    assert any("prepaid" in each.message for each in verify(spec, replace(plan, prepaid=0.0)))
     assert plan.document()["vms"] == {"m": {"on_demand": 0, "reserved": 2}}
 
 

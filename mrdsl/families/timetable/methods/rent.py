@@ -48,9 +48,9 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
     if none is not None:
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(*draft.diagnostics, none))
     if found.best is None:
-        return replace(draft, bound=found.bound + market.prepaid)
-    value = found.best.value + market.prepaid
-    bound = min(found.bound + market.prepaid, value)
+        return replace(draft, bound=found.bound)
+    value = found.best.value
+    bound = min(found.bound, value)
     proven = value - bound <= PROVEN * abs(value)
     ended = Termination.TIME_LIMIT if is_late(draft) and not proven else Termination.COMPLETED
     return replace(
