@@ -23,14 +23,6 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield error("missing-block", "an energy problem needs at least one `vm` block", spec.span, VM_EXAMPLE)
     if not facts.jobs:
         yield error("missing-block", "an energy problem needs at least one `job` block", spec.span, JOB_EXAMPLE)
-    for vm in facts.vms:
-        if vm.on_demand.price == 0.0:
-            yield error(
-                "out-of-range",
-                f"vm {vm.name} has no price, but the budgets of an energy problem are divided by prices",
-                vm.on_demand.span_of("price"),
-                "write a price above 0, for example `price = 1`; if the jobs have no budget, its value does not matter",
-            )
     unknown = [mistake for job in facts.jobs for mistake in _names(facts, job)]
     yield from unknown
     for job in facts.jobs:

@@ -200,13 +200,21 @@ class JobLimits:
         return (self.maps > 0) | (self.reduces > 0)
 
 
+def paid_time(job: JobData, price: Floats | float) -> Floats:
+    """Return the time for which a job's budget pays VMs of a price [s]; infinite if they cost nothing."""
+    each = np.asarray(price, dtype=float)
+    found: Floats = np.full(each.shape, inf)
+    np.divide(job.budget, each, out=found, where=each > 0.0)
+    return found
+
+
 def limits_of(machines: Machines, job: JobData) -> JobLimits:
     """Return the limits of one job."""
     some = machines.available > 0
     can_map = some & np.isfinite(job.map_time)
     can_reduce = some & np.isfinite(job.reduce_time) & (job.reduce_tasks > 0)
     usable = can_map | can_reduce
-    uptime = np.minimum(job.budget / machines.price, min(job.deadline, _serial(job, can_map, can_reduce)))
+    uptime = np.minimum(paid_time(job, machines.price), min(job.deadline, _serial(job, can_map, can_reduce)))
     uptime = np.where(usable, uptime, 0.0)
     shortest = shortest_phases(machines, job, can_map, can_reduce)
     map_waves = _waves(uptime - (sum(shortest) - shortest[1]), job.map_time, can_map, machines.map_slots, job.map_tasks)
@@ -230,7 +238,7 @@ def loose_limits_of(machines: Machines, job: JobData) -> JobLimits:
     able = np.isfinite(job.map_time) | np.isfinite(job.reduce_time)
     serial = _serial(job, np.isfinite(job.map_time), np.isfinite(job.reduce_time))
     cheapest = float(machines.price[able].min(initial=inf))
-    horizon = min(job.deadline, job.budget / cheapest, serial)
+    horizon = min(job.deadline, float(paid_time(job, cheapest)), serial)
     kinds = len(machines)
     maps, reduces = np.full(kinds, job.map_tasks), np.full(kinds, job.reduce_tasks)
     return JobLimits(horizon, np.full(kinds, horizon), maps, reduces, maps, reduces, (0.0, 0.0, 0.0, 0.0))

@@ -15,7 +15,7 @@ import numpy as np
 
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, floor
 from mrdsl.families.energy.assignment import Share, phases_of
-from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
+from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, paid_time
 
 LEVELS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.15)
 FRONTIER = 24
@@ -92,7 +92,7 @@ class SetSearch:
 
     def __post_init__(self) -> None:
         job, machines = self.job, self.machines
-        limit = min(job.deadline, job.budget / float(machines.price.min()))
+        limit = min(job.deadline, float(paid_time(job, machines.price.min())))
         self._maps = _phase(job.map_tasks, machines.map_slots, job.map_time, job.map_energy, limit)
         self._reduces = _phase(job.reduce_tasks, machines.reduce_slots, job.reduce_time, job.reduce_energy, limit)
 
@@ -146,8 +146,9 @@ class SetSearch:
 
     def limit(self, vms: Ints) -> float:
         """Return the uptime that deadline and budget leave to a set."""
-        price = float(self.machines.price @ vms)
-        return min(self.job.deadline, self.job.budget / price if price > 0 else 0.0)
+        if not vms.any():
+            return 0.0
+        return min(self.job.deadline, float(paid_time(self.job, self.machines.price @ vms)))
 
     def _place(self, vms: Ints) -> Placement:
         """Return the best placement on a set that really meets the limit.

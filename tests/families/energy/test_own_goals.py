@@ -114,3 +114,17 @@ def test_a_spec_is_printed_with_its_units_and_read_again() -> None:
             (c.left, c.comparison, c.right) for c in spec.constraints
         ]
         assert mrdsl.Spec.from_json(spec.to_json()).goal == spec.goal
+
+
+@pytest.mark.parametrize("free", ["small", "large", "small large"])
+@pytest.mark.parametrize("goal", ["minimize energy", "minimize cost", "minimize uptime", GOALS["cost and carbon"]])
+def test_machines_of_ones_own_cost_nothing(free: str, goal: str) -> None:
+    text = GREEN.replace("budget = 1 USD", "budget = 0.4 cent")
+    for price in [{"small": "0.03", "large": "0.09"}[name] for name in free.split()]:
+        text = text.replace(f"price = {price} USD/h", "price = 0 USD/h")
+    spec = mrdsl.loads(text + goal + "\n")
+    best = enumerate_best(spec)
+    results = [mrdsl.solve(spec, "highs", formulation=each) for each in ("counted", "per_task")]
+    for result in (*results, mrdsl.solve(spec)):
+        assert result.termination == "optimal", result.diagnostics
+        assert result.value == pytest.approx(best, rel=1e-6, abs=1e-12)
