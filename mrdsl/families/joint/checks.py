@@ -78,6 +78,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         if len(facts.vms):
             yield from unused_in_fleet(spec)
             return
+        yield from _idle_in_goal(spec)
         if not has_errors(_unreachable(spec)):
             yield from _worthless(spec)
 
@@ -243,6 +244,33 @@ def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
             node.span_of("deadline"),
             "use a period of at least the deadline to let VMs serve new jobs within it",
         )
+
+
+def _idle_in_goal(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield an error for each service in the objective that may answer no request, and has no response time then."""
+    from mrdsl.families.joint.quantities import services_in_goal
+
+    named = services_in_goal(spec)
+    if not named:
+        return
+    import numpy as np
+
+    from mrdsl.families.joint.workload import expected_demand
+
+    low, high = (each[:, len(spec.facts.classes) :] for each in expected_demand(spec))
+    idle = np.any((low <= 0.0) & (high > 0.0), axis=0) | np.all(high <= 0.0, axis=0)
+    for index in np.flatnonzero(idle).tolist():
+        service = spec.facts.services[index]
+        if service.name in named:
+            yield error(
+                "needs-minimum",
+                f"`response({service.name})` is in the objective, but the least rate of {service.name} is 0: without "
+                "requests, it has no response time",
+                None if spec.goal is None else spec.goal.span,
+                f"write a least rate above 0 in `rate` or `floor`, or the limit `response({service.name}) <= 1 s` in "
+                "`subject to` and another objective",
+                Related(f"service {service.name} is here", service.span),
+            )
 
 
 def _worthless(spec: Spec) -> Iterator[Diagnostic]:

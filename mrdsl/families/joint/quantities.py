@@ -41,6 +41,11 @@ def compares_responses(spec: Spec) -> bool:
     return any(one.name == "response" for side in (*compared, *_aims(spec)) for one in quantities_in(side))
 
 
+def services_in_goal(spec: Spec) -> set[str]:
+    """Return the names of the services whose response time is in the objective."""
+    return {one.argument for side in _aims(spec) for one in quantities_in(side) if one.name == "response"}
+
+
 def compares_worst_period(spec: Spec) -> bool:
     """Return True if a quantity that is a maximum over several periods is compared: then a model picks the period."""
     demand = spec.facts.demand
@@ -89,7 +94,8 @@ def offer(
         u = work.classes + k
         offered["rate", name] = sum(demand(t, u) for t in periods) / work.periods
         if compares_responses(spec):
-            offered["response", name] = _response(model, work, k, [(vms(t, u), demand(t, u)) for t in periods])
+            some = [t for t in periods if work.high[t, u] > 0.0] or periods
+            offered["response", name] = _response(model, work, k, [(vms(t, u), demand(t, u)) for t in some])
         else:
             offered["response", name] = _limited(model, k, spec)
     model.plan_quantities = offered

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrdsl import load
+from mrdsl import load, loads
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families import family
 from mrdsl.families.joint.models import formulations
@@ -225,3 +225,22 @@ def test_the_time_limit_is_one_for_all_periods(
     assert len(given) == solved
     whole = solved == 4
     assert (found.termination is Termination.TIME_LIMIT, found.plan is not None) == (not whole, whole)
+
+
+def test_a_period_without_requests_has_no_response_time(tmp_path: Path) -> None:
+    """The worst response time is that of period 0, in which one VM less makes it 5 s, the limit."""
+    (tmp_path / "day.csv").write_text("web\n40\n0\n")
+    spec = loads(
+        """
+        problem joint
+        cluster { size = 20 vms, vm_cost = 1 USD/h, period = 1 h }
+        service web { rate = 10/s..100/s, service_rate = 15/s, delay = 0.25 s, response = 5 s, penalty = 1 cent }
+        demand { periods = 2, from = "day.csv" }
+        let slowest = response(web)
+        maximize slowest
+        """,
+        folder=tmp_path,
+    )
+    result = solve(spec)
+    assert result.termination is Termination.OPTIMAL
+    assert result.value == pytest.approx(5.0)
