@@ -448,7 +448,7 @@ def _part_mistake(
         case Constant(value, unit):
             known = unit is None or (isinstance(unit, str) and units.dimension_of(unit) is not None)
             return python_number_mistake("a constant", _NUMBER, value) if known else _no_unit(unit)
-        case PlanQuantity(name, argument):
+        case PlanQuantity(str() as name, str() as argument):
             if name not in quantities:
                 hint = "quantities: " + (", ".join(quantities) or "none")
                 return Mistake("unknown-name", f"{kind_words(family.name)} plan has no quantity `{name}`", hint)
@@ -457,7 +457,7 @@ def _part_mistake(
                 wanted = "takes one name" if kind.needs_argument else "takes no argument"
                 return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
             return None
-        case Operation(operator, operands):
+        case Operation(str() as operator, tuple() | list() as operands):
             if operator not in OPERATORS or not operands or (operator == "neg" and len(operands) > 1):
                 message = f"{described(operator)} does not take {len(operands)} operands"
                 return Mistake("wrong-value", message, "give one of + - * / min max and its operands, or neg and one")

@@ -82,15 +82,14 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
             yield _told(mistake, key, getattr(spec.goal, "span", None) if key == "goal" else None)
     yield from _method_mistakes(spec.method)
     quantities = {quantity.name: quantity for quantity in family.quantities}
+    for name, values in (("lets", spec.lets), ("constraints", spec.constraints)):
+        if not isinstance(values, tuple | list):
+            yield _told(Mistake("wrong-value", f"the {name} are {described(values)}", "give a tuple"), name)
+            return
     for index, let in enumerate(spec.lets):
         wrong = let_mistake(let, quantities, family, [each.name for each in spec.lets[:index]])
         if wrong is not None:
             yield _told(wrong, f"lets[{index}]", getattr(let, "span", None))
-    if not isinstance(spec.constraints, tuple | list):
-        yield _told(
-            Mistake("wrong-value", f"the constraints are {described(spec.constraints)}", "give a tuple"), "constraints"
-        )
-        return
     for index, constraint in enumerate(spec.constraints):
         mistake = _constraint_mistake(constraint, quantities, family)
         if mistake is not None:
@@ -120,7 +119,7 @@ def _told(mistake: Mistake, path: str, span: Any = None) -> Diagnostic:
 
 
 def _currency_mistake(currency: Any) -> Mistake | None:
-    if currency in units.CURRENCIES:
+    if isinstance(currency, str) and currency in units.CURRENCIES:
         return None
     hint = "one of " + ", ".join(units.CURRENCIES)
     return Mistake("unknown-unit", f"there is no currency {described(currency)}", hint)
@@ -153,7 +152,8 @@ def _method_mistakes(method: Any) -> Iterator[Diagnostic]:
 
 
 def _constraint_mistake(constraint: Any, quantities: Mapping[str, QuantityKind], family: Family) -> Mistake | None:
-    if not isinstance(constraint, Constraint) or constraint.comparison not in COMPARISONS:
+    comparison = constraint.comparison if isinstance(constraint, Constraint) else None
+    if not isinstance(comparison, str) or comparison not in COMPARISONS:
         return Mistake(
             "wrong-statement",
             f"{described(constraint)} is not a comparison of quantities",

@@ -15,7 +15,7 @@ from mrdsl.core.watching import INFO, log
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import options_given
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Method, Spec
 
 EMBEDDED = registry.EMBEDDED
 SECOND_TIME = 0.01
@@ -124,7 +124,7 @@ def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto"
     ``solve with`` applies only to its own method: it has no effect if the command names another.
     """
     method = spec.method
-    if method is None or solver not in ("auto", method.name):
+    if not isinstance(method, Method) or solver not in ("auto", method.name):
         return formulation, relax
     return formulation or method.options.get("formulation"), relax or method.options.get("relax") in ("yes", True)
 

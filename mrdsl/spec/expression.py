@@ -82,7 +82,7 @@ def is_within(expression: Expression, parts: int, depth: int) -> bool:
         seen += 1
         if seen > parts or level > depth:
             return False
-        if isinstance(current, Operation):
+        if isinstance(current, Operation) and isinstance(current.operands, tuple | list):
             waiting += [(operand, level + 1) for operand in current.operands]
     return True
 

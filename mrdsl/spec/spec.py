@@ -44,7 +44,7 @@ class Constraint:
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.comparison == "==":
+        if isinstance(self.comparison, str) and self.comparison == "==":
             object.__setattr__(self, "comparison", "=")
 
 

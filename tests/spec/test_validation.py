@@ -17,7 +17,7 @@ from mrdsl.families.schedule.facts import Spot
 from mrdsl.spec import Columns, Goal, Method
 from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, Reserved, Slots, Stage
 from mrdsl.spec.blocks import Spot as SpotVms
-from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.expression import Constant, Operation, PlanQuantity
 from mrdsl.spec.schema import Distribution, Range, declarations
 from mrdsl.spec.spec import Constraint, Spec
 from mrdsl.spec.validation import validate
@@ -48,6 +48,7 @@ def with_sum(left: Any, comparison: str = "<=") -> Spec:
     return replace(RIGHT, constraints=(Constraint(left, comparison, Constant(1.0)),))
 
 
+PAIR: Any = np.array(["<=", ">="])
 WRONG = {
     "no slots": (with_class(slots=Slots(map=0, reduce=1)), "out-of-range", "classes[1].slots.map"),
     "slots left out": (with_class(slots=None), "missing-block", "classes[1].slots"),
@@ -86,6 +87,14 @@ WRONG = {
     "no such quantity": (with_sum(PlanQuantity("vmss")), "unknown-name", "constraints[0]"),
     "no such member": (with_sum(PlanQuantity("admitted", "nosuch")), "unknown-name", "constraints[0]"),
     "a comparison with NaN": (with_sum(Constant(nan)), "not-a-number", "constraints[0]"),
+    "an array as a side": (with_sum(PAIR), "wrong-value", "constraints[0]"),
+    "an array as a comparison": (with_sum(PlanQuantity("cost"), PAIR), "wrong-statement", "constraints[0]"),
+    "an array as a name": (with_sum(PlanQuantity("admitted", PAIR)), "wrong-value", "constraints[0]"),
+    "an array as an operator": (with_sum(Operation(PAIR, ())), "wrong-value", "constraints[0]"),
+    "an array as operands": (with_sum(Operation("+", PAIR)), "wrong-value", "constraints[0]"),
+    "an array as definitions": (replace(RIGHT, lets=PAIR), "wrong-value", "lets"),
+    "an array as the method": (replace(RIGHT, method=PAIR), "wrong-value", "method"),
+    "an array as the currency": (replace(RIGHT, currency=PAIR), "unknown-unit", "currency"),
     "no such comparison": (with_sum(PlanQuantity("cost"), "<"), "wrong-statement", "constraints[0]"),
     "no time": (
         replace(RIGHT, method=Method("highs", {"time_limit": nan})),
