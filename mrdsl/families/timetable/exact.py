@@ -2,7 +2,8 @@
 
 Some cheapest plan begins and ends everything at whole multiples of the greatest common divisor of all times: with its
 order of tasks on slots and the paid time of each rental kept, the other constraints are differences of two times that
-are such multiples, and so are the times of a cheapest corner.
+are such multiples, and so are the times of a cheapest corner. Earlier starts never make a constant cluster dearer, so a
+cheapest plan on it starts everything as early as its order allows, and a latest start need not be such a multiple.
 """
 
 from __future__ import annotations
@@ -68,12 +69,14 @@ class _Rows:
         self.high.append(high)
 
 
-def step_of(night: Night) -> int:
-    """Return the greatest common divisor of all times [ticks]."""
+def step_of(night: Night, rent: str = "elastic") -> int:
+    """Return the greatest common divisor of all times [ticks], of a constant cluster without those of latest starts."""
     machine = night.machine
     times = [machine.boot]
     for run in night.runs:
-        times += [run.ready, run.due, run.release, run.start_by or 0]
+        times += [run.ready, run.due, run.release]
+        if rent != "constant":
+            times.append(run.start_by or 0)
     jobs = [night.jobs[job] for job in sorted({run.job for run in night.runs})]
     for job in jobs:
         times += [stage.ticks for stage in job.stages]
@@ -186,7 +189,7 @@ class _Program:
 
 def _program(market: Market, rent: str) -> _Program | None:
     """Return the program of a night; None if it is too large."""
-    step = gcd(*(step_of(night) for _, night in map(market.part, range(len(market.nights))) if night.runs))
+    step = gcd(*(step_of(night, rent) for _, night in map(market.part, range(len(market.nights))) if night.runs))
     first = min(run.release for run in market.runs) // step
     last = max(run.due for run in market.runs) // step
     if last - first > 400:

@@ -246,3 +246,24 @@ class b {
 minimize cost
 """
     assert fluid_bound(market_of(mrdsl.loads(text).facts)) == pytest.approx(5.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("rent", ["elastic", "constant"])
+def test_a_run_may_start_while_another_one_waits(rent: str) -> None:
+    """One slot has 8 min of work for 490 s. The second run starts at 120 s, and then the first one goes on."""
+    text = """problem timetable
+    rent = {rent}
+    vm m {{ on_demand {{ price = 1 USD/h }}, available = 1 }}
+    class c {{
+      map {{ tasks = 4, avg = 60 s, max = 60 s }}
+      slots {{ map = 1 }}, runs = [0 s, 100 s], deadline = 390 s, start_within = 58.5 s
+    }}
+    minimize cost
+    """
+    spec = mrdsl.loads(text.format(rent=rent))
+    result = mrdsl.solve(spec).of(TimetablePlan)
+    assert result.solution == "optimal"
+    assert result.value == pytest.approx(480 / 3600)
+    assert result.plan is not None
+    assert result.plan.rent == rent
+    assert list(verify(spec, result.plan)) == []

@@ -156,13 +156,22 @@ class _Ways:
             best = next(each for each in found if each.value <= best.value * (1.0 + ROUNDING))
         return Found(best, min(way.bound for way in ways))
 
+    def _constant_as_elastic(self) -> Rented | None:
+        """Return the exact constant cluster on one VM type, whose program is smaller, as an elastic timetable."""
+        if len(self.market.nights) > 1 or is_late(self.draft):
+            return None
+        exact = solve_exactly(self.market, "constant", self.draft.seconds_left())
+        return None if exact is None or exact.found is None else replace(exact.found, rent="elastic")
+
     def _exact(self, found: Found, way: str) -> Found:
         """Solve a small night exactly unless its gap is closed."""
         if not found.is_open or is_late(self.draft):
             return found
         exact = solve_exactly(self.market, way, self.draft.seconds_left())
         if exact is None:
-            return found
+            return (
+                replace(found, best=self._constant_as_elastic()) if found.best is None and way == "elastic" else found
+            )
         best = found.best
         if exact.found is not None and (best is None or exact.found.value < best.value):
             best = exact.found
