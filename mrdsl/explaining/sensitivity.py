@@ -32,7 +32,8 @@ STEP = 0.05
 class Step:
     """A constraint at another value, and the change of the objective, ``effect``.
 
-    It is None if no plan meets the constraint (``possible`` False), or if the solver did not prove its answer in time.
+    It is None if no plan meets the constraint (``possible`` False), if the solver did not prove its answer in time, or
+    if it ended without an answer (``ended``).
     If ``bound`` is known, the effect is that on the family's bound, of which it is the value without the step.
     """
 
@@ -41,6 +42,7 @@ class Step:
     effect: float | None
     possible: bool = True
     bound: float | None = None
+    ended: bool = False
 
 
 def steps(
@@ -80,7 +82,7 @@ def _compared(bound: Callable[[Spec], float | None], spec: Spec, step: Step) -> 
     """Return a step with its effect on the bound, of a spec that has a plan."""
     found = bound(spec)
     if found is None or step.bound is None:
-        return step
+        return replace(step, ended=True)
     return replace(step, effect=found - step.bound) if isfinite(found) else replace(step, possible=False)
 
 
@@ -107,8 +109,9 @@ def _measured(
         return Step(line, value, None, possible=False)
     if result.termination is Termination.INFEASIBLE:
         return Step(line, value, None, possible=False)
-    reached = None if result.termination is Termination.TIME_LIMIT else result.objective.value
-    return Step(line, value, None if reached is None else reached - base)
+    late = result.termination is Termination.TIME_LIMIT
+    reached = None if late else result.objective.value
+    return Step(line, value, None if reached is None else reached - base, ended=reached is None and not late)
 
 
 NAMED = 10
@@ -128,18 +131,27 @@ def effects(spec: Spec, result: Result, steps: Sequence[Step], option: str = "--
             f" {MOST:,} are the most. Move all constraints of a kind, as in `mrdsl solve --scale deadline=1.1`."
         )
         return
-    left = [line.label for line in lines if any((line, value) not in measured for value in _neighbours(line))]
+    ended = {(step.line, step.value) for step in steps if step.ended}
+    undecided, left = (
+        [line.label for line in lines if any((line, value) in among for value in _neighbours(line))]
+        for among in (ended, {(line, value) for line in lines for value in _neighbours(line)} - measured - ended)
+    )
     shown = table(spec, result, steps)
     if shown.rows:
         yield shown
         if steps[0].bound is not None:
             yield _of_bound(result, steps[0].bound)
-    elif not left:
+    elif not (left or undecided):
         goal = "bound" if any(step.bound is not None for step in steps) else "objective"
         yield f"No constraint affects the {goal}: moving any of them by one step changes nothing."
+    if undecided:
+        yield f"mrdsl found neither a plan nor a proof that there is none for a step of: {_named(undecided)}."
     if left:
-        names = ", ".join(left[:NAMED]) + (f", and {len(left) - NAMED:,} more" if len(left) > NAMED else "")
-        yield f"Time ran out before every step of these constraints was measured: {names}. Raise `{option}`."
+        yield f"Time ran out before every step of these constraints was measured: {_named(left)}. Raise `{option}`."
+
+
+def _named(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:NAMED]) + (f", and {len(labels) - NAMED:,} more" if len(labels) > NAMED else "")
 
 
 def _of_bound(result: Result, bound: float) -> str:

@@ -66,6 +66,18 @@ def test_constraints_without_a_measured_step_are_named(measured: int | None) -> 
     assert not any("No constraint affects" in one for one in said) or known == every
 
 
+@pytest.mark.parametrize("termination", [Termination.COMPLETED, Termination.TIME_LIMIT])
+def test_a_step_without_an_answer_is_not_said_to_lack_time(
+    termination: Termination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = mrdsl.solve(mrdsl.load(QUICK))
+    monkeypatch.setattr(sensitivity, "solve", lambda *_: mrdsl.Result(termination))
+    steps = tuple(sensitivity.steps(result.spec, result))
+    (said,) = (one for one in sensitivity.effects(result.spec, result, steps, "--more") if isinstance(one, str))
+    assert said.endswith("Raise `--more`.") is (termination is Termination.TIME_LIMIT)
+    assert all(step.line.label in said for step in steps if step.possible)
+
+
 @pytest.mark.parametrize(
     ("spec", "most"), [("energy/reference", 4), ("capacity/stages", 3), ("capacity/quickstart", 3)]
 )
