@@ -9,6 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.lanes import solved_mix
+from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.relaxation import relaxed
@@ -16,10 +17,14 @@ from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.verify import verify
 
 
-def drawn(seed: int) -> mrdsl.Spec:
-    """Draw a spec whose containers have other ratios of cores to memory than its types, within a quota."""
+def drawn(seed: int, available: int | None = None) -> mrdsl.Spec:
+    """Draw a spec whose containers have other ratios of cores to memory than its types, within a quota.
+
+    The quota is one of cores, or a number of VMs ``available`` of each type.
+    """
     random = Random(seed)
     parts = ["problem capacity", f"whole = {random.choice(['no', 'slots'])}"]
+    limit = "" if available is None else f", available = {available}"
     for number, cores in enumerate(random.sample([2, 4, 8, 16], 3)):
         price = round(0.05 * cores * random.uniform(0.8, 1.2), 3)
         spot = (
@@ -27,9 +32,10 @@ def drawn(seed: int) -> mrdsl.Spec:
         )
         parts.append(
             f"vm m{number} {{ cores = {cores}, memory = {cores * random.choice([2, 4, 8])} GiB, "
-            f"on_demand {{ price = {price} USD/h }}{spot} }}"
+            f"on_demand {{ price = {price} USD/h }}{spot}{limit} }}"
         )
-    parts.append(f"quota q {{ cores = {random.choice([24, 60, 200])}, families = [m] }}")
+    cores = random.choice([24, 60, 200])
+    parts += [f"quota q {{ cores = {cores}, families = [m] }}"] if available is None else []
     for number in range(random.randint(2, 4)):
         parts.append(
             f"class c{number} {{ map {{ tasks = {random.choice([10, 20, 40])}, avg = 40 s, max = 50 s }}, "
@@ -57,6 +63,20 @@ def test_it_bounds_the_cheapest_plan_and_one_weighting_bounds_it(seed: int) -> N
     assert (near.bound or 0.0) <= best.value * (1.0 + 1e-6)
     assert best.value <= near.value * (1.0 + 1e-6)
     assert not has_errors(tuple(verify(spec, near.plan_of(mrdsl.CapacityPlan), relax=False)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_plan_of_many_classes_and_types_is_between_its_bound_and_the_best(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = drawn(seed, available=4)
+    best = mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=0.0))
+    monkeypatch.setattr(direct, "MANY_PAIRS", 0)
+    near = mrdsl.solve(spec, "direct")
+    assert best.value is not None
+    assert near.value is not None
+    assert (near.bound or 0.0) <= best.value * (1.0 + 1e-6)
+    assert best.value <= near.value * (1.0 + 1e-6)
 
 
 def limited(seed: int) -> mrdsl.Spec:

@@ -41,6 +41,7 @@ from mrdsl.families.capacity.methods.direct_types import (
     Placement,
     by_columns,
     near_both,
+    near_filled,
     near_full,
     needed_vms,
     placed,
@@ -62,6 +63,9 @@ from mrdsl.solving.processes import is_kept
 from mrdsl.spec.spec import Spec
 
 FEW_CLASSES = 20
+MANY_PAIRS, NEARLY = 200_000, 2e-3
+"""With this number of classes by lanes, the relaxation of containers within quotas ends at this relative gap, and its
+plan fills the cheapest lanes."""
 CLOSE, CLOSE_OF_MANY, CLOSE_OF_VECTORS, CLOSE_OF_MANY_VECTORS = 5e-3, 0.03, 0.05, 0.08
 """Relative distance to the bound at which a plan is not compared with others, of few and of more classes, and of
 containers. The integer program of containers ends at the first."""
@@ -133,8 +137,10 @@ def fill(draft: Draft) -> Draft:
     by_lanes = task.has_limits and not task.market.quotas and len(task.mix) <= MOST_CLASSES
     by_lanes &= not len(limited_classes(task.mix))
     if task.mix.sizes is not None and not (alone or draft.relax or by_lanes):
-        both = relaxed_by_both(draft.state, until)
-        near = None if both is None else near_both(draft, draft.state)
+        large = task.has_limits and np.count_nonzero(task.mix.possible) > MANY_PAIRS
+        both = relaxed_by_both(draft.state, until, *([NEARLY] if large else []))
+        near = near_filled(draft, both, until) if large and both is not None else None
+        near = near_both(draft, draft.state) if near is None and both is not None else near
         least = least if both is None else max(least, both.bound)
     elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
         near = near_full(task, found, until)

@@ -19,7 +19,7 @@ from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import instance_of, of_lanes
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
-from mrdsl.families.capacity.methods.both_resources import as_hosted, relaxed_by_both
+from mrdsl.families.capacity.methods.both_resources import Both, as_hosted, relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.core_quotas import within_core_quotas
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
@@ -100,13 +100,23 @@ def near_both(draft: Draft, task: Task) -> Placed | None:
     return None
 
 
-def near_full(task: Task, found: Relaxed, until: float | None) -> Placed | None:
+def near_full(task: Task, found: Relaxed | Both, until: float | None) -> Placed | None:
     """Return whole jobs that fill the cheapest lanes within quotas; None if they do not fit."""
     plan = filled(task, found, until)
     if plan is None:
         return None
     bought = task.market.buy(plan[1] + task.market.masters_of_lane)
     return None if exceeds(task, bought, ROUNDING) else Placed(task, plan[0], bought)
+
+
+def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None:
+    """Return :func:`near_full` of containers with the pairs of slots of a relaxation; None if they do not pack."""
+    task: Task = draft.state
+    plan = near_full(replace(task, mix=replace(found.mix, market=task.market)), found, until)
+    if plan is None:
+        return None
+    beyond = beyond_quotas(draft.spec, plan_in(draft.spec, plan.task, plan.jobs, plan.bought))
+    return None if any(over.any() for over in beyond) else plan
 
 
 def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | None]:

@@ -15,6 +15,7 @@ import numpy as np
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.both_resources import Both
 from mrdsl.families.capacity.methods.lane_columns import DIVISIBLE, Room
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.machine_sizes import steps_of
@@ -35,7 +36,7 @@ MOST_TURNS = 4_000
 SLACK = 1e-7
 
 
-def filled(task: Task, relaxed: Relaxed, until: float | None) -> tuple[Floats, Floats] | None:
+def filled(task: Task, relaxed: Relaxed | Both, until: float | None) -> tuple[Floats, Floats] | None:
     """Return whole jobs, (lanes, classes), and the VMs by lane that hold them, masters not among them.
 
     None if they do not have room, or if the task has quotas of cores, or classes with a part on spot or on one type.
@@ -65,7 +66,7 @@ def filled(task: Task, relaxed: Relaxed, until: float | None) -> tuple[Floats, F
 class _Lanes:
     """Jobs by lane and class, the VMs that hold them, and the jobs that are left."""
 
-    def __init__(self, task: Task, relaxed: Relaxed) -> None:
+    def __init__(self, task: Task, relaxed: Relaxed | Both) -> None:
         mix = task.mix
         self.task, self.room = task, Room(mix)
         self.gamma = np.where(mix.possible & (task.high > 0.0), mix.gamma, np.inf)
