@@ -72,6 +72,7 @@ def test_the_plan_of_many_classes_and_types_is_between_its_bound_and_the_best(
     spec = drawn(seed, available=4)
     best = mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=0.0))
     monkeypatch.setattr(direct, "MANY_PAIRS", 0)
+    monkeypatch.setattr(direct, "MOST_CLASSES", 0)
     near = mrdsl.solve(spec, "direct")
     assert best.value is not None
     assert near.value is not None
