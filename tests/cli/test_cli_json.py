@@ -38,7 +38,7 @@ WRONG = {
     "an option of check": (["check", QUICK, "--format", "json", "-D", "x"], 2, "wrong-option"),
     "a sweep's executor": (["sweep", QUICK, "-o", "x.csv", "--executor", "no-such", "--json"], 2, "wrong-option"),
     "a model of an estimate": (["solve", BOUNDS, "--json", "--solver", "scip"], 2, "unknown-formulation"),
-    "no time at all": (["solve", QUICK, "--json", "--time-limit", "0"], 4, "stopped-early"),
+    "no time at all": (["solve", QUICK, "--json", "--solver", "highs", "--time-limit", "0"], 4, "stopped-early"),
 }
 
 
@@ -103,7 +103,7 @@ LOST = "error[system-refuses]: standard output cannot be written: No space left 
     ("arguments", "target", "code", "said"),
     [
         (f"solve {QUICK}", "2> /dev/full", 0, ""),
-        (f"solve {QUICK} --time-limit 0", "2> /dev/full", 4, ""),
+        (f"solve {QUICK} --solver highs --time-limit 0", "2> /dev/full", 4, ""),
         ("solve no_such.mrspec", "2> /dev/full", 2, ""),
         ("verify no_such.json", "2> /dev/full", 2, ""),
         (f"solve {QUICK} --bogus", "2> /dev/full", 2, ""),
