@@ -26,6 +26,8 @@ ENTRIES = 400_000
 """Numbers in a program at most: HiGHS presolves a million for minutes, whatever its time limit."""
 NODES = 20_000
 """Branches of a search at most."""
+ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS = 25_000, 200
+"""The same if machines have masters: their rows make a branch ten times as slow."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,13 @@ def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | N
     from scipy.sparse import csr_array
 
     program = _program(market, rent)
-    if program is None or len(program.rows.value) > ENTRIES:
+    masters = any(machine.masters for machine in market.machines)
+    entries, nodes = (ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS) if masters else (ENTRIES, NODES)
+    if program is None or len(program.rows.value) > entries:
         return None
     rows = program.rows
     matrix = csr_array((rows.value, (rows.row, rows.column)), shape=(len(rows.low), len(program.cost)))
-    options: dict[str, float] = {"mip_rel_gap": 0.0, "node_limit": NODES}
+    options: dict[str, float] = {"mip_rel_gap": 0.0, "node_limit": nodes}
     if seconds is not None:
         options["time_limit"] = seconds
     found = milp(
