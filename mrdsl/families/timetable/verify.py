@@ -515,7 +515,7 @@ def _masters(plan: TimetablePlan, vm: VmType) -> Iterator[Diagnostic]:
     spans = [(each.begin, each.end) for each in rentals if not each.master]
     if plan.rent == "per_job" and tasks is not None:
         of_run = dict(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True))
-        there = [plan.rentals[at] for at in of_run.values()]
+        there = [plan.rentals[at] for at in of_run.values() if 0 <= at < len(plan.rentals)]
         spans = [(each.begin, each.end) for each in there if each.vm == vm.name]
     elif spans:
         spans = [(min(begin for begin, _ in spans), max(end for _, end in spans))]
