@@ -155,7 +155,7 @@ def fair_mistakes(queues: tuple[FairQueue, ...]) -> list[str]:
         if not NAME.fullmatch(queue.name):
             wrong.append(f"the queue name {queue.name!r} has a dot or white space")
         if not isfinite(queue.weight) or queue.weight < 0:
-            wrong.append(f"{queue.name}: the weight {queue.weight} is no number from 0 on")
+            wrong.append(f"{queue.name}: the weight must be at least 0, got {queue.weight}")
         if (queue.memory is None) != (queue.vcores is None):
             wrong.append(f"{queue.name}: write both memory and cores, or neither")
         if any(value is not None and value < 0 for value in (queue.memory, queue.vcores, queue.jobs)):

@@ -156,12 +156,12 @@ def _named(labels: Sequence[str]) -> str:
 
 def _of_bound(result: Result, bound: float) -> str:
     """Return what the steps on a bound prove of plans, which cost at least it."""
-    told = "The changes are those of a bound, which allows parts of jobs and VMs"
+    text = "The changes are those of a bound, which allows parts of jobs and VMs"
     value = result.objective.value
     if value is None or result.sense == "maximize":
-        return f"{told}."
+        return f"{text}."
     away = f"{value - bound:.4g} {result.objective.unit}".strip()
-    return f"{told}: no step saves more than its number and {away}, by which this plan is above that bound."
+    return f"{text}: no step saves more than its number plus {away}, the distance of this plan to that bound."
 
 
 def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:

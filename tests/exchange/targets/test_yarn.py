@@ -107,8 +107,8 @@ def test_without_sizes_the_queues_have_shares_and_the_files_say_so() -> None:
     [
         ((FairQueue("a"), FairQueue("a")), "one name"),
         ((FairQueue("a.b"),), "a dot"),
-        ((FairQueue("a", weight=-1.0),), "no number from 0 on"),
-        ((FairQueue("a", weight=float("nan")),), "no number from 0 on"),
+        ((FairQueue("a", weight=-1.0),), "at least 0"),
+        ((FairQueue("a", weight=float("nan")),), "at least 0"),
         ((FairQueue("a", memory=1),), "both memory and cores"),
         ((FairQueue("a", children=(FairQueue("b", jobs=-1),)),), "negative"),
     ],

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.methods.vector_program import Placed
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.verify import verify
 
@@ -151,3 +154,18 @@ class c { map { tasks = 10, avg = 40 s, max = 50 s }, container { map { cores = 
 minimize cost
 """
     assert mrdsl.solve(mrdsl.loads(text), "direct").value == pytest.approx(6.0)
+
+
+def test_a_plan_that_quotas_have_no_room_to_pack_is_never_the_cheapest() -> None:
+    spec = mrdsl.loads(
+        "problem capacity\nvm m { cores = 4, memory = 4 GiB, available = 1, on_demand { price = 1 USD/h } }\n"
+        "vm n { cores = 4, memory = 4 GiB, available = 1, on_demand { price = 2 USD/h } }\n"
+        "class a { map { tasks = 4, avg = 10 s, max = 10 s }, container { map { cores = 3, memory = 1 GiB } }, "
+        "jobs = 2..2, deadline = 10 min, penalty = 9 USD, guarantee = lower }\nminimize cost\n"
+    )
+    draft = direct.prepare(Draft(spec, False))
+    task: Task = draft.state
+    on_m = np.array([[2.0], [0.0]])
+    each = np.array([[1.0], [1.0]])
+    assert np.isinf(direct._packed(draft, Placed(task, on_m, task.market.buy(np.array([1.0, 0.0])))))
+    assert direct._packed(draft, Placed(task, each, task.market.buy(np.array([1.0, 1.0])))) == 3.0

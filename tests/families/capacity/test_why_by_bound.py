@@ -56,4 +56,4 @@ def test_the_explanation_states_what_the_bound_proves(monkeypatch: pytest.Monkey
     shown, said = effects(spec, result, tuple(steps(spec, result)))
     assert "least cost" in shown.columns[3]
     away = result.objective.value - least_cost.bound(spec)
-    assert f"{away:.4g} USD, by which this plan is above" in said
+    assert f"plus {away:.4g} USD, the distance of this plan" in said

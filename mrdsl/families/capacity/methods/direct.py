@@ -270,6 +270,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
     plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
     total = plan.total if found.task.mix.sizes is None else _packed(draft, found)
+    total = total if np.isfinite(total) else plan.total
     bound = min(total, bound)
     away = relative_gap(total, bound, draft.fixed) or 0.0
     bound = total if away <= SAME_SUM else bound
@@ -338,12 +339,15 @@ def _is_close(draft: Draft, near: Placed, bound: float) -> bool:
 def _packed(draft: Draft, found: Placed) -> float:
     """Return the cost of jobs by lane on VMs by offer, and on the VMs in addition that their packing takes.
 
-    Classes that share no VM have whole VMs of their own already.
+    It is infinite if quotas have no room for these. Classes that share no VM have whole VMs of their own already.
     """
 
     def cost() -> float:
         plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
-        return plan.total if plan.wholeness in (NO, MACHINES) else as_packed(draft.spec, plan).total
+        if plan.wholeness in (NO, MACHINES):
+            return plan.total
+        plan = as_packed(draft.spec, plan)
+        return plan.total if plan.packing is not None else np.inf
 
     return kept(found, "cost", cost)
 

@@ -23,7 +23,7 @@ from mrdsl.families.capacity.methods.machine_sizes import steps_of
 MOST_VMS, CELLS = 16, 6_000
 """Most VMs that are filled at once, and most parts of them."""
 AMONG, LARGEST = 40, 13
-"""Classes from which jobs are taken for a lane, so many of them the ones with the largest jobs."""
+"""Most classes from which a lane takes jobs, and how many of these are the ones with the largest jobs."""
 SLACKS = (0.0, 0.0, 0.02, 0.05, 0.08, 0.12)
 """VMs that stay idle in one trial after another if slots do not fit."""
 FULL = 0.9995
