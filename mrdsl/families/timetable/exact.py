@@ -26,7 +26,7 @@ ENTRIES = 400_000
 """Numbers in a program at most: HiGHS presolves a million for minutes, whatever its time limit."""
 NODES = 20_000
 """Branches of a search at most."""
-ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS = 25_000, 200
+ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS = 40_000, 200
 """The same if machines have masters: their rows make a branch ten times as slow."""
 
 

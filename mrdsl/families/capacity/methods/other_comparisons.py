@@ -27,11 +27,13 @@ LESS_SPOT = (0.5, 0.25, 0.1, 0.0)
 def without_others(spec: Spec, relax: bool, limits: Limits) -> Result | None:
     """Return the result of ``direct`` without the other comparisons: its bound, and its plan if that keeps them.
 
-    A plan that keeps the comparisons costs at least the least cost without them. If the plan breaks them, plans with
-    fewer classes on spot are tried.
+    None if there are none: then ``direct`` does not know the spec itself. A plan that keeps the comparisons costs at
+    least the least cost without them. If the plan breaks them, plans with fewer classes on spot are tried.
     """
     others = class_bounds_of(spec).others
     others = others if has_closed_form(spec.facts) else quotas_in(others)[1]
+    if not others:
+        return None
     free = replace(spec, constraints=tuple(each for each in spec.constraints if each not in others))
     until = None if limits.time is None else time.monotonic() + limits.time
     found = direct(free, relax, limits)
