@@ -23,14 +23,14 @@ def add_to_model(spec: Spec, model: Any) -> None:
 
     Args:
         spec: The spec.
-        model: Pyomo model with `plan_quantities`.
+        model: Pyomo model with `plan_quantities`; or with `has_comparisons` if it has them already.
 
     Raises:
         ValueError: If the model cannot express a comparison.
     """
     import pyomo.core as pyo
 
-    if not spec.constraints:
+    if not spec.constraints or getattr(model, "has_comparisons", False):
         return
     offered = getattr(model, "plan_quantities", {})
     aim = aim_of(spec)

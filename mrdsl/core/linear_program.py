@@ -15,6 +15,9 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+Entries = Sequence[tuple[int, float]]
+"""Columns and coefficients of a row."""
+
 INTEGRALITY = 1e-5
 WORST = 10 * FEASIBILITY
 """The largest violation at which a solver's point still counts."""
@@ -116,6 +119,30 @@ class LinearProgram:
     def without_fixed(self) -> LinearProgram:
         """Return the same program with the fixed part taken out of its goal."""
         return self if self.fixed == 0.0 else replace(self, offset=self.offset - self.fixed, fixed=0.0)
+
+    def with_columns(self, costs: Array) -> LinearProgram:
+        """Return the same program with more columns, of at least 0 and in no row."""
+        count = len(costs)
+        return replace(
+            self,
+            costs=np.concatenate([self.costs, costs]),
+            lower=np.concatenate([self.lower, np.zeros(count)]),
+            upper=np.concatenate([self.upper, np.full(count, np.inf)]),
+            integer=np.concatenate([self.integer, np.zeros(count, dtype=bool)]),
+        )
+
+    def with_rows(self, rows: Sequence[tuple[Entries, float]]) -> LinearProgram:
+        """Return the same program with more rows: sums of columns that are at most a number."""
+        entries = [entry for row, _ in rows for entry in row]
+        ends = self.starts[-1] + np.cumsum([len(row) for row, _ in rows], dtype=np.int64)
+        return replace(
+            self,
+            starts=np.concatenate([self.starts, ends]).astype(np.int64),
+            columns=np.concatenate([self.columns, [column for column, _ in entries]]).astype(np.int64),
+            coefficients=np.concatenate([self.coefficients, [factor for _, factor in entries]]),
+            row_lower=np.concatenate([self.row_lower, np.full(len(rows), -np.inf)]),
+            row_upper=np.concatenate([self.row_upper, [most for _, most in rows]]),
+        )
 
     def without_goal(self) -> LinearProgram:
         """Return the same program without an objective, to find any solution."""

@@ -96,6 +96,8 @@ class Plan(Readable):
     on_trust: ClassVar[tuple[str, ...]] = ()
     planned: ClassVar[str] = ""
     """The title of the table of what the family plans, or its beginning."""
+    compared_by_family: ClassVar[bool] = False
+    """`verify` of the family also checks `subject to`, because comparisons hold in each part of the plan."""
 
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""

@@ -56,6 +56,8 @@ class Drawn:
     """The discount of another one for all types, which pays after it."""
     hourly: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     """Prices of each period by type and way of renting."""
+    most: int | None = None
+    """Most VMs of all types in each period."""
     known: dict[tuple[float, ...], list[tuple[float, dict[str, int]]]] = field(default_factory=dict)
 
     def text(self, table: str) -> str:
@@ -70,6 +72,8 @@ class Drawn:
             yield f"savings_plan wide {{ discount = {self.wide!r} }}"
         yield f'demand {{ periods = {len(self.factors)}, from = "{table}" }}'
         yield "minimize cost\n"
+        if self.most is not None:
+            yield f"subject to {{ vms <= {self.most} }}\n"
 
     def _blocks(self) -> Iterator[str]:
         for vm in self.types:
@@ -209,6 +213,8 @@ class Drawn:
                 else:
                     rest[vm.name] = max(0, need - held[vm.name])
                     cost += rest[vm.name] * self.price(vm, "on_demand", period) + need * vm.fee
+            if self.most is not None and sum(rented.values()) > self.most:
+                continue
             if all(vm.available is None or rented[vm.name] <= vm.available for vm in self.types):
                 yield cost, rest
 

@@ -22,6 +22,7 @@ from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.models.arrays import Pairs
+from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import (
     Committable,
     Contract,
@@ -34,7 +35,6 @@ from mrdsl.families.capacity.periods.packing import finished
 from mrdsl.families.capacity.periods.plan import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
 from mrdsl.families.capacity.periods.table import horizon_of, prices_by_period
-from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.solving import registry
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
 from mrdsl.spec.spec import Spec
@@ -60,6 +60,9 @@ def plan_periods(draft: Draft) -> Draft:
         what = "a relaxation over periods" if draft.relax else "periods of containers, whole machines or `types = one`"
         hint = "solve with --solver highs"
         raise MrdslError([error("unable-solver", f"direct does not solve {what}", spec.facts.demand.span, hint)])
+    if of_sums(spec):
+        what = "direct plans each period alone, and this comparison joins all periods"
+        raise MrdslError([error("unable-solver", what, of_sums(spec)[0].span, "solve with --solver highs")])
     registry.require(registry.find(registry.EMBEDDED))
     limits = replace(draft.limits, time=draft.seconds_left())
     try:
@@ -68,17 +71,16 @@ def plan_periods(draft: Draft) -> Draft:
         return replace(draft, termination=Termination.TIME_LIMIT if draft.is_late() else Termination.COMPLETED)
     if found is None:
         return replace(draft, termination=Termination.INFEASIBLE)
-    bound, committed = found
-    plans, masters = list[CapacityPlan](), list[float]()
-    for part in _batches(len(periods_of(spec).low)):
-        if draft.is_late():
-            return replace(draft, bound=bound, termination=Termination.TIME_LIMIT)
-        solved = _solved(spec, alike, part, committed, replace(draft.limits, time=draft.seconds_left()))
-        if solved is None:
-            return replace(draft, bound=bound)
-        plans += [block.decode(point) for block, point in solved]
-        masters += [block.program.fixed for block, _ in solved]
-    plan = plan_of_periods(spec, committed, tuple(plans))
+    bound, counts = found
+    for up in (False, True):  # comparisons such as `share(reserved) >= 20%` can need more than the nearest number
+        committed = _whole_counts(spec, counts, up)
+        solved = _each_solved(draft, alike, committed)
+        if solved is not None or draft.is_late():
+            break
+    if solved is None:
+        return replace(draft, bound=bound, termination=Termination.TIME_LIMIT if draft.is_late() else draft.termination)
+    masters = [block.program.fixed for block, _ in solved]
+    plan = plan_of_periods(spec, committed, tuple(block.decode(point) for block, point in solved))
     without = _bounded(spec, alike, {}, limits)
     plan = replace(plan, without=np.nan if without is None else without[0], at_least=True)
     fixed = float(periods_of(spec).weights @ np.array(masters))
@@ -93,6 +95,27 @@ def plan_periods(draft: Draft) -> Draft:
         termination=done.termination,
         diagnostics=(*draft.diagnostics, *done.diagnostics),
     )
+
+
+def _whole_counts(spec: Spec, counts: Mapping[Contract, float], up: bool) -> dict[Contract, float]:
+    """Return the nearest whole numbers of VMs to commit to, or the next larger ones."""
+    terms = commitments_of(spec.facts)
+    return {
+        key: count if not terms[key].whole else float(ceiling(count) if up else np.floor(count + 0.5))
+        for key, count in counts.items()
+    }
+
+
+def _each_solved(draft: Draft, alike: Alike, committed: Mapping[Contract, float]) -> list[tuple[Block, Array]] | None:
+    """Return the blocks of all periods and their solutions; None if one has none, or after the time limit."""
+    found: list[tuple[Block, Array]] = []
+    for part in _batches(len(periods_of(draft.spec).low)):
+        limits = replace(draft.limits, time=draft.seconds_left())
+        solved = None if draft.is_late() else _solved(draft.spec, alike, part, committed, limits)
+        if solved is None:
+            return None
+        found += solved
+    return found
 
 
 def _batches(count: int) -> list[range]:
@@ -155,11 +178,7 @@ def _bounded(
     found = optimum(program, limits)
     if found is None:
         return None
-    counts = zip(terms.values(), found.values[: len(terms)].tolist(), strict=True)
-    return found.value, {
-        key: float(np.floor(count + 0.5)) if term.whole else max(count, 0.0)
-        for key, (term, count) in zip(terms, counts, strict=True)
-    }
+    return found.value, dict(zip(terms, np.maximum(found.values[: len(terms)], 0.0).tolist(), strict=True))
 
 
 def _relaxed(block: Block) -> Block:

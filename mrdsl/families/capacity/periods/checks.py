@@ -12,11 +12,12 @@ from mrdsl.contracts.plan_expressions import is_own
 from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, has_errors, warning
 from mrdsl.families.capacity.constraints import percentiles_of
 from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.periods.comparisons import check_comparisons
 from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period, types_of
 from mrdsl.families.capacity.periods.table import FACTOR, SPOT, WEIGHT, Written, demand_of, read_table
 from mrdsl.families.capacity.type_checks import find_impossible_types
 from mrdsl.spec.demand import check_demand
-from mrdsl.spec.spec import Spec, requested_quantities
+from mrdsl.spec.spec import Spec
 
 MOST_PERIODS = 110_000
 """Periods of a plan: a year of five minutes has 105,120."""
@@ -140,32 +141,13 @@ def _of_one_period(spec: Spec) -> Iterator[Diagnostic]:
 
     if facts.observed is not None:
         yield refused("`observed`", facts.observed.span, "remove `observed`, or remove `demand`")
-    if spec.constraints:
-        yield refused(
-            "`subject to`",
-            spec.constraints[0].span,
-            _instead(spec),
-        )
+    yield from check_comparisons(spec)
     for index in percentiles_of(facts):
         place = facts.classes[index].span_of("guarantee")
         yield refused("a guarantee of runs", place, "write `guarantee = upper`, or remove `demand`")
     if is_own(spec.goal):
         hint = "write `minimize cost`, and the price of using a VM in its `fee`"
         yield refused("a user-defined objective", spec.goal and spec.goal.span, hint)
-
-
-def _instead(spec: Spec) -> str:
-    """Return what to write in place of comparisons, by the quantities in them."""
-    items = {
-        "vms": "`available` in a VM type limits its VMs",
-        "cores": "`quota NAME { cores = 64, spot = yes }` limits cores on spot",
-        "share": "`spot = 30%` in a class limits its part on spot",
-        "admitted": "`jobs` of a class, or its column, limits its jobs",
-        "completion": "`deadline` of a class limits its time",
-    }
-    named = dict.fromkeys(each.name for each in requested_quantities(spec))
-    told = [items[name] for name in named if name in items]
-    return "; ".join(told) or "remove it, or remove `demand`"
 
 
 def _weights(facts: CapacityFacts, weight: np.ndarray) -> Iterator[Diagnostic]:

@@ -16,6 +16,7 @@ from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts, SavingsPlan, VmType
 from mrdsl.families.capacity.forms import contracts
 from mrdsl.families.capacity.market import ON_DEMAND
+from mrdsl.families.capacity.periods.comparisons import of_each_period, of_sums
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
 from mrdsl.formulas.pairs import slot_sizes
 from mrdsl.spec.blocks import Reserved
@@ -59,7 +60,10 @@ def _periods_of(spec: Spec) -> Periods:
     low, expected, weight = demand_of(spec)
     prices = [each[:, None] for each in prices_by_period(spec).values()]
     rows = np.hstack([low, expected, *prices])
-    _, first, plan_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    if of_sums(spec):  # equal periods may differ in their parts of a sum
+        first = plan_of = np.arange(len(rows), dtype=np.int64)
+    else:
+        _, first, plan_of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return Periods(low[first], expected[first], np.asarray(plan_of, dtype=np.int64).reshape(-1), weight, first)
 
 
@@ -180,4 +184,5 @@ def _rented(spec: Spec, committed: Mapping[Contract, float] | None) -> Spec:
         replace(vm, reserved=free(vm, vm.reserved), terms=tuple(filter(None, (free(vm, term) for term in vm.terms))))
         for vm in facts.vms
     )
-    return replace(spec, facts=replace(facts, vms=vms, demand=None, savings_plans=()))
+    facts = replace(facts, vms=vms, demand=None, savings_plans=())
+    return replace(spec, facts=facts, constraints=of_each_period(spec))

@@ -12,6 +12,7 @@ from mrdsl.core.rounding import PROVEN
 from mrdsl.families.capacity.forms import as_solved
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.packed_plans import knows_all_slots, with_packing
+from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import commitments_of, periods_of, rented, spec_of_period
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -67,6 +68,8 @@ def packed_periods(spec: Spec, plan: PeriodsPlan, limits: Limits) -> PeriodsPlan
 
 def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan) -> float:
     """Return the cost of all periods without commitments, each planned by ``direct``; NaN if one has no plan."""
+    if of_sums(spec):
+        return float("nan")
     if not any(each.vms for each in plan.committed) and not any(each.cost for each in plan.savings):
         return plan.total
     none = dict.fromkeys(commitments_of(spec.facts), 0.0)

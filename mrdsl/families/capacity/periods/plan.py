@@ -86,6 +86,7 @@ class PeriodsPlan(Plan):
     """
 
     planned: ClassVar[str] = "Commitments"
+    compared_by_family: ClassVar[bool] = True
     on_trust: ClassVar[tuple[str, ...]] = ("the cost without commitments",)
 
     committed: tuple[Commitment, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from mrdsl.families.capacity.forms import added_price, as_solved
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats, Market
-from mrdsl.families.capacity.models.arrays import Written, decoded, program_of
+from mrdsl.families.capacity.models.arrays import Pairs, Written, decoded, program_of
+from mrdsl.families.capacity.periods.comparisons import of_sums, rows_of_period, rows_of_sums
 from mrdsl.families.capacity.periods.demand import (
     Committable,
     Contract,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 Links = tuple[tuple[int, float], ...]
 """Columns and coefficients, whose sum is at most what is committed."""
+Offers = Mapping[tuple[str, str, str], int]
+"""The columns of VMs, by type, way of buying and contract."""
 
 
 @dataclass(frozen=True)
@@ -54,33 +57,26 @@ class Block:
         program: The program.
         offers: The columns of VMs, by type, way of buying and contract.
         links: The columns that use each commitment.
+        jobs: The columns of the jobs of each class.
         decode: Returns the plan at a point.
     """
 
     program: LinearProgram
-    offers: Mapping[tuple[str, str, str], int]
+    offers: Offers
     links: Mapping[Contract, Links]
+    jobs: Mapping[str, Sequence[int]]
     decode: Callable[[Array], CapacityPlan]
 
     def extended(self, costs: Floats, rows: Sequence[tuple[Links, float]], links: Mapping[Contract, Links]) -> Block:
         """Return the block with more columns, of at least 0, and rows: sums of columns that are at most a number."""
-        program, count = self.program, len(costs)
-        entries = [entry for row, _ in rows for entry in row]
-        ends = program.starts[-1] + np.cumsum([len(row) for row, _ in rows], dtype=np.int64)
-        wider = replace(
-            program,
-            costs=np.concatenate([program.costs, costs]),
-            lower=np.concatenate([program.lower, np.zeros(count)]),
-            upper=np.concatenate([program.upper, np.full(count, np.inf)]),
-            integer=np.concatenate([program.integer, np.zeros(count, dtype=bool)]),
-            starts=np.concatenate([program.starts, ends]).astype(np.int64),
-            columns=np.concatenate([program.columns, [column for column, _ in entries]]).astype(np.int64),
-            coefficients=np.concatenate([program.coefficients, [factor for _, factor in entries]]),
-            row_lower=np.concatenate([program.row_lower, np.full(len(rows), -np.inf)]),
-            row_upper=np.concatenate([program.row_upper, [most for _, most in rows]]),
-        )
-        own, decode = len(program.costs), self.decode
-        return Block(wider, self.offers, {**self.links, **links}, lambda point: decode(point[:own]))
+        own, decode = len(self.program.costs), self.decode
+        wider = self.program.with_columns(costs).with_rows(rows)
+        return replace(self, program=wider, links={**self.links, **links}, decode=lambda point: decode(point[:own]))
+
+    def compared(self, spec: Spec) -> Block:
+        """Return the block with the comparisons that hold in each period."""
+        rows = rows_of_period(spec, self.offers) if spec.constraints else []
+        return replace(self, program=self.program.with_rows(rows)) if rows else self
 
     def with_savings(self, covered: Sequence[Covered]) -> Block:
         """Return the block with columns for the VMs on demand that savings plans pay for."""
@@ -103,19 +99,37 @@ class Block:
         return self.extended(np.array([-each.price for each in mine]), rows, links)
 
 
-def _block(program: LinearProgram, offers: Mapping[tuple[str, str, str], int], decode: Any) -> Block:
+def _block(program: LinearProgram, offers: Offers, jobs: Mapping[str, Sequence[int]], decode: Any) -> Block:
     links = {(vm, term): ((column, 1.0),) for (vm, way, term), column in offers.items() if way == RESERVED}
-    return Block(program, offers, links, decode)
+    return Block(program, offers, links, jobs, decode)
+
+
+def _jobs_of(pairs: Pairs) -> dict[str, Sequence[int]]:
+    return {
+        name: (pairs.first + np.flatnonzero(pairs.of_class == index)).tolist()
+        for index, name in enumerate(pairs.mix.names)
+    }
 
 
 @dataclass(frozen=True)
 class Alike:
     """P2 of one period, of which the blocks of all periods are copies with other numbers of jobs and other prices."""
 
-    facts: CapacityFacts
+    spec: Spec
     written: Written
     admitted: NDArray[np.int64]
     relax: bool
+
+    @property
+    def facts(self) -> CapacityFacts:
+        """The facts of the spec."""
+        facts: CapacityFacts = self.spec.facts
+        return facts
+
+    @cached_property
+    def jobs(self) -> dict[str, Sequence[int]]:
+        """The columns of the jobs of each class."""
+        return _jobs_of(self.written.pairs)
 
     def block(self, low: Floats, expected: Floats, prices: Prices) -> Block:
         """Return the block for prices and numbers of jobs, which may be fractions."""
@@ -141,7 +155,8 @@ class Alike:
         )
         offers = {way: number for number, way in enumerate(mix.market.ways)}
         decode = partial(decoded, replace(pairs, mix=mix), self.relax)
-        return _block(changed, offers, decode).with_savings(covered_types(self.facts, prices))
+        block = _block(changed, offers, self.jobs, decode)
+        return block.with_savings(covered_types(self.facts, prices)).compared(self.spec)
 
     def _market(self, prices: Prices) -> Market:
         market = self.written.pairs.mix.market
@@ -166,7 +181,7 @@ def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
         return None
     written = program_of(mix, relax)
     rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
-    return Alike(spec.facts, written, np.array(rows, dtype=np.int64), relax)
+    return Alike(spec, written, np.array(rows, dtype=np.int64), relax)
 
 
 def block_of(spec: Spec, relax: bool) -> Block:
@@ -175,7 +190,7 @@ def block_of(spec: Spec, relax: bool) -> Block:
     numbers = {way: number for number, way in enumerate(mix.market.ways)}
     if mix.wholeness != MACHINES and mix.sizes is None:
         found = program_of(mix, relax)
-        return _block(found.program, numbers, partial(decoded, found.pairs, relax))
+        return _block(found.program, numbers, _jobs_of(found.pairs), partial(decoded, found.pairs, relax))
     from mrdsl.families.capacity.models.linear import build_lanes, decode_lanes
     from mrdsl.solving.arrays import linear_program, load_values
 
@@ -192,7 +207,11 @@ def block_of(spec: Spec, relax: bool) -> Block:
 
     # a variable without a cost and a row is not in the program
     at = {way: places[id(offers[n])] for way, n in numbers.items() if id(offers[n]) in places}
-    return _block(program, at, decode)
+    jobs: dict[str, list[int]] = {name: [] for name in mix.names}
+    for (name, *_), variable in model.jobs.items():
+        if id(variable) in places:
+            jobs[name].append(places[id(variable)])
+    return _block(program, at, jobs, decode)
 
 
 def blocks_of(spec: Spec, relax: bool) -> list[Block]:
@@ -201,7 +220,7 @@ def blocks_of(spec: Spec, relax: bool) -> list[Block]:
     priced = [(number, prices_of(spec, number)) for number in range(len(periods.low))]
     if alike is None:
         return [
-            block_of(spec_of_period(spec, number), relax).with_savings(covered_types(spec.facts, prices))
+            block_of(spec_of_period(spec, number), relax).with_savings(covered_types(spec.facts, prices)).compared(spec)
             for number, prices in priced
         ]
     return [alike.block(periods.low[number], periods.expected[number], prices) for number, prices in priced]
@@ -212,7 +231,11 @@ LARGE = 10_000
 
 
 def is_large(spec: Spec) -> bool:
-    """Return True if P2 over all periods is too large for a solver, and its blocks differ only in numbers of jobs."""
+    """Return True if P2 over all periods is too large for a solver, its blocks differ only in numbers of jobs, and no
+    comparison joins them.
+    """
+    if of_sums(spec):
+        return False
     alike = alike_blocks(spec, False)
     return alike is not None and len(periods_of(spec).low) * len(alike.written.program.costs) > LARGE
 
@@ -221,7 +244,10 @@ def arrays_of_periods(spec: Spec, relax: bool) -> ArrayForm:
     """Return P2 over all periods. Columns are the commitments, then the blocks."""
     spec = as_solved(spec, relax)
     terms, blocks = commitments_of(spec.facts), blocks_of(spec, relax)
-    program, first = joined(blocks, periods_of(spec).weights, terms, horizon_of(spec), relax)
+    weights = periods_of(spec).weights
+    program, first = joined(blocks, weights, terms, horizon_of(spec), relax)
+    if of_sums(spec):
+        program = program.with_rows(rows_of_sums(spec, _sums(spec, program, first, blocks, weights)))
     return ArrayForm(program, lambda row: f"row {row}", partial(_decoded, spec, tuple(terms), blocks, first, relax))
 
 
@@ -273,6 +299,25 @@ def joined(
     return program, first
 
 
+def _sums(
+    spec: Spec, program: LinearProgram, first: NDArray[np.int64], blocks: Sequence[Block], weights: Floats
+) -> dict[tuple[str, str], tuple[dict[int, float], float]]:
+    """Return the columns of `cost`, `cost(TYPE)` and `admitted(c)` over all periods, and their constant parts."""
+    of_types: dict[str, dict[int, float]] = {vm.name: {} for vm in spec.facts.vms}
+    of_classes: dict[str, dict[int, float]] = {name: {} for name in blocks[0].jobs}
+    for number, (vm, _) in enumerate(commitments_of(spec.facts)):
+        if vm:
+            of_types[vm][number] = float(program.costs[number])
+    for start, block, weight in zip(first.tolist(), blocks, weights.tolist(), strict=False):
+        for (vm, _, _), column in block.offers.items():
+            of_types[vm][start + column] = float(program.costs[start + column])
+        for name, columns in block.jobs.items():
+            of_classes[name].update((start + column, weight) for column in columns)
+    sums = {("cost", name): (columns, 0.0) for name, columns in of_types.items()}
+    sums.update({("admitted", name): (columns, 0.0) for name, columns in of_classes.items()})
+    return {**sums, ("cost", ""): (dict(enumerate(program.costs.tolist())), float(program.offset))}
+
+
 def _of(parts: list[Any]) -> Floats:
     return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
 
@@ -295,6 +340,7 @@ def model_of_periods(spec: Spec, relax: bool) -> ConcreteModel:
 
     model = of_program(arrays_of_periods(spec, relax).program)
     model.name = "capacity_P2_periods"
+    model.has_comparisons = True
     return model
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from mrdsl.contracts.subject_to import broken as compared
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity import verify as one_period
 from mrdsl.families.capacity.facts import CapacityFacts, Reserved, VmType
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
+from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.schema import Range
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Constraint, Spec
 
 
 def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -40,6 +43,8 @@ def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
             )
     for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True):
         yield from one_period.verify(period, each, relax)
+        yield from compared(period, partial(one_period.quantity, period, each))
+    yield from compared(replace(spec, constraints=_split(spec)[1]), partial(quantity, spec, plan))
     for number, (claimed, paid) in enumerate(zip(plan.discounts.tolist(), _discounts(spec, plan), strict=True)):
         if not abs(claimed - paid) <= FEASIBILITY * max(1.0, paid):
             message = f"savings plans pay for {paid:g} in plan {number + 1}, not {claimed:g}"
@@ -138,6 +143,16 @@ def _discounts(spec: Spec, plan: PeriodsPlan) -> list[float]:
     return found
 
 
+def _split(spec: Spec) -> tuple[tuple[Constraint, ...], tuple[Constraint, ...]]:
+    """Return the comparisons of each period, and those with a cost or admitted jobs, which are sums of all periods."""
+    each: list[Constraint] = []
+    total: list[Constraint] = []
+    for constraint in spec.constraints:
+        named = {one.name for side in (constraint.left, constraint.right) for one in quantities_in(side)}
+        (total if "cost" in named or "admitted" in named else each).append(constraint)
+    return tuple(each), tuple(total)
+
+
 def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
     """Return the spec without its demand, with as many VMs of each contract as the plan commits, which cost nothing."""
     facts: CapacityFacts = spec.facts
@@ -156,7 +171,8 @@ def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
         )
         for vm in facts.vms
     )
-    return replace(spec, facts=replace(facts, vms=vms, demand=None, savings_plans=()))
+    facts = replace(facts, vms=vms, demand=None, savings_plans=())
+    return replace(spec, facts=facts, constraints=_split(spec)[0])
 
 
 def specs_of_periods(spec: Spec, plan: PeriodsPlan) -> Iterator[Spec]:

@@ -11,6 +11,7 @@ from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
 from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import Contract, commitments_of, spec_of_period
 from mrdsl.families.capacity.periods.plan import Commitment, PeriodsPlan, bought, plan_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -62,7 +63,7 @@ def _others(spec: Spec, plan: PeriodsPlan) -> tuple[Table | str, ...]:
         return ()
     if not any(each.vms for each in plan.committed) and not any(each.cost for each in plan.savings):
         return ("No contract pays: everything is rented by the period.",)
-    if len(plan.plans) > MOST_PLANS or not plan.whole:
+    if len(plan.plans) > MOST_PLANS or not plan.whole or of_sums(spec):
         return ()
     terms = commitments_of(spec.facts)
     rows = []
