@@ -261,15 +261,6 @@ DEAR, DEARER = 1e2, 1e6
 job."""
 
 
-@dataclass
-class _Answers:
-    """Answers of the groups of classes to earlier prices: VMs by lane and saved penalties, for each group."""
-
-    taken: list[Floats] = field(default_factory=list)
-    spared: list[Floats] = field(default_factory=list)
-    jobs: list[Floats] = field(default_factory=list)
-
-
 def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
     """Return the optimum of the relaxation to a relative ``gap``, or the best result at ``until``.
 
@@ -333,13 +324,30 @@ class _Master:
     """The master problem: how to mix the answers, and what VMs to buy for them."""
 
     def __init__(self, task: Task, dear: float) -> None:
-        self.task = task
-        classes = len(task.mix)
-        self.groups = np.arange(classes) % min(GROUPS, classes)
+        from mrdsl.solving.backends.highs import GrowingProgram
+
+        self.task, market = task, task.market
+        classes, lanes, offers = len(task.mix), len(market.lanes), len(market.offers)
         self.count = min(GROUPS, classes)
-        self.answers = _Answers()
-        self.dearest = dear * dearest(task)
+        self.groups = np.arange(classes) % self.count
+        self.jobs: list[Floats] = []
         self.limited = np.flatnonzero(np.isfinite(task.available))
+        self.ends = np.cumsum([lanes, len(self.limited), len(market.quotas)]).tolist()
+        once, most = np.ones(self.count), [-market.masters_of_lane, task.available[self.limited], market.quota_limits]
+        free = np.full(self.ends[-1], -np.inf)
+        self.program = GrowingProgram(np.concatenate([free, once]), np.concatenate([*most, once]))
+        supply = -(market.lane_of_offer[None] == np.arange(lanes)[:, None]).astype(float)
+        of_types = (market.vm_of_lane[market.lane_of_offer][None] == self.limited[:, None]).astype(float)
+        of_offers = np.concatenate([supply, of_types, market.cores_of_quotas[:, market.lane_of_offer]])
+        self._columns(market.prices, market.there, of_offers, np.zeros((self.count, offers)))
+        lacking = np.concatenate([-np.eye(lanes), np.zeros((self.ends[-1] - lanes, lanes))])
+        dearer = np.full(lanes, dear * dearest(task))
+        self._columns(dearer, np.full(lanes, np.inf), lacking, np.zeros((self.count, lanes)))
+
+    def _columns(self, costs: Floats, upper: Floats, *rows: Floats) -> None:
+        from scipy.sparse import csc_array
+
+        self.program.add(costs, upper, csc_array(np.concatenate(rows)))
 
     def first_prices(self) -> tuple[Floats, Floats, Floats]:
         """Return the prices of the most expensive offer of each lane, and 0 for quotas and cores."""
@@ -354,55 +362,29 @@ class _Master:
         mix = self.task.mix
         used = np.where(mix.possible, mix.gamma, 0.0) * jobs
         taken = np.stack([summed(self.groups, row, self.count) for row in used])
-        self.answers.taken.append(taken)
         spared = summed(self.groups, mix.worth * jobs.sum(axis=0), self.count)
-        self.answers.spared.append(spared)
-        self.answers.jobs.append(jobs)
+        none = np.zeros((self.ends[-1] - len(taken), self.count))
+        self._columns(-spared, np.full(self.count, np.inf), taken, none, np.eye(self.count))
+        self.jobs.append(jobs)
 
     def solve(self) -> tuple[float, Floats, Floats, float, Floats, Floats, Floats]:
         """Return value, VMs by offer, weights of answers by group, lacking VMs; prices of lanes, quotas and cores."""
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array, hstack, vstack
-
-        task, market = self.task, self.task.market
-        lanes, offers, rounds = len(market.lanes), len(market.offers), len(self.answers.taken)
-        supply = csr_array((-np.ones(offers), (market.lane_of_offer, range(offers))), shape=(lanes, offers))
-        taken = np.concatenate(self.answers.taken, axis=1)
-        rows = hstack([csr_array(taken), supply, -csr_array(np.eye(lanes))])
-        vms = market.vm_of_lane[market.lane_of_offer]
-        of_types = (vms[None, :] == self.limited[:, None]).astype(float)
-        quota = np.concatenate([of_types, market.cores_of_quotas[:, market.lane_of_offer]])
-        empty = csr_array((len(quota), taken.shape[1]))
-        limits = hstack([empty, csr_array(quota), csr_array((len(quota), lanes))])
-        mixing = np.tile(np.eye(self.count), rounds)
-        convex = hstack([csr_array(mixing), csr_array((self.count, offers + lanes))])
-        found = linprog(
-            np.concatenate([*(-each for each in self.answers.spared), market.prices, np.full(lanes, self.dearest)]),
-            A_ub=vstack([rows, limits]),
-            b_ub=np.concatenate([-market.masters_of_lane, task.available[self.limited], market.quota_limits]),
-            A_eq=convex,
-            b_eq=np.ones(self.count),
-            bounds=[
-                *([(0.0, None)] * taken.shape[1]),
-                *((0.0, offer.available) for offer in market.offers),
-                *([(0.0, None)] * lanes),
-            ],
-            method="highs",
-        )
-        mix = task.mix
-        weights, bought, lacks = np.split(found.x, [taken.shape[1], taken.shape[1] + offers])
-        duals = -found.ineqlin.marginals
+        market, mix = self.task.market, self.task.mix
+        lanes, offers = len(market.lanes), len(market.offers)
+        solved = self.program.solve()
+        assert solved is not None, "lacking VMs make every program feasible"
+        value, point, duals = solved
+        bought, lacks, weights = np.split(point, [offers, offers + lanes])
         quotas = np.zeros(len(market.names))
-        of_lanes, of_types, cores = np.split(np.maximum(duals, 0.0), [lanes, lanes + len(self.limited)])
+        of_lanes, of_types, cores, _ = np.split(np.maximum(-duals, 0.0), self.ends)
         quotas[self.limited] = of_types
-        value = float(found.fun) + float(mix.penalty @ mix.expected)
-        return value, bought, weights, float(lacks.sum()), of_lanes, quotas, cores
+        return value + float(mix.penalty @ mix.expected), bought, weights, float(lacks.sum()), of_lanes, quotas, cores
 
     def mixture(self, weights: Floats) -> Floats:
         """Return the jobs by lane that the weights mix."""
-        by_round = weights.reshape(len(self.answers.jobs), self.count)[:, self.groups]
+        by_round = weights.reshape(len(self.jobs), self.count)[:, self.groups]
         jobs = np.zeros_like(self.task.mix.gamma)
-        for weight, answer in zip(by_round, self.answers.jobs, strict=True):
+        for weight, answer in zip(by_round, self.jobs, strict=True):
             if weight.any():
                 jobs += weight * answer
         return jobs
