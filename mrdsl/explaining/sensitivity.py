@@ -57,7 +57,7 @@ def steps(
     """Yield each constraint one step easier and one step harder, with the effect on the goal; stop after ``seconds``.
 
     ``result`` is that of the spec as it is. The bounds of large specs are compared if the family offers them, and no
-    method is named. Nothing is yielded if there are more than ``MOST`` steps.
+    solver is named. Nothing is yielded if there are more than ``MOST`` steps.
     """
     until = time.monotonic() + seconds
     base, family = result.objective.value, find_family(spec)
@@ -66,7 +66,7 @@ def steps(
     planned = [(line, value) for line in lines_of(spec, family) for value in _neighbours(line)]
     if len(planned) > MOST:
         return
-    quick = family.bound if solver == "auto" and formulation is None and not relax else None
+    quick = family.bound if solver == "auto" and not relax else None
     least = None if quick is None else quick(spec)
     for line, value in counted("sensitivity", planned):
         left = until - time.monotonic()

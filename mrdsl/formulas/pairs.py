@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -398,6 +399,7 @@ def _key(container: Floats, vm: Floats, hosts: int, vectors: dict[tuple[Fraction
     return vectors.setdefault((parts[0], parts[1]), -1 - len(vectors))
 
 
+@lru_cache(10_000)
 def _part(taken: float, there: float) -> Fraction:
     if taken == NONE or there <= 0.0:
         return Fraction(0)

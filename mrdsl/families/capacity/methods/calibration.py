@@ -20,13 +20,11 @@ from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.constraints import serves, without_promises
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.methods.direct import direct
-from mrdsl.families.capacity.models import linear
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.simulation.engine.scenario import Scenario, Seen, load_of, run_once
 from mrdsl.simulation.planned import Held, groups_of, scenario_of
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.blocks import Coefficients, Simulation, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.schema import PERCENTILES
@@ -217,10 +215,13 @@ def planned(
         plan = None if result is None else result.plan
         assert plan is None or isinstance(plan, CapacityPlan)
         return plan
-    model = linear.build(changed, relax)
+    from mrdsl.families.capacity.models.linear import build, decode
+    from mrdsl.solving.checked_answer import solve_model
+
+    model = build(changed, relax)
     add_comparisons(changed, model)
     answer = solve_model(model, limits=limits)
-    return None if answer.solution is SolutionStatus.NONE else linear.decode(changed, model, relax)
+    return None if answer.solution is SolutionStatus.NONE else decode(changed, model, relax)
 
 
 def at_plan(spec: Spec, plan: CapacityPlan) -> Spec:

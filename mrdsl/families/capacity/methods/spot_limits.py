@@ -18,7 +18,6 @@ from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.slot_prices import least_slots
-from mrdsl.families.capacity.methods.weighing import least_at
 
 FEWEST = 4
 """Most slots that are added in a round beyond those of jobs, of each class."""
@@ -78,15 +77,14 @@ class Limits:
 
     def least(self, mix: Mix, weights: Floats, prices: Floats, shares: Floats, firm: Floats) -> Least:
         """Return the least cost of one job at prices of lanes, of shares and of the first firm jobs."""
-        gamma, maps, reduces = least_at(mix, weights)
-        none = np.zeros(0, dtype=np.int64)
-        at = self.classes
-        if not len(at):
-            return Least(gamma, maps, reduces, 0.0, (none, none, none))
         assert mix.sizes is not None
         both = np.stack([weights, 1.0 - weights])[:, :, None]
-        parts = (mix.sizes.parts[:, :, mix.market.vm_of_lane[:, None], at] * both).sum(axis=1)
-        worth, times, beyond = parts * prices[:, None], self.times[:, :, at], self.beyond[:, at]
+        parts = (mix.sizes.parts[:, :, mix.market.vm_of_lane] * both).sum(axis=1)
+        at, every, whole = self.classes, np.arange(len(mix)), mix.wholeness != NO
+        if not len(at):
+            none = np.zeros(0, dtype=np.int64)
+            return Least(*least_slots(mix, (parts[0], parts[1]), every, whole), 0.0, (none, none, none))
+        worth, times, beyond = parts[:, :, at] * prices[:, None], self.times[:, :, at], self.beyond[:, at]
         with np.errstate(divide="ignore", invalid="ignore"):
             most = np.where(self.firm[:, :, at], worth / (-beyond * times), np.inf)
         rows, columns = _least_of(most.reshape(-1, len(at)), shares)
@@ -94,16 +92,16 @@ class Limits:
         shares = np.where(free, 0.0, np.minimum(shares, (1.0 - ROUNDING) * most.min(axis=(0, 1))))
         firm = np.where(free, 0.0, firm)
         kinds = self.kinds[:, :, at] & mix.possible[:, at] & ~free
-        costs = np.where(kinds, worth + shares * beyond * times, parts)
-        _, *slots = least_slots(mix, (costs[0], costs[1]), at, mix.wholeness != NO)
+        costs = np.where(kinds, worth + shares * beyond * times, parts[:, :, at])
+        parts[:, :, at] = costs
+        gamma, maps, reduces = least_slots(mix, (parts[0], parts[1]), every, whole)
         cost = sum(
-            np.where(each & mix.possible[:, at], one * number, 0.0)
-            for each, one, number in zip(kinds, costs, slots, strict=True)
+            np.where(each & mix.possible[:, at], one * number[:, at], 0.0)
+            for each, one, number in zip(kinds, costs, (maps, reduces), strict=True)
         )
         cost = (cost - firm * self.counts) / np.where(prices > 0.0, prices, 1.0)[:, None]
         cost = np.where(mix.possible[:, at], cost, np.inf)
-        for known, new in ((gamma, cost), (maps, slots[0]), (reduces, slots[1])):
-            known[:, at[~free]] = new[:, ~free]
+        gamma[:, at[~free]] = cost[:, ~free]
         return Least(gamma, maps, reduces, float(firm @ self.least_firm), (*np.divmod(rows, len(prices)), at[columns]))
 
 
