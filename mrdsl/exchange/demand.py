@@ -28,6 +28,7 @@ COLUMN = "column"
 """The word of a column that is neither a class nor a service."""
 PRICE = "price"
 """The word of a column of prices, per hour unless its unit names another time."""
+PERCENT = "%"
 FOR_THE_READER = frozenset({"hour", "time", "period", "date"})
 MAX_REPORTED_ROWS = 5
 _HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(\[(?P<unit>[^\[\]]*)\])?\s*$")
@@ -39,7 +40,7 @@ class Wanted:
     """One column of the table: a class's jobs per period, a service's rate, or a number that a family reads.
 
     ``place`` is the declaration of the class or service in the spec. A column that is ``optional`` may be absent; its
-    values are then NaN. ``currency`` is that of a column of prices.
+    values are then NaN. ``currency`` is that of a column of prices, ``share`` allows one of percent too.
     """
 
     word: str
@@ -47,19 +48,20 @@ class Wanted:
     place: Span | None
     optional: bool = False
     currency: str = ""
+    share: bool = False
 
     @property
     def is_rate(self) -> bool:
         return self.word == "service"
 
 
-def columns_of(source: Source, shown: str = "") -> frozenset[str]:
-    """Return the names of the columns of a table, without units; none if it cannot be read."""
+def columns_of(source: Source, shown: str = "") -> dict[str, str | None]:
+    """Return the names of the columns of a table with their units; none if it cannot be read."""
     try:
         raw = read_raw(source, shown or source.written)
     except (OSError, ValueError):
-        return frozenset()
-    return frozenset(_head(cell, {})[0] for cell in raw.header)
+        return {}
+    return dict(_head(cell, {}) for cell in raw.header)
 
 
 def read_demand(
@@ -167,12 +169,15 @@ def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report:
 
 
 def _factor_of_price(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: Mistakes) -> float:
+    if wanted.share and (unit or "").strip() == PERCENT:
+        return units.UNITS[PERCENT].factor
     money, _, time = (unit or f"{wanted.currency}/h").partition("/")
     known = units.UNITS.get(time.strip())
     if money.strip() == wanted.currency and known is not None and known.dimension == units.TIME:
         return 1.0 / known.factor
     message = f"column `{wanted.name}` is a price of a VM, but `{unit}` is not"
-    report.add(error("wrong-unit", message, raw.cell_span(-1, index), f"write `{wanted.name} [{wanted.currency}/h]`"))
+    hint = f"write `{wanted.name} [{wanted.currency}/h]`" + f" or `{wanted.name} [{PERCENT}]`" * wanted.share
+    report.add(error("wrong-unit", message, raw.cell_span(-1, index), hint))
     return 1.0
 
 

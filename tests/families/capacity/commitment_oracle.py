@@ -55,7 +55,7 @@ class Drawn:
     wide: float | None = None
     """The discount of another one for all types, which pays after it."""
     hourly: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-    """Prices of each period by type and way of renting."""
+    """Prices and fees of each period by type and second word."""
     most: int | None = None
     """Most VMs of all types in each period."""
     known: dict[tuple[float, ...], list[tuple[float, dict[str, int]]]] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Drawn:
         hourly = self.hourly.get((vm.name, way))
         if hourly is not None:
             return hourly[period]
-        return vm.on_demand if way == "on_demand" else vm.spot or 0.0
+        return {"on_demand": vm.on_demand, "fee": vm.fee}.get(way, vm.spot or 0.0)
 
     def vms_of_job(self, each: Jobs, vm: Type) -> float:
         """Return the VMs of one job: the closed form in fractions, or all pairs of whole slots."""
@@ -178,7 +178,7 @@ class Drawn:
 
     def _period(self, period: int, held: dict[str, int]) -> list[tuple[float, dict[str, int]]]:
         """Return the least cost of all placements with the same VMs on demand by type, and these VMs."""
-        prices = (self.price(vm, way, period) for vm in self.types for way in ("on_demand", "spot"))
+        prices = (self.price(vm, way, period) for vm in self.types for way in ("on_demand", "spot", "fee"))
         key = (self.factors[period], *prices, *held.values())
         if key not in self.known:
             cheapest: dict[tuple[int, ...], tuple[float, dict[str, int]]] = {}
@@ -207,12 +207,13 @@ class Drawn:
             for number, (vm, spot) in enumerate(lanes):
                 parts = [vms * n[number] for vms, n in zip(of_jobs[number], placed, strict=True)]
                 need = ceil(sum(parts) - 1e-9) + (0 if spot else vm.masters)
+                fee = self.price(vm, "fee", period)
                 rented[vm.name] = rented.get(vm.name, 0) + need
                 if spot:
-                    cost += need * (self.price(vm, "spot", period) + vm.fee)
+                    cost += need * (self.price(vm, "spot", period) + fee)
                 else:
                     rest[vm.name] = max(0, need - held[vm.name])
-                    cost += rest[vm.name] * self.price(vm, "on_demand", period) + need * vm.fee
+                    cost += rest[vm.name] * self.price(vm, "on_demand", period) + need * fee
             if self.most is not None and sum(rented.values()) > self.most:
                 continue
             if all(vm.available is None or rented[vm.name] <= vm.available for vm in self.types):
@@ -254,6 +255,8 @@ def drawn(seed: int) -> Drawn:
             if price is not None and random.random() < 0.7:
                 parts = [random.choice([0.0, 0.5, 0.8, 1.0, 1.5]) for _ in factors]
                 hourly[vm.name, way] = [round(part * price, 4) for part in parts]
+    if seed % 5 == 3:
+        hourly |= {(vm.name, "fee"): [round(0.02 * ((seed + n) % 4), 2) for n in range(periods)] for vm in types}
     wide = None
     if discounts is not None and not hourly and (len(discounts) == 1 or seed % 2):
         wide = round(random.choice([0.3, 0.7, 1.0]) * min(discounts.values()), 3)

@@ -114,6 +114,18 @@ def test_planted_defects_are_found(tmp_path: Path) -> None:
         assert any(f"violates `{code}" in message for message in told), told
 
 
+def test_fees_in_percent_follow_the_price_on_demand(tmp_path: Path) -> None:
+    """Twelve and six spot VMs of b, with 25 % and 50 % of the period's price on demand."""
+    rows = "c,weight,b on_demand,b fee [%]\n4,1,2,25\n2,3,1,50\n"
+    (tmp_path / "day.csv").write_text(rows, encoding="utf-8")
+    text = TYPES.replace("penalty = 2", "penalty = 9").replace("vm b { cores = 4,", "vm b { fee = 9 USD/h, cores = 4,")
+    (tmp_path / "spec.mrspec").write_text(text.replace("vm a { cores = 4,", "vm a { available = 0,"), encoding="utf-8")
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    for solver in ("highs", "direct"):
+        result = mrdsl.solve(spec, solver)
+        assert result.objective.value == pytest.approx(12 * (0.4 + 0.5) + 3 * 6 * (0.4 + 0.5))
+
+
 def test_sums_are_not_for_direct(tmp_path: Path) -> None:
     with pytest.raises(mrdsl.MrdslError, match="joins all periods"):
         solved(tmp_path, "cost <= 99 USD", "direct")

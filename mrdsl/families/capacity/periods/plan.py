@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import MONEY, Plan, Table, lacking
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT
@@ -138,7 +139,10 @@ class PeriodsPlan(Plan):
     @property
     def saving(self) -> float | None:
         """The cost without commitments less the cost of this plan, or None if the former is not known."""
-        return None if np.isnan(self.without) else self.without - self.total
+        if np.isnan(self.without):
+            return None
+        saved = self.without - self.total
+        return saved if abs(saved) > ROUNDING * abs(self.total) else 0.0
 
     def _summed(self, values: Sequence[float] | NDArray[np.float64]) -> float:
         return float(np.asarray(values, dtype=np.float64)[self.plan_of] @ self.weight)

@@ -20,7 +20,7 @@ from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
 from mrdsl.families.capacity.forms import added_price, as_solved
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
-from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats, Market
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.models.arrays import Pairs, Written, decoded, program_of
 from mrdsl.families.capacity.periods.comparisons import of_sums, rows_of_period, rows_of_sums
 from mrdsl.families.capacity.periods.demand import (
@@ -35,7 +35,7 @@ from mrdsl.families.capacity.periods.demand import (
     spec_of_period,
 )
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
-from mrdsl.families.capacity.periods.table import horizon_of
+from mrdsl.families.capacity.periods.table import FEE, horizon_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
 
+DISK = "disk"
 Links = tuple[tuple[int, float], ...]
 """Columns and coefficients, whose sum is at most what is committed."""
 Offers = Mapping[tuple[str, str, str], int]
@@ -162,12 +163,21 @@ class Alike:
         market = self.written.pairs.mix.market
         if not prices:
             return market
-        added = {vm.name: added_price(vm) for vm in self.facts.vms}
-        offers = tuple(
-            replace(offer, price=(prices[vm, way] + added[vm]) * self.facts.period) if (vm, way) in prices else offer
-            for offer, (vm, way, _) in zip(market.offers, market.ways, strict=True)
-        )
-        return replace(market, offers=offers)
+        offers = []
+        for offer, (vm, way, _) in zip(market.offers, market.ways, strict=True):
+            price, fee = prices.get((vm, way), self._own[vm, way]), prices.get((vm, FEE), self._own[vm, FEE])
+            offers.append(replace(offer, price=(price + fee + self._own[vm, DISK]) * self.facts.period))
+        return replace(market, offers=tuple(offers))
+
+    @cached_property
+    def _own(self) -> dict[tuple[str, str], float]:
+        """The prices of the spec by VM type: each way of renting, where contracts are paid already, fee and disk."""
+        found = {}
+        for vm in self.facts.vms:
+            found[vm.name, ON_DEMAND], found[vm.name, RESERVED] = vm.on_demand.price, 0.0
+            found[vm.name, SPOT] = vm.spot.price if vm.spot is not None else 0.0
+            found[vm.name, FEE], found[vm.name, DISK] = vm.fee, added_price(vm) - vm.fee
+        return found
 
 
 def alike_blocks(spec: Spec, relax: bool) -> Alike | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.demand import COLUMN, PRICE, Wanted, columns_of, read_demand
+from mrdsl.exchange.demand import COLUMN, PERCENT, PRICE, Wanted, columns_of, read_demand
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
@@ -23,8 +23,8 @@ from mrdsl.spec.spec import Spec
 Floats = NDArray[np.float64]
 FACTOR, WEIGHT = "factor", "weight"
 """Columns of the table: the part of `jobs` of every class without a column, and how often the row occurs."""
-PRICED = ON_DEMAND, SPOT = ("on_demand", "spot")
-"""Second words of columns of prices, such as ``m5 spot``."""
+PRICED = ON_DEMAND, SPOT, FEE = ("on_demand", "spot", "fee")
+"""Second words of columns of prices, such as ``m5 spot``. A fee in percent is that of the period's price on demand."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Written:
         jobs: Jobs, shape (periods, classes).
         factor: Part of `jobs`, shape (periods, 1).
         weight: How often a row occurs, shape (periods,).
-        prices: Prices on demand and on spot by column [money/s].
+        prices: Prices on demand and on spot, and fees, by column [money/s].
     """
 
     jobs: Floats
@@ -45,7 +45,7 @@ class Written:
 
 
 def prices_by_period(spec: Spec) -> Mapping[tuple[str, str], Floats]:
-    """Return the prices that the table has, by VM type and way of renting, each of the shape (periods,)."""
+    """Return the prices and fees that the table has, by VM type and second word, each of the shape (periods,)."""
     return kept(spec, "prices by period", lambda: _prices_by_period(spec))
 
 
@@ -71,6 +71,8 @@ def with_prices_of(spec: Spec, period: int) -> Spec:
         now = {way: float(prices[vm.name, way][period]) for way in PRICED if (vm.name, way) in prices}
         if ON_DEMAND in now:
             vm = replace(vm, on_demand=replace(vm.on_demand, price=now[ON_DEMAND]))
+        if FEE in now:
+            vm = replace(vm, fee=now[FEE])
         return vm if vm.spot is None or SPOT not in now else replace(vm, spot=replace(vm.spot, price=now[SPOT]))
 
     return replace(spec, facts=replace(spec.facts, vms=tuple(of(vm) for vm in spec.facts.vms)))
@@ -114,14 +116,20 @@ def read_table(spec: Spec) -> tuple[Written, tuple[Diagnostic, ...]]:
     names = {node.name for node in facts.classes}
     shown = str(Path(spec.file).parent / source.written)
     beside = [Wanted(COLUMN, "" if name in names else name, None, optional=True) for name in (FACTOR, WEIGHT)]
-    priced = sorted({f"{vm} {way}" for vm, way in _priced(facts)} & columns_of(source, shown) - names)
-    beside += [Wanted(PRICE, name, None, optional=True, currency=spec.currency) for name in priced]
+    units = columns_of(source, shown)
+    ways = {f"{vm} {way}": way for vm, way in _priced(facts)}
+    priced = sorted(ways.keys() & units.keys() - names)
+    currency = spec.currency
+    beside += [Wanted(PRICE, each, None, optional=True, currency=currency, share=ways[each] == FEE) for each in priced]
     classes = len(facts.classes)
 
     def read(optional: bool) -> tuple[Written, tuple[Diagnostic, ...]]:
         wanted = [Wanted("class", node.name, node.span, optional) for node in facts.classes]
         table, told = read_demand(source, [*wanted, *beside], demand.periods, demand.span_of("periods"), shown)
         prices = dict(zip(priced, table[:, classes + 2 :].T, strict=True))
+        for vm in facts.vms:
+            if (units.get(f"{vm.name} {FEE}") or "").strip() == PERCENT and f"{vm.name} {FEE}" in prices:
+                prices[f"{vm.name} {FEE}"] *= prices.get(f"{vm.name} {ON_DEMAND}", vm.on_demand.price)
         return Written(table[:, :classes], table[:, classes : classes + 1], table[:, classes + 1], prices), told
 
     table, told = read(optional=True)
