@@ -15,7 +15,12 @@ FAMILY = Family(
     facts=TimetableFacts,
     goals=(GoalKind("minimize", "cost", "currency", "what the machines cost from their first boot to their last end"),),
     method="timetable",
-    promises=(Promise("classes.deadline", 1), Promise("classes.start_within", 1), Promise("vms.available", 1)),
+    promises=(
+        Promise("classes.deadline", 1),
+        Promise("classes.start_within", 1),
+        Promise("vms.available", 1),
+        Promise("quotas.cores", 1),
+    ),
     check=check,
     impossible=find_impossible,
     exports=(

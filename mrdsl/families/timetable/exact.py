@@ -9,11 +9,12 @@ cheapest plan on it starts everything as early as its order allows, and a latest
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd, inf
 
 import numpy as np
 
+from mrdsl.families.timetable.limits import Limit
 from mrdsl.families.timetable.night import TICK, Machine, Night, Run
 from mrdsl.families.timetable.rented import Lease, Rented, masters_of, rented_on
 from mrdsl.families.timetable.reserved import split
@@ -142,6 +143,7 @@ class _Program:
     most: list[float] = field(default_factory=list)
     rows: _Rows = field(default_factory=_Rows)
     reserved: dict[int, int] = field(default_factory=dict)
+    masters: list[tuple[int, Kind]] = field(default_factory=list)
     chosen: list[tuple[int, int]] = field(default_factory=list)
     tasks: dict[tuple[int, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
@@ -221,32 +223,52 @@ def _program(market: Market, rent: str) -> _Program | None:
     for vm in sorted(set(market.vms_of_masters)):
         if market.machines[vm].masters:
             _add_masters(program, market, vm, rent, (first, last))
-        if market.machines[vm].available is not None and market.vms_of_masters.count(vm) > 1:
-            _add_quota(program, market, vm, left_out, (first, last))
+    for limit in market.limits:
+        if _is_shared(market, limit):
+            _add_limit(program, market, limit, left_out, (first, last))
     return None if len(program.cost) > COLUMNS else program
 
 
-def _add_quota(
-    program: _Program, market: Market, vm: int, left_out: list[dict[int, int]], window: tuple[int, int]
+def _is_shared(market: Market, limit: Limit) -> bool:
+    """Return True if VMs of several types, or second attempts, count; the most of one type alone is in its machine."""
+    mine = (limit.each[vm] or limit.each[of] for vm, of in enumerate(market.vms_of_masters))
+    return sum(map(bool, mine)) > 1
+
+
+def _is_sharing(market: Market, vm: int) -> bool:
+    """Return True if VMs of a type share a limit with others."""
+    return any(each.each[vm] and _is_shared(market, each) for each in market.limits)
+
+
+def _add_limit(
+    program: _Program, market: Market, limit: Limit, left_out: list[dict[int, int]], window: tuple[int, int]
 ) -> None:
-    """Add the limit on VMs of a type at once, on spot or not, with room for second attempts of runs on spot VMs."""
-    step, machine = program.step, market.machines[vm]
-    boot, available = machine.boot // step, float(machine.available or 0)
-    spot = next(place for place, of in enumerate(market.vms_of_masters) if of == vm and place != vm)
-    rooms = [(run, *market.room(spot, run)) for run in market.part(spot)[0]]
-    for at in range(window[0] - boot, window[1]):
-        terms = [
-            (column, 1.0)
-            for place, kind in program.kinds.items()
-            if market.vms_of_masters[kind.vm] == vm and kind.begin - boot <= at < kind.end
-            for column in (place, program.reserved.get(place))
-            if column is not None
-        ]
-        most = available
-        for run, begin, end, count in rooms:
+    """Add a limit on VMs of several types at once, with room for second attempts of runs on spot VMs."""
+    step, unit = program.step, float(max(limit.most, 1))
+    boots = [machine.boot // step for machine in market.machines]
+    rooms = [
+        (left_out[run].get(vm), *market.room(vm, run)[:2], limit.taken(of, market.room(vm, run)[2]))
+        for vm, of in enumerate(market.vms_of_masters)
+        for run in (market.part(vm)[0] if vm != of and limit.each[of] else ())
+    ]
+    held = [
+        (column, kind, limit.taken(kind.vm, 1))
+        for place, kind in program.kinds.items()
+        for column in (place, program.reserved.get(place))
+        if column is not None and limit.each[kind.vm]
+    ]
+    held += [
+        (column, kind, taken)
+        for column, kind in program.masters
+        if (taken := limit.taken(kind.vm, market.machines[kind.vm].masters, True))
+    ]
+    for at in range(window[0] - max(boots), window[1]):
+        terms = [(column, taken / unit) for column, kind, taken in held if kind.begin - boots[kind.vm] <= at < kind.end]
+        most = limit.most / unit
+        for out, begin, end, taken in rooms:
             if begin <= at * step < end:
-                most -= count
-                terms += [(left_out[run][spot], -float(count))] if spot in left_out[run] else []
+                most -= taken / unit
+                terms += [] if out is None else [(out, -taken / unit)]
         program.rows.add(terms, -inf, most)
 
 
@@ -256,10 +278,11 @@ def _add_masters(program: _Program, market: Market, vm: int, rent: str, window: 
     kinds = list(
         _constant_kinds(market, vm, step, window[1])
         if rent == "constant"
-        else _elastic_kinds(machine, step, *window, False)
+        else _elastic_kinds(machine, step, *window, _is_sharing(market, vm))
     )
     price = machine.masters * machine.master_price * step / TICK / program.unit
     columns = [program.variable(kind.cost * price, 1.0) for kind in kinds]
+    program.masters += zip(columns, (replace(kind, vm=vm) for kind in kinds), strict=True)
     program.rows.add([(each, 1.0) for each in columns], -inf, 1.0)
 
     def require(terms: Iterable[tuple[int, float]], most: float, begin: int, end: int) -> None:
@@ -434,13 +457,13 @@ def _elastic_kinds(machine: Machine, step: int, first: int, last: int, every: bo
 
 
 def _constant_kinds(market: Market, vm: int, step: int, last: int) -> Iterator[Kind]:
-    """Yield clusters from each release to each end that cannot be later for the same cost; to every end if VMs on spot
-    and others share a quota.
+    """Yield clusters from each release to each end that cannot be later for the same cost; to every end if VMs of
+    several types share a limit.
     """
     _, night = market.part(vm)
     machine = night.machine
     types = range(len(market.nights))
-    every = machine.available is not None and market.vms_of_masters.count(market.vms_of_masters[vm]) > 1
+    every = _is_sharing(market, vm)
     mandatory = [
         run.release
         for index, run in enumerate(market.runs)

@@ -17,6 +17,7 @@ from mrdsl.spec.blocks import (
     MapPhase,
     OnDemand,
     OnType,
+    Quota,
     ReducePhase,
     Reserved,
     ShufflePhase,
@@ -51,6 +52,7 @@ __all__ = [
     "MapPhase",
     "OnDemand",
     "OnType",
+    "Quota",
     "Recorded",
     "ReducePhase",
     "Reserved",
@@ -238,7 +240,6 @@ class TimetableFacts(Node):
     ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("class", "arrivals"),)
     ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
-            "quota": "write `available = 8` in each `vm`: VMs at once",
             "master": "write `masters = 1` in a `vm`",
             "transfer": "remove it: the price of the data is the same in every plan that runs all jobs",
             "never_together": "remove it: runs with other start times share VMs anyway",
@@ -257,6 +258,7 @@ class TimetableFacts(Node):
         Arrivals, "runs out of a file, in place of `runs`", sources=names((*RUN_TABLES, *JOBS))
     )
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the classes of runs", plural="classes")
+    quotas: Sequence[Quota] = blocks(Quota, "quota", "limits on the cores of groups of VM types at any time")
     horizon: float | str | None = moment("when the plan ends; no run may be due later", default=None)
     simulation: Simulation | None = block(Simulation, "how the plan is run by `mrdsl simulate`")
     observed: ObservedCluster | None = observed_block()

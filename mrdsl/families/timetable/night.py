@@ -94,8 +94,8 @@ class Run:
 class Machine:
     """The VM type: slots, price [1/s], boot time, and how it is paid.
 
-    ``reserved`` VMs of those available have the price ``reserved_price``, which is lower. Masters have the price
-    ``master_price``, that of VMs on demand.
+    ``available`` is the most at once without other types. ``reserved`` VMs of those available have the price
+    ``reserved_price``, which is lower. Masters have the price ``master_price``, that of VMs on demand.
     """
 
     name: str
@@ -181,7 +181,7 @@ def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -
         minimum=ticks_of(paid.minimum),
         available=vm.available,
         masters=vm.masters,
-        reserved=count if vm.available is None else min(count, vm.available),
+        reserved=count,
         reserved_price=reserved_price,
         master_price=price,
     )

@@ -67,7 +67,7 @@ class _Start:
 
 def is_limited(market: Market) -> bool:
     """Return True if machines of some type at once are limited, all or those of a lower price."""
-    return any(machine.available is not None or machine.reserved for machine in market.machines)
+    return bool(market.limits) or any(machine.reserved for machine in market.machines)
 
 
 def per_job_program(market: Market, lengths: Lengths, seconds: float | None) -> Chosen | None:
@@ -92,8 +92,7 @@ def per_job_program(market: Market, lengths: Lengths, seconds: float | None) -> 
     if not _add_runs(program, market, lengths, step, unit, starts):
         return None
     _add_one_type(program, market, starts)
-    for vm in sorted(set(market.vms_of_masters)):
-        _add_limits(program, market, vm, starts)
+    _add_limits(program, market, starts)
     row, column, value = zip(*program.terms, strict=True)
     found = milp(
         np.array(program.cost),
@@ -161,16 +160,29 @@ def _add_one_type(program: _Program, market: Market, starts: Sequence[_Start]) -
                 program.row([*mine, (column, -1.0)], -inf, 0.0)
 
 
-def _add_limits(program: _Program, market: Market, vm: int, starts: Sequence[_Start]) -> None:
-    """Add the limits on the VMs of a type at once, with room for second attempts, and on reserved ones."""
-    machine = market.machines[vm]
-    mine = [each for each in starts if market.vms_of_masters[each.choice[0]] == vm]
-    held = [(each.begin, each.end, each.column, float(each.machines)) for each in mine if machine.available is not None]
-    for each in mine if machine.available is not None else ():
-        if market.machines[each.choice[0]].spot:
-            begin, end, count = market.room(each.choice[0], each.run)
-            held.append((begin, end, each.column, float(count)))
-    kept = [(each.begin, each.end, each.reserved, 1.0) for each in mine if each.reserved is not None]
-    for spans, most in ((held, float(machine.available or 0)), (kept, float(machine.reserved))):
-        for at in sorted({span[0] for span in spans}):
-            program.row([(column, value) for begin, end, column, value in spans if begin <= at < end], -inf, most)
+def _add_limits(program: _Program, market: Market, starts: Sequence[_Start]) -> None:
+    """Add the limits on VMs at once, with room for second attempts, and on reserved ones."""
+    found: list[tuple[list[tuple[int, int, int, float]], int]] = []
+    for limit in market.limits:
+        held = []
+        for each in starts:
+            vm = each.choice[0]
+            of_masters, machine = market.vms_of_masters[vm], market.machines[vm]
+            taken = limit.taken(vm, each.machines) + limit.taken(of_masters, machine.masters, True)
+            held.append((each.begin, each.end, each.column, float(taken)))
+            if machine.spot:
+                begin, end, count = market.room(vm, each.run)
+                held.append((begin, end, each.column, float(limit.taken(of_masters, count))))
+        found.append((held, limit.most))
+    for vm, machine in enumerate(market.machines):
+        kept = [
+            (each.begin, each.end, each.reserved, 1.0)
+            for each in starts
+            if each.reserved is not None and each.choice[0] == vm
+        ]
+        found.append((kept, machine.reserved))
+    for spans, most in found:
+        unit = float(max(most, 1))
+        for at in sorted({begin for begin, _, _, value in spans if value}):
+            terms = [(column, value / unit) for begin, end, column, value in spans if begin <= at < end and value]
+            program.row(terms, -inf, most / unit)

@@ -108,24 +108,26 @@ def masters_of(market: Market, leases: Sequence[Lease]) -> list[Lease]:
     return [Lease(*spans[vm], market.machines[vm].masters, master=True, vm=vm) for vm in sorted(spans)]
 
 
-def within_quotas(market: Market, leases: Sequence[Lease], types: Mapping[int, int]) -> bool:
-    """Return True if no more VMs than available are rented at once, with room for second attempts of runs on spot VMs.
+def within_limits(market: Market, leases: Sequence[Lease], types: Mapping[int, int]) -> bool:
+    """Return True if VMs at once are within all limits, with room for second attempts of runs on spot VMs.
 
     Args:
         market: The market.
-        leases: Rentals; masters do not count.
+        leases: Rentals, with masters.
         types: The VM type of each run that is not left out.
     """
-    for vm, machine in enumerate(market.machines):
-        if machine.available is None or machine.spot:
-            continue
-        mine = [each for each in leases if market.vms_of_masters[each.vm] == vm]
-        for run, place in types.items():
-            if market.machines[place].spot and market.vms_of_masters[place] == vm:
-                mine.append(Lease(*market.room(place, run)))
-        if most_at_once(mine, masters=False) > machine.available:
-            return False
-    return True
+    if not market.limits:
+        return True
+    rooms = [
+        Lease(*market.room(vm, run), vm=market.vms_of_masters[vm])
+        for run, vm in types.items()
+        if market.machines[vm].spot
+    ]
+    return all(
+        most_at_once([replace(each, count=limit.taken(each.vm, each.count, each.master)) for each in (*leases, *rooms)])
+        <= limit.most
+        for limit in market.limits
+    )
 
 
 def types_of(found: Rented) -> dict[int, int]:

@@ -10,13 +10,16 @@ from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.night import slots_by_kind
 from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
+from mrdsl.formulas.quotas import check_quotas, unused_quotas
 from mrdsl.formulas.stage_checks import check_stages
 from mrdsl.spec.blocks import ONE, OnType
 
 
 def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Yield names of unknown types, and blocks `on` that are wrong or have no effect."""
+    """Yield names of unknown types, quotas and blocks `on` that are wrong or have no effect."""
     names = [vm.name for vm in facts.vms]
+    quotas = list(check_quotas(facts))
+    yield from quotas or unused_quotas(facts)
     for vm in facts.vms:
         if vm.reserved is not None and vm.reserved.prepaid == "no" and vm.reserved.price >= vm.on_demand.price:
             yield warning(

@@ -11,6 +11,7 @@ from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
+from mrdsl.families.timetable.limits import Limit, limit_of, limits_of
 from mrdsl.families.timetable.night import (
     SPOT,
     Job,
@@ -40,12 +41,14 @@ class Market:
         nights: The night on each type, those on spot VMs last.
         allowed: Whether a job may run on a type, by type and job.
         one: Jobs all of whose runs are on one type, on spot or not.
+        limits: Limits on VMs at once. Machines have the most of their type alone, with its masters.
         prepaid: Price of prepaid VMs over the horizon, used or not. The cost of a plan does not include it.
     """
 
     nights: tuple[Night, ...]
     allowed: tuple[tuple[bool, ...], ...]
     one: tuple[int, ...] = ()
+    limits: tuple[Limit, ...] = ()
     prepaid: float = 0.0
 
     @property
@@ -75,7 +78,7 @@ class Market:
         return tuple(map(names.index, names))
 
     def room(self, vm: int, run: int) -> tuple[int, int, int]:
-        """Return the VMs that a run on spot VMs keeps free of a quota for its second attempt: from, to, how many."""
+        """Return the VMs that a run on spot VMs keeps free of each limit for its second attempt: from, to, how many."""
         window, night = self.nights[self.vms_of_masters[vm]].runs[run], self.nights[vm]
         return window.release, window.due, -(-night.jobs[window.job].most_at_once // night.machine.slots)
 
@@ -115,7 +118,8 @@ class Market:
 
 def alone(night: Night) -> Market:
     """Return a market with one type."""
-    return Market((night,), ((True,) * len(night.jobs),))
+    limit = limit_of(night.machine)
+    return Market((night,), ((True,) * len(night.jobs),), limits=() if limit is None else (limit,))
 
 
 def market_of(facts: TimetableFacts) -> Market:
@@ -168,7 +172,19 @@ def _market(facts: TimetableFacts) -> Market:
             every.append(vm)
     allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in every)
     one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))
-    return Market(tuple(nights), allowed, one, _prepaid(facts, runs))
+    limits = limits_of(facts, [(vm, night.machine.spot) for vm, night in zip(every, nights, strict=True)])
+    market = Market(tuple(nights), allowed, one, limits, _prepaid(facts, runs))
+    return replace(market, nights=tuple(_limited(market, vm) for vm in range(len(nights)))) if limits else market
+
+
+def _limited(market: Market, vm: int) -> Night:
+    """Return the night on a type with the most VMs that the limits allow."""
+    night = market.nights[vm]
+    machine = night.machine
+    most = [each.available(vm, machine, market.vms_of_masters[vm]) for each in market.limits]
+    available = min((each for each in most if each is not None), default=None)
+    reserved = machine.reserved if available is None else min(machine.reserved, available)
+    return replace(night, machine=replace(machine, available=available, reserved=reserved))
 
 
 def _on_spot(night: Night, price: float) -> Night:

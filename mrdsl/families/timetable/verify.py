@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 from math import ceil, floor, inf
 
 import numpy as np
@@ -413,7 +415,7 @@ def _rentals(
             )
     most = _most_at_once(plan.rentals)
     if most != plan.machines:
-        yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most}")
+        yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most:g}")
     if plan.rent not in (("constant", "elastic", "per_job") if facts.rent == "cheapest" else (facts.rent,)):
         yield _wrong(f"machines are rented {plan.rent}, and the spec rents them {facts.rent}")
     for index, vm in enumerate(facts.vms):
@@ -424,10 +426,10 @@ def _rentals(
                 if each == index and run.admitted and (number in on_spot) == spot
             ]
             yield from _of_type(facts, plan, vm, spot, ran)
-        if vm.available is not None and vm.spot is not None:
-            yield from _quota(facts, plan, vm, [number for number in on_spot if where[number] == index])
         if vm.masters and not _is_of_earlier_release(plan):
             yield from _masters(plan, vm)
+    seconds = [_second_attempt(facts, plan, number, facts.vms[where[number]]) for number in sorted(on_spot)]
+    yield from _limits(facts, plan, seconds)
     if plan.rent == "per_job" and plan.rentals:
         yield from _shared(plan, [each for each in plan.rentals if not each.master])
     cost = _cost(facts, plan)
@@ -465,12 +467,12 @@ def _of_type(
     workers = [each for each in rentals if not each.master]
     there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
     if vm.available is not None and there > vm.available:
-        yield _wrong(f"{there} machines are rented at once, and {vm.available} are available")
+        yield _wrong(f"{there:g} machines are rented at once, and {vm.available} are available")
     if any(each.reserved for each in rentals if each.master):
         yield _wrong("masters are reserved, which are rented on demand")
     base = _most_at_once([each for each in workers if each.reserved])
     if base > (0 if vm.reserved is None else vm.reserved.available):
-        yield _wrong(f"{base} machines of {vm.name} are reserved at once, more than the spec has")
+        yield _wrong(f"{base:g} machines of {vm.name} are reserved at once, more than the spec has")
     if not workers:
         return
     if plan.rent == "constant" and ran:
@@ -480,28 +482,42 @@ def _of_type(
             yield _wrong("a machine of a constant cluster is not rented from the first boot to the last end")
 
 
-def _quota(facts: TimetableFacts, plan: TimetablePlan, vm: VmType, on_spot: Iterable[int]) -> Iterator[Diagnostic]:
-    """Yield more VMs of a type at once than are available, on spot or not, with room for second attempts.
+def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm: VmType) -> Rental:
+    """Return the VMs that a run on spot VMs keeps free from its release to its deadline: a slot for each task."""
+    run = plan.runs[number]
+    node = next(each for each in facts.classes if each.name == run.job)
+    stages = _durations(node, vm.name)
+    ends: dict[int, float] = {}
+    while len(ends) < len(stages):
+        for at, (_, time, parents) in enumerate(stages):
+            if at not in ends and all(parent in ends for parent in parents):
+                ends[at] = time + max((ends[parent] for parent in parents), default=0.0)
+    spans = [(ends[at] - time, ends[at], tasks) for at, (tasks, time, _) in enumerate(stages)]
+    most = max(sum(n for a, b, n in spans if a <= begin + SLACK and b > begin + SLACK) for begin, _, _ in spans)
+    return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_of(vm, node)))
 
-    A run on spot VMs keeps as many free, from its release to its deadline, as its tasks need with a slot for each.
-    """
-    nodes = {node.name: node for node in facts.classes}
-    kept = [each for each in plan.rentals if each.vm == vm.name and not each.master]
-    for number in on_spot:
-        run = plan.runs[number]
-        node = nodes[run.job]
-        stages = _durations(node, vm.name)
-        ends: dict[int, float] = {}
-        while len(ends) < len(stages):
-            for at, (_, time, parents) in enumerate(stages):
-                if at not in ends and all(parent in ends for parent in parents):
-                    ends[at] = time + max((ends[parent] for parent in parents), default=0.0)
-        spans = [(ends[at] - time, ends[at], tasks) for at, (tasks, time, _) in enumerate(stages)]
-        most = max(sum(n for a, b, n in spans if a <= begin + SLACK and b > begin + SLACK) for begin, _, _ in spans)
-        kept.append(Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_of(vm, node))))
-    there = _most_at_once(kept)
-    if vm.available is not None and there > vm.available:
-        yield _wrong(f"{there} machines of {vm.name} are needed at once with second attempts, {vm.available} available")
+
+def _limits(facts: TimetableFacts, plan: TimetablePlan, seconds: Sequence[Rental]) -> Iterator[Diagnostic]:
+    """Yield more VMs at once than are available, and more cores than a quota has, with room for second attempts."""
+    for vm in facts.vms:
+        kept = [each for each in (*plan.rentals, *seconds) if each.vm == vm.name and not each.master]
+        if vm.available is not None and vm.spot is not None and (there := _most_at_once(kept)) > vm.available:
+            yield _wrong(
+                f"{there:g} machines of {vm.name} are needed at once with second attempts, {vm.available} available"
+            )
+    for quota in facts.quotas:
+        patterns = [re.compile(translate(each)) for each in quota.types]
+        patterns += [re.compile(rf"{re.escape(each)}([\W\d_].*)?$") for each in quota.families]
+        cores = {
+            vm.name: vm.cores or 0.0
+            for vm in facts.vms
+            if vm.name in quota.types or not patterns or any(each.match(vm.name) for each in patterns)
+        }
+        kept = [each for each in (*plan.rentals, *seconds) if each.vm in cores and each.spot == (quota.spot == "yes")]
+        used = _most_at_once(kept, cores)
+        if used > quota.cores + FEASIBILITY * max(1.0, quota.cores):
+            message = f"{used:g} cores of quota {quota.name} are needed at once, which has {quota.cores:g}"
+            yield error("broken-plan", message, quota.span_of("cores"))
 
 
 def _masters(plan: TimetablePlan, vm: VmType) -> Iterator[Diagnostic]:
@@ -604,11 +620,13 @@ def _peaks(
     yield from zip(lanes[order][first].tolist(), most.tolist(), strict=True)
 
 
-def _most_at_once(rentals: Sequence[Rental]) -> int:
+def _most_at_once(rentals: Sequence[Rental], each_takes: Mapping[str, float] | None = None) -> float:
+    """Return the most machines at once, or the most that they take."""
+    counts = [(each, each.count * (1 if each_takes is None else each_takes[each.vm])) for each in rentals]
     events = sorted(
-        [(each.begin + SLACK, each.count) for each in rentals] + [(each.end - SLACK, -each.count) for each in rentals]
+        [(each.begin + SLACK, count) for each, count in counts] + [(each.end - SLACK, -count) for each, count in counts]
     )
-    most = there = 0
+    most = there = 0.0
     for _, change in events:
         there += change
         most = max(most, there)

@@ -30,12 +30,15 @@ class Kind:
     reserved: int = 0
     prepaid: bool = False
     available: int | None = None
+    cores: int = 1
 
     def billed(self, minutes: int) -> int:
         return max(ceil(minutes / self.period) * self.period, self.minimum)
 
     def text(self, name: str) -> str:
-        lines = [f"vm {name} {{ on_demand {{ price = {self.price} USD/min }}, boot = {self.boot} min"]
+        lines = [
+            f"vm {name} {{ on_demand {{ price = {self.price} USD/min }}, boot = {self.boot} min, cores = {self.cores}"
+        ]
         if self.masters:
             lines.append(f"  masters = {self.masters}")
         if self.spot:
@@ -77,15 +80,22 @@ class SmallRun:
 
 @dataclass(frozen=True)
 class SmallNight:
-    """A night in whole minutes; each run is on one VM type."""
+    """A night in whole minutes; each run is on one VM type.
+
+    Quotas are limits on cores: of a kind or of all, on spot or not.
+    """
 
     runs: tuple[SmallRun, ...]
     kinds: tuple[Kind, ...]
+    quotas: tuple[tuple[int, int | None, bool], ...] = ()
 
     def text(self, rent: str) -> str:
         """The night as a spec."""
         lines = ['problem timetable "drawn"', f"rent = {rent}"]
         lines += [kind.text(f"m{number}") for number, kind in enumerate(self.kinds)]
+        for number, (cores, only, spot) in enumerate(self.quotas):
+            types = "" if only is None else f", types = [m{only}]"
+            lines.append(f"quota q{number} {{ cores = {cores}{types}, spot = {'yes' if spot else 'no'} }}")
         for number, run in enumerate(self.runs):
             lines.append(f"class c{number} {{")
             for index, (tasks, minutes) in enumerate(run.stages):
@@ -129,8 +139,13 @@ def drawn(seed: int, *features: str, tasks: int = 5) -> SmallNight:
                 reserved=reserved,
                 prepaid=bool(reserved) and draw.random() < 0.3,
                 available=draw.randint(1, 3) if has("quota") else None,
+                cores=draw.choice([1, 2, 4]) if "cores" in features else 1,
             )
         )
+    quotas = [
+        (draw.randint(2, 8), draw.choice([None, len(kinds) - 1]), draw.random() < 0.3)
+        for _ in range(draw.randint(1, 2) if has("cores") else 0)
+    ]
     runs = []
     for _ in range(draw.randint(1, 3)):
         stages: list[Span] = []
@@ -145,7 +160,7 @@ def drawn(seed: int, *features: str, tasks: int = 5) -> SmallNight:
             startup = draw.choice([0, 0, 0, 1]) if spare > 1 else 0
             within = draw.choice([None, None, None, 1])
             runs.append(SmallRun(release, due, tuple(stages), is_chain, penalty, startup, within))
-    return SmallNight(tuple(runs), tuple(kinds))
+    return SmallNight(tuple(runs), tuple(kinds), tuple(quotas))
 
 
 def least(night: SmallNight, rent: str) -> float:
@@ -162,26 +177,53 @@ def least(night: SmallNight, rent: str) -> float:
     best = inf
     for places in product(*choices):
         total = float(sum(run.penalty or 0 for run, each in zip(night.runs, places, strict=True) if each is None))
+        used = []
         for vm, kind in enumerate(night.kinds):
             mine = tuple((run, each[1]) for run, each in zip(night.runs, places, strict=True) if each and each[0] == vm)
-            total += _on_kind(kind, mine, rent) if mine else 0.0
-        best = min(best, total)
+            used.append(_on_kind(kind, mine, rent, bool(night.quotas)) if mine else {((), ()): 0.0})
+        for chosen in product(*(each.items() for each in used)):
+            cost = total + sum(each for _, each in chosen)
+            if cost < best and _within(night, [there for there, _ in chosen]):
+                best = cost
     return best
 
 
+There = tuple[tuple[tuple[int, int, int], ...], ...]
+"""VMs of a type on demand, with masters and room for second attempts, and those on spot: from, to, how many."""
+
+
+def _within(night: SmallNight, there: Sequence[There]) -> bool:
+    """Whether VMs are within all quotas."""
+    return all(
+        _most(
+            (),
+            [
+                (begin, end, count * kind.cores)
+                for vm, kind in enumerate(night.kinds)
+                for begin, end, count in (there[vm][spot] if only in (None, vm) else ())
+            ],
+        )
+        <= cores
+        for cores, only, spot in night.quotas
+    )
+
+
 @cache
-def _on_kind(kind: Kind, runs: tuple[tuple[SmallRun, bool], ...], rent: str) -> float:
-    """The least cost of runs on machines of a type, on spot or not."""
+def _on_kind(kind: Kind, runs: tuple[tuple[SmallRun, bool], ...], rent: str, limited: bool) -> dict[There, float]:
+    """The least cost of runs on machines of a type, on spot or not, by the VMs that are there if they are limited."""
     ways = []
     for run, is_spot in runs:
         again = kind.boot + run.startup + run.alone(kind.slower) if is_spot else 0
         ways.append(_of_run(run, kind.slower, run.due - again))
     rooms = [(run.release, run.due, run.machines(kind)) for run, is_spot in runs if is_spot]
-    best = inf
+    best: dict[There, float] = {}
     for bought, spot, clusters in _rented(kind, runs, ways, rent):
         if kind.available is None or _most([*bought, *spot], rooms) <= kind.available:
             of_masters = kind.masters * kind.price * sum(kind.billed(end - begin) for begin, end in clusters)
-            best = min(best, of_masters + sum(kind.billed(end - begin) for begin, end in spot) + _paid(kind, bought))
+            cost = of_masters + sum(kind.billed(end - begin) for begin, end in spot) + _paid(kind, bought)
+            firm = [*((*each, 1) for each in bought), *((*each, kind.masters) for each in clusters), *rooms]
+            key = (tuple(sorted(firm)), tuple(sorted((*each, 1) for each in spot))) if limited else ((), ())
+            best[key] = min(best.get(key, inf), cost)
     return best
 
 

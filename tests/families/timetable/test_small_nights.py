@@ -40,10 +40,10 @@ def test_no_enumerated_timetable_costs_less_or_more_than_the_optimum(seed: int) 
 
 @pytest.mark.parametrize("seed", range(200, 264))
 def test_types_spot_reservations_masters_quotas_and_penalties_cost_the_least_together(seed: int) -> None:
-    agrees(drawn(seed, *FEATURES), WAYS[seed % len(WAYS)])
+    agrees(drawn(seed, *FEATURES, "cores"), WAYS[seed % len(WAYS)])
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("feature", [*FEATURES, "cores"])
 @pytest.mark.parametrize("seed", range(400, 404))
 def test_each_of_these_alone_costs_the_least(feature: str, seed: int) -> None:
     agrees(drawn(seed, feature), WAYS[seed % len(WAYS)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.diagnostics import Diagnostic, impossible
+from mrdsl.core.diagnostics import Diagnostic, impossible, number_of
 from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.bounds import fewest_machines, least_cost
 from mrdsl.families.timetable.facts import TimetableFacts
@@ -15,6 +15,7 @@ from mrdsl.families.timetable.night import Night
 from mrdsl.families.timetable.rented import Rented
 from mrdsl.families.timetable.reserved import constant_of
 from mrdsl.families.timetable.slots import Placed, in_time
+from mrdsl.formulas.quotas import counts
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,20 @@ def constant(draft: Draft, night: Night, repairs: int, sizes: int) -> Found:
 
 def too_few(facts: TimetableFacts, night: Night, fewest: int) -> Diagnostic:
     """Return the message that there are fewer VMs than any timetable takes."""
+    machine = night.machine
+    vm = next(each for each in facts.vms if each.name == machine.vm)
+    there, place, more = f"{machine.available} are available", vm.span_of("available"), f"available = {fewest}"
+    if vm.available is None or vm.available != machine.available:
+        quota = min((each for each in facts.quotas if counts(each, vm.name)), key=lambda each: each.cores)
+        there = f"quota {quota.name} has cores for {machine.available}"
+        if machine.masters:
+            there += f" and {number_of(machine.masters, 'master')}"
+        place, more = quota.span_of("cores"), f"cores = {(fewest + machine.masters) * (vm.cores or 0.0):g}"
     return impossible(
         "impossible-deadline",
-        f"to meet every deadline takes {fewest} VM{'s'[: fewest != 1]} of {night.machine.name} at once, and "
-        f"{night.machine.available} are available",
-        facts.vms[0].span_of("available"),
-        f"write available = {fewest} or more, or give the runs longer deadlines",
+        f"to meet every deadline takes {number_of(fewest, 'VM')} of {machine.name} at once, and {there}",
+        place,
+        f"write {more} or more, or give the runs longer deadlines",
     )
 
 

@@ -12,7 +12,7 @@ from math import inf
 from random import Random
 
 from mrdsl.families.timetable.night import TICK, Job, Run
-from mrdsl.families.timetable.rented import Lease, Piece, Rented, masters_of, rented_on, within_quotas
+from mrdsl.families.timetable.rented import Lease, Piece, Rented, masters_of, rented_on, within_limits
 from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market
@@ -283,7 +283,7 @@ class _Search:
             fine = all(self._insert(run, self._types(run, vm)) < inf for run, vm, _ in order)
             value = self.value() if fine else inf
             room = WORSE * (1.0 - self.tries / TRIES)
-            if value <= best * (1.0 + room) and self._within_quotas():
+            if value <= best * (1.0 + room) and self._within_limits():
                 if value < best * (1.0 - 1e-9):
                     best, kept = value, self._snapshot()
             else:
@@ -301,12 +301,12 @@ class _Search:
             return self.market.types_of(job)
         return [] if before is None else [before]
 
-    def _within_quotas(self) -> bool:
-        if all(machine.available is None for machine in self.machines):
+    def _within_limits(self) -> bool:
+        if not self.market.limits:
             return True
         leases = [Lease(each.begin, each.end, 1, vm=each.type) for each in self.vms]
         types = {run: vm for run, vm in enumerate(self.types) if vm is not None}
-        return within_quotas(self.market, leases, types)
+        return within_limits(self.market, [*leases, *masters_of(self.market, leases)], types)
 
     def _chosen(self, count: int) -> list[int]:
         """Return runs that are near each other: on the machines of one, or with windows next to its."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.exact import solve_exactly
+from mrdsl.families.timetable.limits import Limit
 from mrdsl.families.timetable.night import Job, Night, Run
 from mrdsl.families.timetable.per_job_program import is_limited, per_job_program
 from mrdsl.families.timetable.rented import Lease, Rented, joined, pieces_of, rented
@@ -124,6 +125,10 @@ def per_job(market: Market, seconds: float | None = 0.0) -> tuple[Rented | None,
             found.sort(key=lambda each: (each[1].cost, each[0], each[1].machines))
             choices.append([each for each in found if penalty is None or each[1].cost < penalty])
         rented = _together(market, choices)
+        if rented is None and market.limits:
+            for index, each in enumerate(choices):
+                each.sort(key=lambda choice, index=index: _taken(market, index, choice))  # type: ignore[misc]
+            rented = _together(market, choices)
         if rented is not None and (best is None or rented.value < best.value):
             best = rented
     is_open = bound < inf if best is None else best.value - bound > PROVEN * best.value
@@ -243,14 +248,12 @@ def _allowed(market: Market, least: Least) -> Iterator[list[list[int]]]:
 
 def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
     """Return the runs on the first of their choices that is available; None if a mandatory run has none."""
-    quotas = [None if each.available is None else Slots(each.available, -(1 << 90)) for each in market.machines]
-    slots = [quotas[vm] for vm in market.vms_of_masters]
+    limits = [(each, Slots(each.most, -(1 << 90))) for each in market.limits]
     runs = market.runs
     chosen: dict[int, tuple[int, Rented]] = {}
     for index in sorted(range(len(runs)), key=lambda index: (runs[index].due, index)):
         for vm, size in choices[index]:
-            room = market.room(vm, index) if market.machines[vm].spot else None
-            part = _placed(market.nights[vm], market.nights[vm].runs[index], size, slots[vm], room)
+            part = _placed(market, vm, index, size, limits)
             if part is not None:
                 chosen[index] = vm, part
                 break
@@ -261,29 +264,54 @@ def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
     return with_reserved(market, found)
 
 
-def _placed(
-    night: Night, run: Run, size: Size, slots: Slots | None, room: tuple[int, int, int] | None
-) -> Rented | None:
+def _taken(market: Market, run: int, choice: Choice) -> float:
+    """Return the part of the limits that a choice takes, times its ticks."""
+    vm, size = choice
+    machine, of_masters = market.machines[vm], market.vms_of_masters[vm]
+    begin, end, count = market.room(vm, run) if machine.spot else (0, 0, 0)
+    total = 0.0
+    for limit in market.limits:
+        taken = limit.taken(vm, size.machines) + limit.taken(of_masters, machine.masters, True)
+        spent = taken * (machine.boot + size.placed.end) + limit.taken(of_masters, count) * (end - begin)
+        total += spent / max(limit.most, 1)
+    return total
+
+
+def _placed(market: Market, vm: int, index: int, size: Size, limits: Sequence[tuple[Limit, Slots]]) -> Rented | None:
     """Return a run on machines of its own in its window; None if they, or room to run again, are not available."""
-    machine = night.machine
+    night, of_masters = market.nights[vm], market.vms_of_masters[vm]
+    machine, run = night.machine, night.runs[index]
     ticks = machine.boot + size.placed.end
     latest = run.due - size.placed.end
     if run.start_by is not None:
         latest = min(latest, run.start_by)
-    start = run.ready
-    if slots is not None:
-        before = list(slots.times), list(slots.free)
-        free: int | None = run.ready
-        if room is not None and (free := next(slots.starts(room[0], room[0], room[2], room[1] - room[0]), None)):
-            slots.take(room[2], room[1] - room[0], room[0])
-        if free is not None:
-            free = next(slots.starts(run.ready - machine.boot, latest - machine.boot, size.machines, ticks), None)
-        if free is None:
-            slots.times, slots.free = before
-            return None
-        slots.take(size.machines, ticks, free)
-        start = free + machine.boot
-    return _rented_from(night, run, size, start)
+    start: int | None = run.ready - machine.boot
+    before = [(list(slots.times), list(slots.free)) for _, slots in limits]
+    if machine.spot:
+        begin, end, count = market.room(vm, index)
+        for limit, slots in limits:
+            kept = limit.taken(of_masters, count)
+            if next(slots.starts(begin, begin, kept, end - begin), None) is None:
+                start = None
+                break
+            slots.take(kept, end - begin, begin)
+    taken = [
+        (slots, limit.taken(vm, size.machines) + limit.taken(of_masters, machine.masters, True))
+        for limit, slots in limits
+    ]
+    moved = True
+    while start is not None and moved:
+        first = start
+        for slots, each in taken:
+            start = None if start is None else next(slots.starts(start, latest - machine.boot, each, ticks), None)
+        moved = start != first
+    if start is None:
+        for (_, slots), (times, free) in zip(limits, before, strict=True):
+            slots.times, slots.free = times, free
+        return None
+    for slots, each in taken:
+        slots.take(each, ticks, start)
+    return _rented_from(night, run, size, start + machine.boot)
 
 
 def _rented_from(night: Night, run: Run, size: Size, start: int) -> Rented:

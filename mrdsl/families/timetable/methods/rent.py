@@ -21,7 +21,7 @@ from mrdsl.families.timetable.methods.percentile import by_simulation
 from mrdsl.families.timetable.methods.rejection import has_optional
 from mrdsl.families.timetable.methods.several_types import several
 from mrdsl.families.timetable.rental_bounds import rental_bound
-from mrdsl.families.timetable.rented import Rented, joined, plan_of, types_of, within_quotas
+from mrdsl.families.timetable.rented import Rented, joined, plan_of, types_of, within_limits
 from mrdsl.families.timetable.types import Market, market_of
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
@@ -63,12 +63,14 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
 
 
 def _too_few_at_once(facts: TimetableFacts) -> Diagnostic:
-    limited = next((vm for vm in facts.vms if vm.available is not None), facts.vms[0])
+    limited = next((vm for vm in facts.vms if vm.available is not None), None)
+    where, item = ("available", limited) if limited is not None else ("cores", next(iter(facts.quotas), facts.vms[0]))
+    more = "a larger `available`" if where == "available" else "more `cores` in the quotas"
     return impossible(
         "impossible-deadline",
         f"no timetable with rent = {facts.rent} meets every deadline on the VMs that are available at once",
-        limited.span_of("available"),
-        "write a larger `available`, longer deadlines, or a `penalty` for runs that may be left out",
+        item.span_of(where),
+        f"write {more}, longer deadlines, or a `penalty` for runs that may be left out",
     )
 
 
@@ -129,7 +131,7 @@ class _Ways:
                     return found
                 parts.append((vm, runs, best))
         planned = joined(market, "constant", parts) if assigned.types else None
-        if planned is None or planned.value >= value or not within_quotas(market, planned.leases, types_of(planned)):
+        if planned is None or planned.value >= value or not within_limits(market, planned.leases, types_of(planned)):
             return found
         return replace(found, best=planned)
 

@@ -8,7 +8,7 @@ from math import inf
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.timetable.methods.constant import is_late
 from mrdsl.families.timetable.methods.one_type import Plans
-from mrdsl.families.timetable.rented import Rented, joined, types_of, within_quotas
+from mrdsl.families.timetable.rented import Rented, joined, types_of, within_limits
 from mrdsl.families.timetable.types import Market
 
 WORK = 6000
@@ -120,7 +120,7 @@ class _Search:
     def cost(self, assignment: Assignment) -> float:
         """Return the cost of an assignment, infinite if there is no plan."""
         found = self.rented(assignment)
-        is_fine = found is not None and within_quotas(self.market, found.leases, types_of(found))
+        is_fine = found is not None and within_limits(self.market, found.leases, types_of(found))
         return found.value if found is not None and is_fine else inf
 
     def rented(self, assignment: Assignment) -> Rented | None:
