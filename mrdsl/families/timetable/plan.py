@@ -20,8 +20,8 @@ from mrdsl.core.units import HOUR
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
 
-SHOWN = 20
-"""Runs, and kinds of rentals, in the tables of the terminal."""
+SHOWN, CLASSES_SHOWN = 20, 100
+"""Runs and kinds of rentals, and classes, in the tables of the terminal."""
 LATEST = 10
 """Simulated runs in the tables of the terminal."""
 
@@ -270,7 +270,7 @@ class TimetablePlan(Plan):
             (name, each["admitted"], each["rejected"], each["completion"]["average"], each["deadline"])
             for name, each in self._classes()
         ]
-        classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows)
+        classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows, most=CLASSES_SHOWN)
         prepaid = {f"prepaid, not in the total {MONEY}": self.prepaid} if self.prepaid else {}
         cost = Table(
             "Cost",
