@@ -79,6 +79,8 @@ class PlanExpressions:
                 return self._product(parts)
             case tree.Call(function, arguments, _) if str(function) in ("min", "max"):
                 return self._extreme(str(function), arguments)
+            case tree.Call(function):
+                raise self._unknown(function)
         raise self.scope.mistake(
             "wrong-value", "a quantity of the plan is not allowed here", node, "use + - * / min max"
         )

@@ -270,7 +270,9 @@ class TimetablePlan(Plan):
             (name, each["admitted"], each["rejected"], each["completion"]["average"], each["deadline"])
             for name, each in self._classes()
         ]
-        classes = Table("Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows, most=CLASSES_SHOWN)
+        classes = Table(
+            "Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows, most=CLASSES_SHOWN
+        )
         prepaid = {f"prepaid, not in the total {MONEY}": self.prepaid} if self.prepaid else {}
         cost = Table(
             "Cost",
