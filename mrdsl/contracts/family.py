@@ -255,8 +255,9 @@ class Family:
         operated: Returns the settings of `(spec, plan)` that an operator changes, for `mrdsl diff`.
         paid_for: Returns the time [s] that the cost of a spec covers.
         today: Returns the use of the machines of a plan, from `(spec, plan)`, to compare with the `observed` cluster.
-        bound: Returns a bound on the objective of a large spec, infinite without a plan. `why` compares the bounds of
-            specs with other numbers. None if it solves each of them.
+        bound: Returns a bound on the objective of a large spec, infinite without a plan: `(spec, near)`. `why` compares
+            the bounds of specs with other numbers; the search may begin at what is known of `near`, a spec whose bound
+            was computed before, or None. None if it solves each of them.
     """
 
     name: str
@@ -288,7 +289,7 @@ class Family:
     operated: Callable[[Spec, Any], Operated] | None = None
     paid_for: Callable[[Spec], float] | None = None
     today: Callable[[Spec, Any], Use] | None = None
-    bound: Callable[[Spec], float | None] | None = None
+    bound: Callable[..., float | None] | None = None
 
 
 HOOKS_OF_FILES = {

@@ -73,14 +73,13 @@ def steps(
         if left <= 0.0:
             return
         if quick is not None and least is not None:
-            yield _compared(quick, moved(spec, {line: value}), Step(line, value, None, bound=least))
+            yield _compared(quick(moved(spec, {line: value}), spec), Step(line, value, None, bound=least))
             continue
         yield _measured(spec, line, value, base, (solver, formulation, relax, _within(limits or Limits(), left)))
 
 
-def _compared(bound: Callable[[Spec], float | None], spec: Spec, step: Step) -> Step:
+def _compared(found: float | None, step: Step) -> Step:
     """Return a step with its effect on the bound, of a spec that has a plan."""
-    found = bound(spec)
     if found is None or step.bound is None:
         return replace(step, ended=True)
     return replace(step, effect=found - step.bound) if isfinite(found) else replace(step, possible=False)

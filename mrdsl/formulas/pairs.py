@@ -390,16 +390,20 @@ def _slot_sizes(facts: Typed) -> SlotSizes:
 
 def _key(container: Floats, vm: Floats, hosts: int, vectors: dict[tuple[Fraction, Fraction], int]) -> int:
     """The key of a container and a VM with their cores and memory; NONE where nothing is said."""
-    parts = [_part(taken, there) for taken, there in zip(container.tolist(), vm.tolist(), strict=True)]
-    parts = [
-        min(part, Fraction(1, hosts)) if part * hosts <= Fraction(1) + Fraction(1, 10**6) else part for part in parts
-    ]
-    if parts[0] == parts[1] == Fraction(1, hosts):
-        return hosts
-    return vectors.setdefault((parts[0], parts[1]), -1 - len(vectors))
+    parts = _both_parts(tuple(container.tolist()), tuple(vm.tolist()), hosts)
+    return hosts if parts is None else vectors.setdefault(parts, -1 - len(vectors))
 
 
 @lru_cache(10_000)
+def _both_parts(container: tuple[float, ...], vm: tuple[float, ...], hosts: int) -> tuple[Fraction, Fraction] | None:
+    """Return the parts of a VM's cores and memory that a container takes; None for equal parts of one in ``hosts``."""
+    parts = [_part(taken, there) for taken, there in zip(container, vm, strict=True)]
+    parts = [
+        min(part, Fraction(1, hosts)) if part * hosts <= Fraction(1) + Fraction(1, 10**6) else part for part in parts
+    ]
+    return None if parts[0] == parts[1] == Fraction(1, hosts) else (parts[0], parts[1])
+
+
 def _part(taken: float, there: float) -> Fraction:
     if taken == NONE or there <= 0.0:
         return Fraction(0)

@@ -9,10 +9,11 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Result, Termination
-from mrdsl.explaining.promises import moved
+from mrdsl.explaining.promises import lines_of, moved
 from mrdsl.explaining.sensitivity import effects, steps
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS
 from mrdsl.families.capacity.methods import least_cost
+from mrdsl.families.diagnosis import find_family
 from tests.families.capacity.type_specs import varied_types
 
 
@@ -47,6 +48,25 @@ def test_steps_of_a_small_spec_or_of_a_named_solver_are_solved(monkeypatch: pyte
     assert all(step.bound is None for step in steps(spec, result))
     monkeypatch.setattr(least_cost, "LARGE_OF_A_CATALOGUE", 0)
     assert all(step.bound is None for step in steps(spec, result, "highs"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_bound_is_the_same_from_the_columns_of_another_spec(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(least_cost, "LARGE_OF_A_CATALOGUE", 0)
+    spec = replace(varied_types(seed, classes=6, types=3, jobs=9), constraints=())
+    least_cost.bound(spec)
+    for line in lines_of(spec, find_family(spec)):
+        changed = moved(spec, {line: line.value * 1.1 if line.kind == "time" else line.value + 1.0})
+        begun = least_cost.bound(changed, spec)
+        assert begun == pytest.approx(least_cost.bound(replace(changed)), rel=1e-7)
+
+
+def test_steps_of_a_saved_plan_are_those_of_its_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(least_cost, "LARGE_OF_A_CATALOGUE", 0)
+    spec = replace(varied_types(1, classes=2, types=2, jobs=4), constraints=())
+    result = mrdsl.solve(spec, "highs")
+    assert result.formulation is not None
+    assert tuple(steps(spec, result, "auto", result.formulation)) == tuple(steps(spec, result))
 
 
 def test_the_explanation_states_what_the_bound_proves(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,8 @@ DEAR = 100.0
 class Both:
     """The relaxed optimum: jobs of (lanes, classes) on the slots of ``mix``, a bound, and prices.
 
-    ``cores`` are prices of cores of quotas, ``prices`` those of VMs of lanes.
+    ``cores`` are prices of cores of quotas, ``prices`` those of VMs of lanes. ``pairs`` are the columns of the program:
+    lanes, classes, map and reduce slots, and jobs, 0 for slots beyond those of a job.
     """
 
     mix: Mix
@@ -47,12 +49,14 @@ class Both:
     bound: float
     cores: Floats
     prices: Floats
+    pairs: tuple[NDArray[Any], ...] = ()
 
 
-def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR) -> Both | None:
+def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR, near: Both | None = None) -> Both | None:
     """Return the relaxed optimum with both resources to a ``gap``; None if there was no time, or if jobs have no room.
 
-    Firm VMs may hold slots of a class beyond those of its jobs, for a larger part of the class on spot.
+    Firm VMs may hold slots of a class beyond those of its jobs, for a larger part of the class on spot. The search
+    begins at the columns of a ``near`` optimum of the same lanes, for the classes whose jobs are the same there.
     """
     mix, market = task.mix, task.market
     if not mix.possible.any():
@@ -61,9 +65,12 @@ def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR) -> Both 
     mix = replace(mix, spot_share=np.where(limits.there, 1.0, mix.spot_share))
     program = _Program(replace(task, mix=mix), limits)
     prices, weights = market.cheapest(), np.full(len(market.lanes), 0.5)
-    for weight in FIRST_WEIGHTS:
+    changed = np.ones(len(mix), dtype=bool) if near is None else ~_same_jobs(task.mix, near.mix)
+    if near is not None:
+        program.begin(near.pairs, ~changed)
+    for weight in FIRST_WEIGHTS if changed.any() else ():
         gamma, maps, reduces = least_at(mix, np.full(len(weights), weight))
-        program.add(least_of_columns(_worth(mix, prices, gamma), FIRST), maps, reduces)
+        program.add(least_of_columns(_worth(mix, prices, gamma), FIRST) & changed, maps, reduces)
     best = -np.inf
     for _ in range(ROUNDS):
         solved = program.solve(None if until is None else until - time.monotonic())
@@ -94,7 +101,24 @@ def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR) -> Both 
     slots = [np.where(used, mine, every) for mine, every in ((at_maps, maps), (at_reduces, reduces))]
     gamma = np.where(limits.there & mix.possible, limits.vm_time(slots[0], slots[1]), gamma)
     planned = replace(task.mix, gamma=gamma, map_slots=slots[0], reduce_slots=slots[1])
-    return Both(planned, jobs, value, min(best, value), cores, prices)
+    return Both(planned, jobs, value, min(best, value), cores, prices, program.columns)
+
+
+def _same_jobs(mix: Mix, other: Mix) -> NDArray[np.bool_]:
+    """Return the classes whose jobs meet their time limits on the same slots of all lanes; none for other lanes."""
+    if mix.gamma.shape != other.gamma.shape:
+        return np.zeros(len(mix), dtype=bool)
+    parts = [
+        (
+            *(each.pairs.work.map_work, each.pairs.work.reduce_work, each.pairs.work.constant),
+            *(each.pairs.limits.map_least, each.pairs.limits.map_most),
+            *(each.pairs.limits.reduce_least, each.pairs.limits.reduce_most),
+            *(each.pairs.completion_limit[None], each.map_kept, each.reduce_kept, each.possible),
+        )
+        for each in (mix, other)
+    ]
+    same: NDArray[np.bool_] = np.all([(one == two).all(axis=0) for one, two in zip(*parts, strict=True)], axis=0)
+    return same
 
 
 def _worth(mix: Mix, prices: Floats, gamma: Floats) -> Floats:
@@ -171,18 +195,29 @@ class _Program:
         rows, columns, values = (np.concatenate(each) for each in zip(*entries, strict=True))
         self.program.add(costs, upper, coo_array((values, (rows, columns)), shape=(self.ends[-1], len(costs))))
 
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """The pairs in order: lanes, classes, map and reduce slots, and jobs."""
+        return tuple(np.concatenate(each) for each in zip(*self.pairs, strict=True))
+
+    def begin(self, pairs: tuple[NDArray[Any], ...], classes: NDArray[np.bool_]) -> None:
+        """Add the pairs of some classes that another program has."""
+        mine = classes[pairs[1]]
+        self._add(*(each[mine] for each in pairs))
+
     def add(self, new: NDArray[np.bool_], maps: Floats, reduces: Floats) -> bool:
         """Add marked pairs with these slots, unless they are there; return True if one is new."""
         of_class, of_lane = (new & self.task.mix.possible).T.nonzero()
-        return self._add(of_lane, of_class, maps[of_lane, of_class], reduces[of_lane, of_class], 1.0)
+        return self._add(of_lane, of_class, maps[of_lane, of_class], reduces[of_lane, of_class], np.ones(len(of_lane)))
 
     def fill(self, kinds: Places, of_lane: Places, of_class: Places) -> bool:
         """Add single slots beyond those of jobs, unless they are there; return True if one is new."""
-        return self._add(of_lane, of_class, np.where(kinds == 0, 1.0, 0.0), np.where(kinds == 0, 0.0, 1.0), 0.0)
+        slots = np.where(kinds == 0, 1.0, 0.0), np.where(kinds == 0, 0.0, 1.0)
+        return self._add(of_lane, of_class, *slots, np.zeros(len(kinds)))
 
-    def _add(self, of_lane: Places, of_class: Places, maps: Floats, reduces: Floats, jobs: float) -> bool:
+    def _add(self, of_lane: Places, of_class: Places, maps: Floats, reduces: Floats, jobs: Floats) -> bool:
         mix, lanes = self.task.mix, len(self.task.market.lanes)
-        columns = of_lane, of_class, maps, reduces, np.full(len(of_lane), jobs)
+        columns = of_lane, of_class, maps, reduces, jobs
         keys = list(zip(*(each.tolist() for each in columns), strict=True))
         fresh = np.array([key not in self.seen for key in keys], dtype=bool)
         if not fresh.any():
@@ -242,8 +277,8 @@ class _Program:
     def parts(self, point: Floats) -> tuple[Floats, Floats, Floats, float]:
         """Return jobs of (lanes, classes), their map and reduce slots (those of most jobs), and lacking jobs."""
         shape = self.task.mix.gamma.shape
-        columns = [np.concatenate(each) for each in zip(*self.pairs, strict=True)]
-        of_lane, of_class = columns[0].astype(np.int64), columns[1].astype(np.int64)
+        columns = self.columns
+        of_lane, of_class = columns[0], columns[1]
         values = np.maximum(point[self.first :], 0.0)
         values *= columns[4][: len(values)]
         jobs, most = np.zeros(shape), np.zeros(shape)

@@ -35,7 +35,7 @@ from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
+from mrdsl.families.capacity.methods.both_resources import NEAR, relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.direct_types import (
     Placement,
@@ -138,7 +138,7 @@ def fill(draft: Draft) -> Draft:
     by_lanes &= not len(limited_classes(task.mix))
     if task.mix.sizes is not None and not (alone or draft.relax or by_lanes):
         large = task.has_limits and np.count_nonzero(task.mix.possible) > MANY_PAIRS
-        both = relaxed_by_both(draft.state, until, *([NEARLY] if large else []))
+        both = relaxed_by_both(draft.state, until, NEARLY if large else NEAR)
         near = near_filled(draft, both, until) if large and both is not None else None
         near = near_both(draft, draft.state) if near is None and both is not None else near
         least = least if both is None else max(least, both.bound)
