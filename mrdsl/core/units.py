@@ -205,6 +205,7 @@ KINDS = MappingProxyType(
             Kind("data", "an amount of data", DATA, "B", "MB", "256 MB"),
             Kind("data_rate", "a data rate", _dimension(data=1, time=-1), "B/s", "MB/s", "4 MB/s"),
             Kind("rate", "a rate", _dimension(time=-1), "1/s", "1/s", "1200/s"),
+            Kind("event_rate", "a rate of events", _dimension(time=-1), "1/s", "1/h", "0.05/h"),
             Kind("power", "a power", _dimension(energy=1, time=-1), "W", "W", "20 W"),
             Kind("energy", "an energy", ENERGY, "J", "J", "720 J"),
             Kind("number", "a plain number", NUMBER, "", "", "42"),
@@ -310,6 +311,7 @@ _SHOWN = {
     "data_rate": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)),
     "power": (("MW", 1e6), ("kW", 1e3), ("W", 1.0)),
     "rate": (("/s", 1.0),),
+    "event_rate": (("/s", 1.0),),
 }
 
 
@@ -329,7 +331,7 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY, beside: Sequ
         return f"{_digits(value * 2.0**30)} {currency}/GiB"
     if kind == "share":
         return f"{_digits(value * 100.0)}%"
-    if kind == "rate" and 0.0 < abs(value) < 1.0 / MINUTE:
+    if kind in ("rate", "event_rate") and 0.0 < abs(value) < 1.0 / MINUTE:
         return f"{_digits(value * HOUR)}/h"
     for unit, factor in _SHOWN.get(kind, ()):
         decimals = 2 if kind == "data" or beside else 1

@@ -208,7 +208,7 @@ def lacking_unit(key: str, item: Item, node: Any, found: units.Dimension, curren
         return f"say for how long it is paid, such as `{key} = {_written(node)}/h`"
     if found != units.NUMBER or node.unit is not None:
         return ""
-    return f"give it a unit, such as `{key} = {node.token} {kind.shown_in(currency)}`".replace(" 1/s", "/s")
+    return f"give it a unit, such as `{key} = {node.token} {kind.shown_in(currency)}`".replace(" 1/", "/")
 
 
 def _written(node: tree.Number) -> str:

@@ -238,7 +238,7 @@ class Spot(Node):
     )
 
     price: Quantity = quantity("price", "price of one spot VM", at_least=0.0)
-    interruptions: Quantity = quantity("rate", "how often the provider takes one VM back", at_least=0.0)
+    interruptions: Quantity = quantity("event_rate", "how often the provider takes one VM back", at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -434,7 +434,7 @@ class JobFile(Node):
 class MachineFailures(Node):
     """Failures of machines, which end the tasks that run on them and lose their map output."""
 
-    rate: Quantity = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
+    rate: Quantity = quantity("event_rate", "random failures of each machine", default=0.0, at_least=0.0)
     repair_time: Quantity = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0, was="back")
     permanent: Whole = quantity(
         "vms",

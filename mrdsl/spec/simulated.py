@@ -124,7 +124,7 @@ def think_item() -> Any:
 def arrivals_item() -> Any:
     """Return the declaration of ``arrivals`` in a class."""
     return quantity(
-        "rate", "jobs arrive at random at this rate instead of from users (simulated)", default=None, above=0.0
+        "event_rate", "jobs arrive at random at this rate instead of from users (simulated)", default=None, above=0.0
     )
 
 

@@ -41,7 +41,8 @@ class Prices:
     """Prices of VMs for one period, in the spec's currency, and the number of reserved VMs.
 
     If the spec reserves none, ``reserved`` equals ``on_demand`` and ``available`` is 0. ``disk`` is the part of each
-    price that pays for the disk of the VM. ``cores`` are those of one VM, 0 if not given.
+    price that pays for the disk of the VM. ``cores`` are those of one VM, 0 if not given. ``sunk`` is the cost of
+    prepaid VMs, which ``reserved`` leaves out.
     """
 
     vm: str
@@ -50,6 +51,7 @@ class Prices:
     available: int
     disk: float = 0.0
     cores: float = 0.0
+    sunk: float = 0.0
 
     def cost(self, on_demand: float, reserved: float) -> float:
         """Return the first two terms of equation (5)."""
@@ -190,13 +192,15 @@ def _pairs(facts: CapacityFacts) -> Pairs:
 
 def prices_of(facts: CapacityFacts) -> Prices:
     """Find the prices of the one VM type for a period, as the market has them."""
-    vm, offers = facts.vms[0], market_of(facts).offers
+    vm, market = facts.vms[0], market_of(facts)
+    offers = market.offers
     on_demand = offers[0].price
     disk = 0.0 if vm.disk is None else vm.disk.size * vm.disk.price * facts.period
     contracts = [each for each in offers if (each.lane, each.way, each.term) == (0, RESERVED, "")]
     if not contracts:
         return Prices(vm.name, on_demand, on_demand, 0, disk, vm.cores or 0.0)
-    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available), disk, vm.cores or 0.0)
+    available = int(contracts[0].available)
+    return Prices(vm.name, on_demand, contracts[0].price, available, disk, vm.cores or 0.0, market.sunk)
 
 
 def transfer_of(facts: CapacityFacts) -> Floats:

@@ -60,7 +60,7 @@ def plan_with(spec: Spec, admitted: Mapping[str, float | Mapping[str, float]], *
     needed = taken_vms(mix, jobs, spare)
     bought = mix.market.buy(needed if relax else np.asarray(ceiling(needed * (1.0 - FEASIBILITY))))
     plan = _plan(solved, mix, jobs, bought, relax)
-    return plan if relax or plan.wholeness == NO else as_packed(solved, plan)
+    return plan if relax or plan.wholeness == NO else as_packed(solved, plan) or plan
 
 
 def lane_names(mix: Mix) -> list[str]:

@@ -73,11 +73,14 @@ def _joined(spec: Spec, lanes: Sequence[PackedLane]) -> Packing:
     return joined(lanes).in_tasks(tasks_of_slots(spec.facts.classes))
 
 
-def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
-    """Return the plan with whole slots by class, which its jobs share, with its packing and the VMs for it."""
+def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan | None:
+    """Return the plan with whole slots by class, which its jobs share, with its packing and the VMs for it.
+
+    None if quotas have no room for these VMs.
+    """
     lanes = [packed(each) for each in held_by_lane(spec, plan)]
     fitting = _enough(spec, plan, lanes)
-    return plan if fitting is None else replace(fitting, packing=_joined(spec, lanes))
+    return None if fitting is None else replace(fitting, packing=_joined(spec, lanes))
 
 
 def beyond_quotas(spec: Spec, plan: CapacityPlan) -> tuple[Floats, Floats]:

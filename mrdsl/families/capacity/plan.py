@@ -59,6 +59,7 @@ class CapacityPlan(Plan):
     - ``executor_tasks`` has the tasks of an executor of each class, 0 without; empty if no class has executors or
       drivers. A driver of stages is a reduce slot.
     - ``disk_cost`` is the part of ``vm_cost`` that pays for disks, and ``transfer_cost`` that of the data of all jobs.
+    - ``sunk`` is the cost of the prepaid contract of the only type; with several, ``mix`` has it.
     - ``calibration`` describes how service levels of runs are met, if there are any.
     """
 
@@ -91,6 +92,7 @@ class CapacityPlan(Plan):
     executor_tasks: NDArray[np.int64] = field(default_factory=lambda: NO_EXECUTORS)
     disk_cost: float = 0.0
     transfer_cost: float = 0.0
+    sunk: float = 0.0
 
     @property
     def penalties(self) -> float:
@@ -117,7 +119,7 @@ class CapacityPlan(Plan):
         )
         bought = Bought(self.vm, ON_DEMAND, "", self.on_demand), Bought(self.vm, RESERVED, "", self.reserved)
         one, firm = np.zeros_like(here), np.zeros(len(here), dtype=bool)
-        return Mixture((self.vm,), np.zeros(1), bought, 0.0, here, one, firm, jobs, maps, reduces, vms, *times)
+        return Mixture((self.vm,), np.zeros(1), bought, self.sunk, here, one, firm, jobs, maps, reduces, vms, *times)
 
     @property
     def rented(self) -> float:
@@ -258,6 +260,8 @@ class CapacityPlan(Plan):
         number = int if self.whole else float
         vms = Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))])
         rented = (vms,) if self.mix is None else self.mix.tables(self.names, SHOWN, self.whole, self.stages)
+        sunk = self.mixture.sunk
+        costs = {**self.costs(), **({"prepaid, not in the total": sunk} if sunk else {})}
         return (
             *rented,
             Table(
@@ -278,11 +282,7 @@ class CapacityPlan(Plan):
                 Rows(len(self.names), rows),
                 most=SHOWN,
             ),
-            Table(
-                "Cost",
-                tuple(f"{part} {MONEY}" for part in self.costs()),
-                [tuple(self.costs().values())],
-            ),
+            Table("Cost", tuple(f"{part} {MONEY}" for part in costs), [tuple(costs.values())]),
             *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
             *(() if self.calibration is None else self.calibration.tables()),
             *((table_of(self.observed.items(), most=SHOWN),) if self.observed else ()),
@@ -354,4 +354,5 @@ def plan_of(
         wholeness=instance.wholeness,
         disk_cost=instance.prices.disk * (on_demand + reserved),
         transfer_cost=float(instance.transfer @ jobs),
+        sunk=instance.prices.sunk,
     )

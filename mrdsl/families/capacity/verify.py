@@ -51,10 +51,6 @@ def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> I
         total = sum(count for each, count in bought.items() if each[1] == way)
         if not abs(total - shown) <= FEASIBILITY * max(1.0, total):
             yield error("broken-plan", f"{total:g} VMs are bought {way.replace('_', ' ')}, not {shown:g}", spec.span)
-    sunk = paid_in_any_case(facts)
-    if not abs(plan.mix.sunk - sunk) <= FEASIBILITY * max(1.0, sunk):
-        message = f"the plan claims that {plan.mix.sunk:g} are paid in any case, not {sunk:g}"
-        yield error("broken-plan", message, spec.span)
     if masters(facts) != np.asarray(plan.mix.masters).tolist():
         yield error("broken-plan", "the masters of the plan are not those of the spec", spec.span)
         return
@@ -228,6 +224,9 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     yield from _vms(spec, plan, shares, relax)
     if plan.mix is not None:
         yield from verify_mix(spec, plan, shares, relax)
+    sunk = paid_in_any_case(spec.facts)
+    if not abs(plan.mixture.sunk - sunk) <= FEASIBILITY * max(1.0, sunk):
+        yield _broken(spec, f"{plan.mixture.sunk:g} are paid in any case, not {sunk:g}")
     vms, penalties = vm_cost(spec.facts, plan), _penalties(spec.facts, plan)
     moved, disks = cost_of_transfer(spec.facts, plan), cost_of_disks(spec.facts, plan)
     cost = vms + float(penalties.sum()) + moved

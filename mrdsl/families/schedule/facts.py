@@ -105,7 +105,7 @@ class JobClass(Node):
 
     EXAMPLE: ClassVar[str] = "{ rate = 6 /h, map { tasks = 64, avg = 30 s, max = 45 s } }"
 
-    rate: Quantity = quantity("rate", "jobs that arrive per unit of time, on average", above=0.0)
+    rate: Quantity = quantity("event_rate", "jobs that arrive per unit of time, on average", above=0.0)
     map: MapPhase = block(MapPhase, "the map phase", required=True)
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle phase")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase")

@@ -212,7 +212,7 @@ class JobClass(Node):
 class MachineFailures(Node):
     """Failures of machines, which end the tasks that run on them and lose their output."""
 
-    rate: Quantity = quantity("rate", "random failures of each machine", default=0.0, at_least=0.0)
+    rate: Quantity = quantity("event_rate", "random failures of each machine", default=0.0, at_least=0.0)
     repair_time: Quantity = quantity("time", "time until a replacement starts", default=120.0, at_least=0.0)
     permanent: Whole = quantity(
         "vms", "machines of a constant cluster that are never there", default=0, at_least=0, whole=True

@@ -14,6 +14,7 @@ from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.instance import instance_of, mix_of
 from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
@@ -387,6 +388,26 @@ subject to { vms(a) <= 400, share(spot) <= 5% }
     assert list(again.facts.classes) == list(spec.facts.classes)
     assert again.facts.vms == spec.facts.vms
     assert optimum(again) == pytest.approx(optimum(spec))
+
+
+@pytest.mark.parametrize("more", ["", "vm b { on_demand { price = 9 USD/h } }"])
+def test_the_price_of_prepaid_vms_is_shown_beside_the_cost(more: str) -> None:
+    """Three prepaid VMs of 0.12 USD/h, of one type alone or beside another."""
+    text = f"""problem capacity
+vm a {{ on_demand {{ price = 0.2 USD/h }}, reserved {{ price = 0.12 USD/h, available = 3, prepaid = yes }} }}
+{more}
+class c {{ coefficients {{ A = 5400 s, B = 1250 s, C = 95 s }}, slots {{ map = 4, reduce = 2 }}
+jobs = 4, deadline = 20 min, penalty = 20 USD }}
+minimize cost
+"""
+    spec = mrdsl.loads(text)
+    plan = mrdsl.solve(spec).plan_of(CapacityPlan)
+    costs = next(table for table in plan.tables() if table.title == "Cost")
+    shown = {str(head): value for head, value in zip(costs.columns, next(iter(costs.rows)), strict=True)}
+    assert [value for head, value in shown.items() if "prepaid" in head] == [pytest.approx(0.36)]
+    assert plan.document()["cost"]["sunk"] == pytest.approx(0.36)
+    wrong = replace(plan, sunk=0.0) if plan.mix is None else replace(plan, mix=replace(plan.mix, sunk=0.0))
+    assert any("paid in any case" in each.message for each in verify(spec, wrong, False))
 
 
 def test_a_type_that_is_mistaken_makes_no_quota_impossible() -> None:

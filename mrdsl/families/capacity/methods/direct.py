@@ -57,7 +57,7 @@ from mrdsl.families.capacity.methods.slot_prices import on_slots, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
 from mrdsl.families.capacity.methods.vector_program import Placed, by_program
 from mrdsl.families.capacity.methods.weighing import weighed
-from mrdsl.families.capacity.packed_plans import as_packed, beyond_quotas, with_packing
+from mrdsl.families.capacity.packed_plans import as_packed, with_packing
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.solving.processes import is_kept
 from mrdsl.spec.spec import Spec
@@ -311,16 +311,15 @@ def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> 
 
     With quotas of cores the program has prices of cores in their place, so that its bounds on lanes do not hold.
     """
-    task, program, bound, spec = placement.task, placement.program, placement.bound, draft.spec
+    task, program, bound = placement.task, placement.program, placement.bound
     cost = _packed(draft, own)
     if program is None or task.market.quotas or cost - bound <= gap * abs(bound - draft.fixed):
         return own, cost, bound
     for found, proven in by_program(task, program, cost, until_of(draft)):
         bound = max(bound, proven)
         if found is not None:
-            plan = plan_in(spec, found.task, found.jobs, found.bought)
-            total = as_packed(spec, plan).total
-            if total < cost and not any(over.any() for over in beyond_quotas(spec, plan)):
+            total = _packed(draft, found)
+            if total < cost:
                 own, cost = found, total
         if cost - bound <= max(gap, CLOSE) * abs(bound - draft.fixed):
             break
@@ -346,8 +345,8 @@ def _packed(draft: Draft, found: Placed) -> float:
         plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
         if plan.wholeness in (NO, MACHINES):
             return plan.total
-        plan = as_packed(draft.spec, plan)
-        return plan.total if plan.packing is not None else np.inf
+        fitting = as_packed(draft.spec, plan)
+        return np.inf if fitting is None else fitting.total
 
     return kept(found, "cost", cost)
 

@@ -120,6 +120,8 @@ def rounded_within_spot(task: Task, index: int, relaxed: Floats, prices: Floats)
     """
     mix, spot = task.mix, task.market.spot
     count = float(np.clip(np.rint(relaxed.sum()), task.low[index], task.high[index]))
+    if count == 0.0:
+        return np.zeros_like(relaxed)
     share, gamma = float(mix.spot_share[index]), np.where(mix.possible[:, index], mix.gamma[:, index], 0.0)
     taken = mix.taken(mix.map_slots, mix.reduce_slots)[:, :, index].max(axis=0)
     room = np.where(np.isfinite(task.available), task.available, np.inf)[task.market.vm_of_lane]
