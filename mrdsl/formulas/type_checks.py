@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, number_of, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, number_of, warning
 from mrdsl.core.units import show
 from mrdsl.formulas.platforms import system_part
 from mrdsl.formulas.profiles import check_profiles
@@ -26,6 +26,19 @@ def check_names(facts: Typed) -> Iterator[Diagnostic]:
     yield from _no_types(facts)
     yield from _unknown_types(facts, names)
     yield from _named_one(facts, names)
+
+
+def dear_contracts(vm: Any, terms: Iterable[Any]) -> Iterator[Diagnostic]:
+    """Yield a warning for each contract of a VM type that does not pay."""
+    for term in terms:
+        if term.prepaid == "no" and term.price >= vm.on_demand.price:
+            yield warning(
+                "reserved-not-cheaper",
+                f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",
+                term.span_of("price"),
+                "a reserved VM normally costs less; check both prices and their units",
+                Related("the price on demand", vm.on_demand.span_of("price")),
+            )
 
 
 def check_systems(facts: Typed) -> list[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, note, number_of, warning
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, note, number_of
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.constraints import check_promises
 from mrdsl.families.capacity.facts import CapacityFacts
@@ -19,7 +19,7 @@ from mrdsl.formulas.stage_checks import (
     check_stages,
     check_upper_of_stages,
 )
-from mrdsl.formulas.type_checks import check_rows
+from mrdsl.formulas.type_checks import check_rows, dear_contracts
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Reader, matching
@@ -107,15 +107,7 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
             f"add vm NAME {{ on_demand {{ price = 0.192 {spec.currency}/h }} }}",
         )
     for vm in vms:
-        for term in contracts(vm):
-            if term.prepaid == "no" and term.price >= vm.on_demand.price:
-                yield warning(
-                    "reserved-not-cheaper",
-                    f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",
-                    term.span_of("price"),
-                    "a reserved VM normally costs less; check both prices and their units",
-                    Related("the price on demand", vm.on_demand.span_of("price")),
-                )
+        yield from dear_contracts(vm, contracts(vm))
 
 
 def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:

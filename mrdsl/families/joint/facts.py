@@ -26,6 +26,7 @@ from mrdsl.spec.blocks import (
     OnType,
     Quota,
     ReducePhase,
+    Reserved,
     ShufflePhase,
     Simulation,
     Slots,
@@ -124,17 +125,23 @@ class VmType(Node):
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h }, available = 40 }"
     ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
-            **dict.fromkeys(("fee", "disk"), "add what it costs to the prices in `on_demand` and `spot`"),
-            **dict.fromkeys(
-                ("reserved", "terms"),
-                "joint rents VMs period by period: plan commitments in a `capacity` spec with `demand`",
-            ),
+            "disk": "add what it costs to the `fee`",
             "masters": "joint plans VMs for classes and services alone: add the cost of masters by hand",
         }
     )
 
     on_demand: OnDemand = block(OnDemand, "renting by the hour", required=True)
+    reserved: Reserved | None = block(
+        Reserved, "VMs under a long contract: the plan chooses how many to pay for in all periods, or all are `prepaid`"
+    )
     spot: Spot | None = block(Spot, "VMs that the provider may take back, for classes only")
+    fee: Quantity = quantity(
+        "price",
+        "what the platform adds for each VM, however it is bought",
+        default=0.0,
+        at_least=0.0,
+        share_of="on_demand.price",
+    )
     available: OptionalWhole = quantity(
         "vms",
         "how many there are of the type, however bought; default: any number",

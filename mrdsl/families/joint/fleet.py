@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling
-from mrdsl.families.joint.facts import SLOTS, JointFacts, wholeness_of
+from mrdsl.families.joint.facts import SLOTS, JointFacts, VmType, wholeness_of
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.families.joint.workload import expected_demand, reuse_factor
 from mrdsl.formulas import mapreduce, workloads
@@ -44,7 +44,11 @@ class Fleet(InLanes):
         service_names: Names of the services.
         names: Names of the VM types.
         lanes: VM types, firm or on spot.
-        prices: Money per VM and period, shape (lanes,).
+        prices: Money per VM and period, fees included, shape (lanes,).
+        contracts: The most VMs under contract of each type, shape (types,).
+        contract_prices: Money per committed VM and period; 0 if prepaid, shape (types,).
+        on_demand: Money per period that a VM under contract costs less than another firm one, shape (types,).
+        prepaid: True for types whose contracts are paid in any case, shape (types,).
         available: The most VMs of each type, infinite if not limited, shape (types,).
         quotas: Quotas of cores.
         size: The most VMs of all types, infinite if not limited.
@@ -72,6 +76,10 @@ class Fleet(InLanes):
     names: tuple[str, ...]
     lanes: tuple[Lane, ...]
     prices: Floats
+    contracts: Floats
+    contract_prices: Floats
+    on_demand: Floats
+    prepaid: NDArray[np.bool_]
     available: Floats
     quotas: tuple[CoreQuota, ...]
     size: float
@@ -114,6 +122,18 @@ class Fleet(InLanes):
         return np.concatenate([np.isfinite(self.gamma), self.rate_per_vm > 0.0], axis=1)
 
     @property
+    def joins_periods(self) -> bool:
+        """Return True if VMs are committed for all periods, of which there are several."""
+        return self.periods > 1 and bool(((self.contracts > 0.0) & ~self.prepaid).any())
+
+    @property
+    def least_prices(self) -> Floats:
+        """The least money per VM and period in each lane, that of VMs under contract in use, shape (lanes,)."""
+        vms = self.vm_of_lane
+        less = np.where(self.contracts > 0.0, np.maximum(self.on_demand - self.contract_prices, 0.0), 0.0)
+        return np.where(self.spot, self.prices, self.prices - less[vms])
+
+    @property
     def expected(self) -> Floats:
         """The expected demand, (periods, units)."""
         return self.high + self.lost
@@ -126,7 +146,7 @@ class Fleet(InLanes):
             requests = np.where(self.rate_per_vm > 0.0, 1.0 / self.rate_per_vm, np.inf)
         each = np.concatenate([jobs, requests], axis=1)
         found = np.full(each.shape[1], np.inf)
-        for lane, price in enumerate(self.prices.tolist()):
+        for lane, price in enumerate(self.least_prices.tolist()):
             runs = np.isfinite(each[lane])
             found[runs] = np.minimum(found[runs], price * each[lane, runs])
         return found
@@ -186,6 +206,12 @@ def _fleet_of(spec: Spec) -> Fleet:
         names=tuple(names_of(facts.vms)),
         lanes=lanes,
         prices=prices,
+        contracts=column(facts.vms, "reserved.available", missing=0.0),
+        contract_prices=np.array(
+            [0.0 if is_prepaid(vm) or vm.reserved is None else vm.reserved.price * period for vm in facts.vms]
+        ),
+        on_demand=period * column(facts.vms, "on_demand.price"),
+        prepaid=np.array([is_prepaid(vm) for vm in facts.vms], dtype=bool),
         available=np.array([np.inf if vm.available is None else float(vm.available) for vm in facts.vms]),
         quotas=core_quotas(facts),
         size=np.inf if facts.cluster.size is None else float(facts.cluster.size),
@@ -213,10 +239,15 @@ def _lanes(facts: JointFacts) -> tuple[tuple[Lane, ...], Floats]:
     """Return the lanes, and the price of a VM of each for one period."""
     found: list[tuple[Lane, float]] = []
     for number, vm in enumerate(facts.vms):
-        found.append((Lane(number), vm.on_demand.price))
+        found.append((Lane(number), vm.on_demand.price + vm.fee))
         if vm.spot is not None and len(facts.classes):
-            found.append((Lane(number, True, vm.spot.interruptions), vm.spot.price))
+            found.append((Lane(number, True, vm.spot.interruptions), vm.spot.price + vm.fee))
     return tuple(lane for lane, _ in found), facts.cluster.period * np.array([price for _, price in found])
+
+
+def is_prepaid(vm: VmType) -> bool:
+    """Return True if the contracts of a type are paid in any case."""
+    return vm.reserved is not None and vm.reserved.prepaid == "yes"
 
 
 def _answers(facts: JointFacts) -> tuple[Floats, NDArray[np.bool_]]:

@@ -23,6 +23,7 @@ from mrdsl.formulas.type_checks import (
     check_names,
     check_rows,
     check_systems,
+    dear_contracts,
     distinct_classes,
     held_by_none,
     may_use,
@@ -148,6 +149,8 @@ def unused_in_fleet(spec: Spec) -> Iterator[Diagnostic]:
 
     facts: JointFacts = spec.facts
     yield from unused_quotas(facts)
+    for vm in facts.vms:
+        yield from dear_contracts(vm, () if vm.reserved is None else (vm.reserved,))
     for index, node in distinct_classes(facts):
         if node.spot and not any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):
             message = f"class {node.name} may be on spot VMs, and no vm that it may use has a spot price"

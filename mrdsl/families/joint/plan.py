@@ -55,7 +55,9 @@ class ServicePlan:
 class LanePlan:
     """Allocation by VM type and way of renting; arrays of the shape (periods, lanes, classes) or (.., services).
 
-    ``vm`` and ``way`` name the type and the way of each lane, ``prices`` are those of a VM for one period.
+    ``vm`` and ``way`` name the type and the way of each lane, ``prices`` are those of a VM for one period. Of a lane,
+    ``committed`` VMs are under contract, for ``contract_prices`` in each period, and cost ``saved`` less in use. All
+    three are empty in plans without contracts, and have the shape (lanes,) otherwise.
     """
 
     vm: Sequence[str]
@@ -67,6 +69,22 @@ class LanePlan:
     reduce_slots: Floats
     service_vms: Floats
     rate: Floats
+    committed: Floats = field(default_factory=lambda: np.zeros(0))
+    contract_prices: Floats = field(default_factory=lambda: np.zeros(0))
+    saved: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def under_contract(self) -> Floats:
+        """VMs of each lane that are under contract and in use, shape (periods, lanes)."""
+        return np.minimum(self.vms, self.committed) if self.committed.size else np.zeros_like(self.vms)
+
+    @property
+    def costs(self) -> Floats:
+        """The cost of each lane, contracts included, shape (periods, lanes)."""
+        if not self.committed.size:
+            return np.asarray(self.vms * self.prices)
+        paid = self.committed * self.contract_prices
+        return np.asarray(self.vms * self.prices - self.under_contract * self.saved + paid)
 
     @property
     def vms(self) -> Floats:
@@ -98,12 +116,15 @@ class LanePlan:
 
     def tables(self, class_names: Sequence[str], service_names: Sequence[str]) -> tuple[Table, Table]:
         """Return the VMs and their cost by lane, then those of each class and service."""
-        vms = self.vms
-        costs = (vms * self.prices).sum(axis=0)
-        rows = [
-            (vm, way, *(float(x) for x in (vms[:, n].mean(), vms[:, n].max(initial=0.0), costs[n])))
-            for n, (vm, way) in enumerate(zip(self.vm, self.way, strict=True))
-        ]
+        rows = []
+        both = self.vms - self.under_contract, self.under_contract
+        fees = self.prices - self.saved if self.committed.size else self.prices
+        for n, (vm, way) in enumerate(zip(self.vm, self.way, strict=True)):
+            there = [(way, both[0][:, n], both[0][:, n] * self.prices[n])]
+            if self.committed.size and self.committed[n]:
+                paid = self.committed[n] * self.contract_prices[n]
+                there.append((f"reserved, {self.committed[n]:g}", both[1][:, n], both[1][:, n] * fees[n] + paid))
+            rows += [(vm, name, *map(float, (n.mean(), n.max(initial=0.0), cost.sum()))) for name, n, cost in there]
         held: list[tuple[str, Floats, Floats | None, Floats | None]]
         held = [(name, self.class_vms[:, :, i], self.at_once[:, :, i], None) for i, name in enumerate(class_names)]
         held += [(name, self.service_vms[:, :, k], None, self.rate[:, :, k]) for k, name in enumerate(service_names)]

@@ -47,11 +47,18 @@ def lanes_of(plan: JointPlan) -> LanePlan:
 def operation(facts: JointFacts, plan: JointPlan) -> Floats:
     """Compute the cost of the VMs in each period."""
     lanes, vms = lanes_of(plan), {vm.name: vm for vm in facts.vms}
-    prices = []
-    for name, way in zip(lanes.vm, lanes.way, strict=True):
-        vm = vms[name]
-        prices.append(vm.spot.price if way == "spot" and vm.spot is not None else vm.on_demand.price)
-    return np.asarray(lanes.vms @ (facts.cluster.period * np.array(prices)))
+    total = np.zeros(len(plan.vms))
+    for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
+        vm, used = vms[name], lanes.vms[:, n]
+        total += used * vm.fee
+        if way == "spot" and vm.spot is not None:
+            total += used * vm.spot.price
+            continue
+        held = lanes.committed[n] if len(lanes.committed) else 0.0
+        total += np.maximum(used - held, 0.0) * vm.on_demand.price
+        if vm.reserved is not None and vm.reserved.prepaid == "no":
+            total += held * vm.reserved.price
+    return np.asarray(facts.cluster.period * total)
 
 
 def response(facts: JointFacts, plan: JointPlan) -> Floats:
@@ -87,6 +94,9 @@ def misfit(facts: JointFacts, plan: JointPlan) -> str:
     known = all(vm in vms and (way == "on_demand" or (way == "spot" and vms[vm].spot is not None)) for vm, way in pairs)
     if not known or len(set(pairs)) < len(pairs):
         return "the plan is of other VM types"
+    contracts = lanes.committed, lanes.contract_prices, lanes.saved
+    if not all(part.shape == (len(pairs),) for part in contracts) and any(len(part) for part in contracts):
+        return "the plan has VMs under contract of other types"
     ends = {"class_vms": len(plan.class_names), "at_once": len(plan.class_names)}
     ends |= {"map_slots": len(plan.class_names), "reduce_slots": len(plan.class_names)}
     ends |= {"service_vms": len(plan.service_names), "rate": len(plan.service_names)}
@@ -201,6 +211,14 @@ def _limits(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnos
         if vm.available is not None and used.max(initial=0.0) > vm.available * (1 + FEASIBILITY) + FEASIBILITY:
             message = f"the plan uses {used.max():.6g} VMs of {vm.name} of {vm.available}"
             yield error("broken-plan", message, vm.span_of("available"))
+    for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
+        held = float(lanes.committed[n]) if len(lanes.committed) else 0.0
+        term = next(vm.reserved for vm in facts.vms if vm.name == name) if way != "spot" else None
+        most = 0.0 if term is None else float(term.available)
+        least = most if term is not None and term.prepaid == "yes" else 0.0
+        if not least - FEASIBILITY <= held <= most + FEASIBILITY or (not relax and held != round(held)):
+            message = f"the plan has {held:.6g} VMs of {name} under contract of {most:g}"
+            yield error("broken-plan", message, facts.span if term is None else term.span_of("available"))
     for quota in facts.quotas:
         patterns = [re.compile(translate(each)) for each in quota.types]
         patterns += [re.compile(rf"{re.escape(each)}([\W\d_].*)?$") for each in quota.families]

@@ -15,7 +15,7 @@ import mrdsl
 from mrdsl.families.joint.export import deployments
 from mrdsl.families.joint.plan import JointPlan, LanePlan
 from tests.families.joint.specs import broken
-from tests.families.joint.types_oracle import AmbiguousError, brute, draw, text
+from tests.families.joint.types_oracle import AmbiguousError, brute, draw, least, table, text, with_contracts
 
 RENTED = Path(__file__).parents[3] / "models" / "joint" / "rented.mrspec"
 
@@ -29,6 +29,22 @@ def test_drawn_specs_cost_what_all_placements_do(seed: int) -> None:
     except AmbiguousError:
         pytest.skip("the losses of jobs on spot depend on which of two pairs of slots counts")
     found = mrdsl.solve(mrdsl.loads(text(drawn)))
+    assert (found.plan is None) == (wanted is None)
+    if wanted is not None:
+        assert found.objective.value == pytest.approx(wanted, rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_drawn_contracts_and_fees_cost_what_all_placements_do(seed: int, tmp_path: Path) -> None:
+    """Contracts are chosen for all periods, or prepaid."""
+    drawn = with_contracts(draw(Random(seed)), Random(seed))
+    try:
+        wanted = least(drawn)
+    except AmbiguousError:
+        pytest.skip("the losses of jobs on spot depend on which of two pairs of slots counts")
+    (tmp_path / "day.csv").write_text(table(drawn), encoding="utf-8")
+    (tmp_path / "spec.mrspec").write_text(text(drawn), encoding="utf-8")
+    found = mrdsl.solve(mrdsl.load(tmp_path / "spec.mrspec"))
     assert (found.plan is None) == (wanted is None)
     if wanted is not None:
         assert found.objective.value == pytest.approx(wanted, rel=1e-4, abs=1e-7)
@@ -106,6 +122,30 @@ def test_defects_of_a_plan_are_found() -> None:
     assert broken(spec, plan) == []
     for name, (change, words) in DEFECTS.items():
         assert any(words in message for message in broken(spec, change(plan))), name
+
+
+def test_defects_of_contracts_are_found(tmp_path: Path) -> None:
+    """14 and 7 VMs are used: 7 under contract pay, 14 would not."""
+    (tmp_path / "day.csv").write_text("c\n10\n4\n", encoding="utf-8")
+    (tmp_path / "spec.mrspec").write_text(
+        "problem joint\ncluster { period = 1 h }\n"
+        "vm a { on_demand { price = 0.2 USD/h }, reserved { price = 0.12 USD/h, available = 10 }, fee = 25% }\n"
+        'demand { periods = 2, from = "day.csv" }\n'
+        "class c { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }\n"
+        "jobs = 4, deadline = 20 min, penalty = 20 USD }\nminimize cost\n",
+        encoding="utf-8",
+    )
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    plan = mrdsl.solve(spec).plan_of(JointPlan)
+    assert plan.total == pytest.approx(21 * 0.05 + 7 * 0.2 + 2 * 7 * 0.12)
+    assert broken(spec, plan) == []
+    for change, words in (
+        (lambda vms: vms + 4.0, "under contract of 10"),
+        (lambda vms: vms + 0.5, "under contract of 10"),
+        (lambda vms: vms - 1.0, "claims"),
+        (lambda vms: np.zeros(3), "under contract of other types"),
+    ):
+        assert any(words in message for message in broken(spec, changed(plan, committed=change))), words
 
 
 def test_comparisons_hold() -> None:

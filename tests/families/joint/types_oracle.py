@@ -105,6 +105,54 @@ def draw(r: Random) -> dict[str, Any]:
     return {"types": types, "quotas": quotas, "size": size, "classes": classes, "services": services}
 
 
+def with_contracts(s: dict[str, Any], r: Random) -> dict[str, Any]:
+    """Return a drawn spec of one or two periods whose types have fees and contracts."""
+    floor = r.choice([0.0, 0.3, 1.0])
+    for t in s["types"]:
+        t["fee"] = r.choice([0.0, 0.02, 0.25])
+        t["fee_is_share"] = t["fee"] == 0.25
+        part = r.choice([0.0, 0.3, 0.6, 0.9, 1.2])
+        t["contract"] = (round(part * t["price"], 4), r.randint(0, 3), r.random() < 0.3) if r.random() < 0.7 else None
+    s["periods"] = []
+    for _ in range(r.choice([1, 2, 2])):
+        part = r.choice([0.0, 0.4, 1.0])
+        units = [(c["name"], part * c["jobs"][1]) for c in s["classes"]]
+        s["periods"].append(dict(units + [(v["name"], part * v["rate"][1]) for v in s["services"]]))
+    s["floor"] = floor
+    return s
+
+
+def table(s: dict[str, Any]) -> str:
+    """Write the demand of a spec of several periods."""
+    names = list(s["periods"][0])
+    return "\n".join([",".join(names), *(",".join(repr(row[n]) for n in names) for row in s["periods"]), ""])
+
+
+def fee_of(t: dict[str, Any]) -> float:
+    return t.get("fee", 0.0) * (t["price"] if t.get("fee_is_share") else 1.0)
+
+
+def least(s: dict[str, Any]) -> float | None:
+    """The least cost of all periods, over all numbers of VMs under contract; None if some period has no plan."""
+    terms = [t["contract"] or (0.0, 0, True) for t in s["types"]]
+    best = math.inf
+    for counts in itertools.product(*([k] if prepaid else range(k + 1) for _, k, prepaid in terms)):
+        paid = sum(0.0 if term[2] else n * term[0] for n, term in zip(counts, terms, strict=True))
+        total = 0.0
+        for row in s["periods"]:
+            one = {
+                **s,
+                "classes": [{**c, "jobs": (s["floor"] * row[c["name"]], row[c["name"]])} for c in s["classes"]],
+                "services": [{**v, "rate": (s["floor"] * row[v["name"]], row[v["name"]])} for v in s["services"]],
+            }
+            cost = brute(one, counts)
+            if cost is None:
+                return None
+            total += cost + paid
+        best = min(best, total)
+    return best
+
+
 def text(s: dict[str, Any]) -> str:
     """Write a spec."""
     o = ['problem joint "drawn"', "cluster { period = 1 h" + (f", size = {s['size']}" if s["size"] else "") + " }"]
@@ -112,6 +160,8 @@ def text(s: dict[str, Any]) -> str:
         o.append(
             f"vm {t['name']} {{ on_demand {{ price = {t['price']} USD/h }}\n"
             f" cores = {t['cores']}\n memory = {t['memory']} GiB"
+            + (f"\n fee = {t['fee'] * 100}%" if t.get("fee_is_share") else f"\n fee = {t.get('fee', 0.0)} USD/h")
+            + _contract(t)
             + ("" if t["avail"] is None else f"\n available = {t['avail']}")
             + (f"\n spot {{ price = {t['spot'][0]} USD/h, interruptions = {t['spot'][1]}/h }}" if t["spot"] else "")
             + " }"
@@ -168,7 +218,16 @@ def text(s: dict[str, Any]) -> str:
         if v["types"]:
             b.append(f"types = [{', '.join(v['types'])}]")
         o.append(f"service {v['name']} {{\n  " + "\n  ".join(b) + "\n}")
+    if s.get("periods"):
+        o.append(f'demand {{ periods = {len(s["periods"])}, from = "day.csv", floor = {s["floor"]} }}')
     return "\n".join(o) + "\nminimize cost\n"
+
+
+def _contract(t: dict[str, Any]) -> str:
+    if not t.get("contract"):
+        return ""
+    price, count, prepaid = t["contract"]
+    return f"\n reserved {{ price = {price} USD/h, available = {count}" + ", prepaid = yes" * prepaid + " }"
 
 
 class AmbiguousError(Exception):
@@ -281,10 +340,12 @@ def rounds(D: float) -> float:
     return math.floor(3600 / D + 1e-9) if D <= 3600 else 1 / math.ceil(D / 3600 - 1e-9)
 
 
-def brute(s: dict[str, Any]) -> float | None:
-    """The least cost, None if no plan meets the least demand."""
+def brute(s: dict[str, Any], under_contract: tuple[int, ...] = ()) -> float | None:
+    """The least cost, None if no plan meets the least demand; VMs under contract cost their fee."""
     lanes = [(n, w) for n, t in enumerate(s["types"]) for w in ((0, 1) if t["spot"] else (0,))]
-    price = {lane: s["types"][lane[0]]["spot"][0] if lane[1] else s["types"][lane[0]]["price"] for lane in lanes}
+    price = {
+        (n, w): (s["types"][n]["spot"][0] if w else s["types"][n]["price"]) + fee_of(s["types"][n]) for n, w in lanes
+    }
 
     def fits(v: tuple[int, ...]) -> bool:
         if s["size"] and sum(v) > s["size"]:
@@ -391,4 +452,9 @@ def brute(s: dict[str, Any]) -> float | None:
             if fits(b) and cost < options.get(b, math.inf):
                 options[b] = cost
         merge(options)
-    return min(states.values(), default=None)
+
+    def saved(v: tuple[int, ...]) -> float:
+        firm = {n: x for x, (n, spot) in zip(v, lanes, strict=True) if not spot}
+        return sum(min(k, firm[n]) * s["types"][n]["price"] for n, k in enumerate(under_contract))
+
+    return min((cost - saved(v) for v, cost in states.items()), default=None)

@@ -19,14 +19,15 @@ from mrdsl.formulas import workloads
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.spec import Spec
 
-Allocation = tuple[Floats, Floats, Floats, Floats]
-"""VMs (periods, lanes, units), concurrent jobs (periods, lanes, classes), and the jobs (periods, classes) and requests
-per second (periods, services) that are admitted."""
+Allocation = tuple[Floats, Floats, Floats, Floats, Floats]
+"""VMs (periods, lanes, units), concurrent jobs (periods, lanes, classes), the jobs (periods, classes) and requests
+per second (periods, services) that are admitted, and the VMs under contract (periods, types), the same in each."""
 
 
 def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
     """Build P2 of a fleet; the objective is the whole cost, with its constant."""
     model = pyo.ConcreteModel("joint_P2_types")
+    model.relaxed = relax
     cells = [
         (t, lane, unit)
         for t in range(fleet.periods)
@@ -138,6 +139,7 @@ def _price(
 ) -> pyo.ConcreteModel:
     prices, penalties = fleet.prices.tolist(), fleet.penalty.tolist()
     operation = pyo.quicksum(prices[lane] * model.vms[t, lane, unit] for t, lane, unit in model.vms)
+    operation += _contracts(model, fleet, of_unit)
     avoided = pyo.quicksum(penalties[unit] * model.served[t, unit] for t, unit in model.served)
     constant = float((fleet.expected @ fleet.penalty).sum())
     model.cost = pyo.Objective(expr=operation - avoided + constant, sense=pyo.minimize)
@@ -153,22 +155,49 @@ def _price(
     return model
 
 
+def _contracts(model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]]) -> Any:
+    """Add the VMs under contract and those of them that each period uses; return their cost beyond that on demand."""
+    there = np.flatnonzero(fleet.contracts).tolist()
+    most = fleet.contracts.tolist()
+    model.committed = pyo.Var(
+        there,
+        bounds=lambda _, vm: (most[vm] if fleet.prepaid[vm] else 0.0, most[vm]),
+        within=pyo.NonNegativeReals if model.relaxed else pyo.NonNegativeIntegers,
+    )
+    cells = [(t, vm) for t in range(fleet.periods) for vm in there]
+    model.under_contract = pyo.Var(cells, within=pyo.NonNegativeReals)
+    model.contracted = pyo.Constraint(cells, rule=lambda m, t, vm: m.under_contract[t, vm] <= m.committed[vm])
+
+    def used(m: Any, t: int, vm: int) -> Any:
+        lanes = {lane for lane in np.flatnonzero(fleet.vm_of_lane == vm).tolist() if not fleet.spot[lane]}
+        held = [m.vms[t, lane, unit] for lane, unit in _cells(of_unit, fleet, t) if lane in lanes]
+        return m.under_contract[t, vm] <= (pyo.quicksum(held) if held else 0.0)
+
+    model.contracts_in_use = pyo.Constraint(cells, rule=used)
+    saved, prices = fleet.on_demand.tolist(), (fleet.periods * fleet.contract_prices).tolist()
+    paid = pyo.quicksum(prices[vm] * model.committed[vm] for vm in there)
+    return paid - pyo.quicksum(saved[vm] * model.under_contract[t, vm] for t, vm in cells)
+
+
 def allocation_of_types(spec: Spec, fleet: Fleet, model: Any, relax: bool) -> Allocation:
     """Return the allocation that a solver left in the model."""
     vms = np.zeros((fleet.periods, len(fleet.lanes), fleet.low.shape[1]))
     at_once = np.zeros((fleet.periods, len(fleet.lanes), fleet.classes))
+    committed = np.zeros((fleet.periods, len(fleet.names)))
+    for vm in model.committed:
+        committed[:, vm] = max(0.0, float(pyo.value(model.committed[vm])))
     served = np.zeros_like(fleet.low)
     for variables, values in ((model.vms, vms), (model.at_once, at_once), (model.served, served)):
         for cell in variables:
             values[cell] = max(0.0, float(pyo.value(variables[cell])))
     if not relax:
-        vms, at_once = np.rint(vms), np.rint(at_once)
+        vms, at_once, committed = np.rint(vms), np.rint(at_once), np.rint(committed)
     able = _able(fleet, vms, at_once)
     if not spec.constraints and not getattr(model, "of_caller", False):
         served = able
     served = np.where(served >= fleet.high * (1 - ROUNDING), fleet.high, served)
     served = np.clip(np.minimum(served, able), fleet.low, fleet.high)
-    return vms, at_once, served[:, : fleet.classes], served[:, fleet.classes :]
+    return vms, at_once, served[:, : fleet.classes], served[:, fleet.classes :], committed
 
 
 def _able(fleet: Fleet, vms: Floats, at_once: Floats) -> Floats:
@@ -179,7 +208,9 @@ def _able(fleet: Fleet, vms: Floats, at_once: Floats) -> Floats:
     return np.where(every >= fleet.high * (1 - ROUNDING), fleet.high, every)
 
 
-def assemble_types(fleet: Fleet, vms: Floats, at_once: Floats, jobs: Floats, rate: Floats, relax: bool) -> JointPlan:
+def assemble_types(
+    fleet: Fleet, vms: Floats, at_once: Floats, jobs: Floats, rate: Floats, committed: Floats, relax: bool
+) -> JointPlan:
     """Return the plan of an allocation; requests are split by what the VMs of each type can answer."""
     split = fleet.classes
     each = [np.where(np.isfinite(slots), slots, 0.0) for slots in fleet.slots]
@@ -195,6 +226,21 @@ def assemble_types(fleet: Fleet, vms: Floats, at_once: Floats, jobs: Floats, rat
     size = int(known) if np.isfinite(known) else None
     response = workloads.mean_response(fleet.speeds, rates, vms[:, :, split:], fleet.delay)
     worst = np.where(np.isnan(response), -np.inf, response).max(axis=1)
+    firm, types = ~fleet.spot, fleet.vm_of_lane
+    lanes = LanePlan(
+        vm=[fleet.names[lane.vm] for lane in fleet.lanes],
+        way=["spot" if lane.spot else "on_demand" for lane in fleet.lanes],
+        prices=fleet.prices,
+        class_vms=vms[:, :, :split],
+        at_once=at_once,
+        map_slots=map_slots,
+        reduce_slots=reduce_slots,
+        service_vms=vms[:, :, split:],
+        rate=rates,
+        committed=np.where(firm, committed.max(axis=0, initial=0.0)[types], 0.0),
+        contract_prices=np.where(firm, fleet.contract_prices[types], 0.0),
+        saved=np.where(firm, fleet.on_demand[types], 0.0),
+    )
     return JointPlan(
         class_names=fleet.class_names,
         service_names=fleet.service_names,
@@ -216,20 +262,10 @@ def assemble_types(fleet: Fleet, vms: Floats, at_once: Floats, jobs: Floats, rat
         size=size,
         vms=held,
         utilization=held / size if size else np.full_like(held, np.nan),
-        operation=vms.sum(axis=2) @ fleet.prices,
+        operation=lanes.costs.sum(axis=1),
         penalties=rejected @ fleet.penalty,
         stages=fleet.stages,
         dags=fleet.dags,
         whole=SLOTS if fleet.whole and not relax else NO,
-        by_type=LanePlan(
-            vm=[fleet.names[lane.vm] for lane in fleet.lanes],
-            way=["spot" if lane.spot else "on_demand" for lane in fleet.lanes],
-            prices=fleet.prices,
-            class_vms=vms[:, :, :split],
-            at_once=at_once,
-            map_slots=map_slots,
-            reduce_slots=reduce_slots,
-            service_vms=vms[:, :, split:],
-            rate=rates,
-        ),
+        by_type=lanes,
     )

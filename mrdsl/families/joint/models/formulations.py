@@ -56,13 +56,14 @@ class _Part:
 def by_period(
     spec: Spec, work: Workload | Fleet, relax: bool, limits: Limits, solve: Callable[..., Answer], form: Form
 ) -> Result:
-    """Solve every period's model, or one model of all periods if ``subject to`` couples them.
+    """Solve every period's model, or one model of all periods if ``subject to`` or commitments couple them.
 
     All periods share one time limit: each gets the remaining time at its turn. A solver that counts whole seconds may
     exceed it. One second after the limit no further period starts, and the result has no plan. Values and bounds add
     up. The plan is proven if all periods ended and the gap of the sums is within the requested one.
     """
-    pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
+    joined = bool(spec.constraints) or (isinstance(work, Fleet) and work.joins_periods)
+    pieces = [work] if joined else [work.period(t) for t in range(work.periods)]
     end = None if limits.time is None else time.monotonic() + limits.time
     allowed = limits.gap if limits.gap is not None else 0.0
     at_once = min(limits.threads or 1, len(pieces))
