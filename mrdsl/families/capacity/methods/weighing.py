@@ -9,6 +9,7 @@ type take the most: there cores and memory are filled alike, or one of them is i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 LEAST = 1e-7
 """The least weight of a resource: a slot that takes nothing of one still takes something."""
-STEPS = 40
+STEPS, STEPS_OF_PRICES = 40, 12
 CLASSES = 64
 """Most classes from which the weights of a type are chosen."""
 
@@ -69,9 +70,9 @@ FEW_SLOTS = 16
 def of_one_class(mix: Mix) -> tuple[Floats, tuple[Floats, Floats], Floats]:
     """Return the VMs of one job of classes that share none: at least, its slots on few VMs, and the VMs of these.
 
-    At weights of both resources no content of a VM counts for more than its fullest one. Slots therefore take at least
-    their weighted sum as a part of that: the relaxed cutting-stock problem at some of its prices (Gilmore and Gomory
-    1961).
+    At prices of slots no content of a VM is worth more than its dearest one. Slots therefore take at least their worth
+    as a part of that: the relaxed cutting-stock problem at some of its prices (Gilmore and Gomory 1961). These are
+    weights of both resources, and the best prices of VMs with few contents.
     """
     assert mix.sizes is not None
     lanes, of_lane = alike(mix)
@@ -89,9 +90,45 @@ def of_one_class(mix: Mix) -> tuple[Floats, tuple[Floats, Floats], Floats]:
         better = taken.max(axis=0) < least
         least = np.where(better, taken.max(axis=0), least)
         slots = [np.where(better, new, old) for new, old in zip((maps, reduces), slots, strict=True)]
-    bound = np.where(mix.possible, bound, np.inf)
+    bound = np.where(mix.possible, np.maximum(bound, at_best_prices(mix, parts)), np.inf)
     least = np.maximum(least, of_contents(parts, slots[0], slots[1]))
     return bound[of_lane], (slots[0][of_lane], slots[1][of_lane]), least[of_lane]
+
+
+def at_best_prices(mix: Mix, parts: Floats) -> Floats:
+    """Return the least VMs of one job at the prices of slots at which they are most, (lanes, classes).
+
+    A job is worth at least its cheapest pair of slots, and a VM at most its dearest content. As a quotient of a concave
+    and a convex function of the prices, it has no other local maximum: golden section. 0 with too many contents.
+    """
+    every, whole = np.arange(len(mix)), mix.wholeness != NO
+    most, beside = _contents(parts)
+    maps = np.arange(len(beside))[:, None, None]
+    few = mix.possible & (most <= MOST_CONTENTS)
+    largest = parts.max(axis=1)
+
+    def taken(part: Floats) -> Floats:
+        worth = part * largest[0], (1.0 - part) * largest[1]
+        dearest = np.where(maps <= most, maps * worth[0] + beside * worth[1], 0.0).max(axis=0)
+        least = np.where(few, least_slots(mix, worth, every, whole)[0], 0.0)
+        return np.where(few & (dearest > 0.0), least / np.where(dearest > 0.0, dearest, 1.0), 0.0)
+
+    shape = mix.gamma.shape
+    found = _golden(taken, np.full(shape, LEAST), np.full(shape, 1.0 - LEAST), STEPS_OF_PRICES)
+    return taken(found)
+
+
+def _contents(parts: Floats) -> tuple[Floats, Floats]:
+    """Return the most map slots of VMs, and the most reduce slots beside 0, 1, ... map slots.
+
+    ``parts`` of VMs have the shape (kinds, resources, ...).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = floor((1.0 / parts[0]).min(axis=0))
+        counts = np.arange(MOST_CONTENTS + 1.0).reshape(-1, *(1,) * (parts.ndim - 1))
+        room = 1.0 - counts * parts[0]
+        beside = floor(np.where(parts[1] > 0.0, np.maximum(room, 0.0) / parts[1], np.inf)).min(axis=1)
+    return most, np.where((room > -ROUNDING).all(axis=1), beside, 0.0)
 
 
 def of_contents(parts: Floats, maps: Floats, reduces: Floats) -> Floats:
@@ -103,15 +140,13 @@ def of_contents(parts: Floats, maps: Floats, reduces: Floats) -> Floats:
     """
     found = np.zeros(maps.shape)
     with np.errstate(divide="ignore"):
-        most = floor((1.0 / parts).min(axis=1))
-    at = np.nonzero(np.isfinite(maps) & (maps > 0.0) & (reduces > 0.0) & (most[0] <= MOST_CONTENTS))
+        few = floor((1.0 / parts[0]).min(axis=0)) <= MOST_CONTENTS
+    at = np.nonzero(np.isfinite(maps) & (maps > 0.0) & (reduces > 0.0) & few)
     one, other, least = maps[at], reduces[at], np.full(len(at[0]), np.inf)
-    room = 1.0 - np.arange(MOST_CONTENTS + 1.0)[:, None, None] * parts[0][None][:, :, *at]
+    most, beside = _contents(np.moveaxis(np.moveaxis(parts, (2, 3), (0, 1))[at], 0, 2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        beside = floor(np.maximum(room, 0.0) / parts[1][None][:, :, *at]).min(axis=1)
-        beside = np.where((room > -ROUNDING).all(axis=1), beside, 0.0)
-        for first in range(int(most[0][at].max(initial=-1.0)) + 1):
-            there = first <= most[0][at]
+        for first in range(int(most.max(initial=-1.0)) + 1):
+            there = first <= most
             alone = np.maximum(one / first, other / beside[first])
             least = np.where(there & (alone < least), alone, least)
             for second in range(first):
@@ -179,10 +214,15 @@ def _weights(mix: Mix) -> Floats:
         gamma = least_at(mix, weights, some, whole=False)[0]
         return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * expected).sum(axis=1))
 
+    return _golden(taken, low, high, STEPS)
+
+
+def _golden(value: Callable[[Floats], Floats], low: Floats, high: Floats, steps: int) -> Floats:
+    """Return where a function has its largest value between two numbers, by golden section; elementwise."""
     part = (5.0**0.5 - 1.0) / 2.0
-    for _ in range(STEPS):
+    for _ in range(steps):
         one, two = high - part * (high - low), low + part * (high - low)
-        less = taken(one) < taken(two)
+        less = value(one) < value(two)
         low, high = np.where(less, one, low), np.where(less, high, two)
     return np.asarray((low + high) / 2.0)
 
