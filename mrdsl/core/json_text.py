@@ -60,8 +60,9 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            gc.freeze()
-            gc.unfreeze()  # the new objects are now of the oldest generation, which is searched least often
+            if not gc.get_freeze_count():  # a host process that froze its objects keeps them frozen
+                gc.freeze()
+                gc.unfreeze()  # the new objects are now of the oldest generation, which is searched least often
             gc.enable()
 
 

@@ -54,9 +54,8 @@ def test_the_plan_does_not_depend_on_the_seed_and_no_smaller_cluster_keeps_its_p
     assert judge_share(trials.times((Cell(2, *cell),), 0, 600), 480.0, 0.95).outcome is Outcome.KEPT
 
 
-@pytest.mark.parametrize("seed", [3, 4])
-def test_paid_slots_are_used(seed: int) -> None:
-    plan = solved(seed, "1..1").plan
+def test_paid_slots_are_used() -> None:
+    plan = solved(3, "1..1").plan
     assert plan.on_demand == plan.map_slots[0] / 2.0 + plan.reduce_slots[0]
 
 

@@ -39,8 +39,8 @@ def solved(guarantee: str, rent: str = "constant") -> mrdsl.Result[TimetablePlan
     return mrdsl.solve(spec(guarantee, rent)).of(TimetablePlan)
 
 
-def shares(of: mrdsl.Spec, plan: TimetablePlan, seed: int, runs: int = 40) -> float:
-    ran = mrdsl.simulate(replace(mrdsl.solve(of), plan=plan), runs=runs, seed=seed).plan
+def shares(result: mrdsl.Result[TimetablePlan], seed: int) -> float:
+    ran = mrdsl.simulate(result, runs=40, seed=seed).plan
     assert isinstance(ran, TimetablePlan)
     kept = ran.observed["a"].kept
     assert kept is not None
@@ -62,10 +62,10 @@ def test_a_plan_keeps_its_percentile_in_new_executions(rent: str) -> None:
     assert shown.low >= 0.95
     assert shown.jobs == 15 * shown.runs
     assert result.bound is None
-    eager = mrdsl.solve(spec("average", rent)).of(TimetablePlan)
+    eager = solved("average", rent)
     assert eager.plan is not None
-    assert shares(of, result.plan, 77) >= 0.95
-    assert shares(spec("average", rent), eager.plan, 77) < 0.95
+    assert shares(result, 77) >= 0.95
+    assert shares(eager, 77) < 0.95
     assert eager.value is not None
     assert result.value is not None
     assert result.value > eager.value
@@ -138,4 +138,4 @@ def test_spot_vms_are_used_if_interrupted_runs_are_on_time_often_enough() -> Non
     assert all(each.spot for each in result.plan.rentals)
     assert list(verify(of, result.plan)) == []
     assert result.plan.shown[0].low >= 0.95
-    assert shares(of, result.plan, seed=11) >= 0.95
+    assert shares(result, seed=11) >= 0.95
