@@ -24,6 +24,7 @@ from mrdsl.exchange.targets.on_types import tasks_on
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
 from mrdsl.families.timetable.night import SPOT as SPOT_NAME
+from mrdsl.families.timetable.night import slots_by_kind, tasks_in_executor, tasks_in_slot
 from mrdsl.families.timetable.plan import Rental, TimetablePlan, VmUse, types_of_runs
 from mrdsl.families.timetable.types import Market, market_of_plan, node_on
 from mrdsl.spec.blocks import largest_shuffle, longest_idle, partitions_of
@@ -136,8 +137,9 @@ def _slots_of_runs(
 
 
 def _size(node: JobClass, vm: VmType, slots: int) -> tuple[float, float]:
-    """Return memory [B] and cores of one task: those of its container, or its part of a VM."""
-    taken = None if node.container is None else node.container.of("task" if node.stages else "map")
+    """Return memory [B] and cores of one slot: those of its container, or its part of a VM."""
+    kind, own = "task" if node.stages else "map", node.container
+    taken = None if own is None else (own.executor if node.stages else None) or own.of(kind)
     if taken is not None:
         memory, cores = taken.memory, taken.cores
     else:
@@ -233,14 +235,18 @@ def _workloads(spec: Spec, plan: TimetablePlan, market: Market, types: Mapping[i
         shares = []
         for at in dict.fromkeys(types[run] for run in ran):
             machine = market.machines[at]
-            slots = tuple(float(_most(at_once.get((job, at, kind), []))) for kind in (0, 1))
+            vm = next(each for each in spec.facts.vms if each.name == machine.vm)
+            inside = tasks_in_executor(node_on(node, vm))
+            held = list(tasks_in_slot(vm, node_on(node, vm), machine.slots).values())
+            hosted = [each * inside for each in slots_by_kind(vm, node_on(node, vm)).values()]
+            slots = [float(_most(at_once.get((job, at, kind), []))) * held[min(kind, len(held) - 1)] for kind in (0, 1)]
             spans = [
                 change
                 for run in ran
                 if types[run] == at
                 for change in ((plan.runs[run].start or 0.0, 1), (plan.runs[run].end or 0.0, -1))
             ]
-            tasks = tuple(tasks_on(node, machine.vm, (slots[0], slots[1]), (machine.slots, machine.slots)))
+            tasks = tuple(tasks_on(node, machine.vm, (slots[0], slots[1]), (hosted[0], hosted[-1])))
             shares.append(Share(machine.vm, SPOT if machine.spot else FIRM, _most(spans), tasks))
         first = min((rental.begin for rental in plan.rentals), default=0.0)
         yield Workload(

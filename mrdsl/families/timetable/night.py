@@ -5,7 +5,7 @@ Times are whole numbers of ticks (nanoseconds), so that sums of them are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
@@ -22,7 +22,10 @@ SPOT = " (spot)"
 
 @dataclass(frozen=True)
 class Stage:
-    """Alike tasks of a run: how many, how long each takes, and the stages that must have ended before."""
+    """Alike tasks of a run: how many, how long each takes, and the stages that must have ended before.
+
+    If a slot holds several tasks of a stage, these count as one.
+    """
 
     name: str
     tasks: int
@@ -67,6 +70,17 @@ class Job:
         ends = self.ends(max(stage.tasks for stage in self.stages))
         spans = [(end - stage.ticks, end, stage.tasks) for stage, end in zip(self.stages, ends, strict=True)]
         return max(sum(tasks for begin, end, tasks in spans if begin <= at < end) for at, _, _ in spans)
+
+    @property
+    def is_chain(self) -> bool:
+        """True if no two stages may run at the same time; list schedules are then shortest."""
+        before: list[set[int]] = [set() for _ in self.stages]
+        for position, index in enumerate(self.order):
+            for parent in self.stages[index].after:
+                before[index] |= {parent, *before[parent]}
+            if len(before[index]) < position:
+                return False
+        return True
 
     @property
     def work(self) -> int:
@@ -198,11 +212,27 @@ def slots_on(vm: VmType, node: JobClass) -> int:
 
 
 def slots_by_kind(vm: VmType, node: JobClass) -> dict[str, int]:
-    """Return the tasks that a VM hosts by kind, 0 if not known: `task` for stages, `map` and `reduce` otherwise."""
+    """Return the tasks that a VM hosts by kind, 0 if not known: `task` for stages, `map` and `reduce` otherwise.
+
+    Executors count in place of the tasks in them.
+    """
     kinds = ("task",) if node.stages else ("map", "reduce") if node.reduce is not None else ("map",)
     if node.container is not None:
-        return {kind: _hosted(vm, node.container.of(kind)) for kind in kinds}
+        executor = node.container.executor if node.stages else None
+        return {kind: _hosted(vm, executor or node.container.of(kind)) for kind in kinds}
     return {kind: getattr(node.slots, kind, None) or 0 for kind in kinds}
+
+
+def tasks_in_executor(node: JobClass) -> int:
+    """Return the tasks of a stage that an executor runs side by side; 1 if the class has no executors."""
+    executor = None if node.container is None or not node.stages else node.container.executor
+    return 1 if executor is None else executor.tasks
+
+
+def tasks_in_slot(vm: VmType, node: JobClass, slots: int) -> dict[str, int]:
+    """Return the tasks of one stage of a run that a slot holds by kind, if a VM has ``slots`` slots."""
+    inside = tasks_in_executor(node)
+    return {kind: max(count // slots, 1) * inside for kind, count in slots_by_kind(vm, node).items()}
 
 
 def _hosted(vm: VmType, taken: Any) -> int:
@@ -216,21 +246,26 @@ def _hosted(vm: VmType, taken: Any) -> int:
     return min(fits, default=0)
 
 
-def job_of(node: JobClass) -> Job:
-    """Return one run of a class, with its task times for planning."""
+def job_of(node: JobClass, counted: Callable[[str, int], int] = lambda kind, tasks: tasks) -> Job:
+    """Return one run of a class, with its task times for planning.
+
+    Args:
+        node: The class.
+        counted: What tasks of a kind count as; default: themselves.
+    """
     time = "max" if node.guarantee == "upper" else "avg"
     if node.stages:
         parents = parents_of(node.stages)
         stages = [
-            Stage(each.name, each.tasks, ticks_of(getattr(each, time)), tuple(parents[index]))
+            Stage(each.name, counted("task", each.tasks), ticks_of(getattr(each, time)), tuple(parents[index]))
             for index, each in enumerate(node.stages)
         ]
         return _ordered(node.name, stages)
     assert node.map is not None
-    stages = [Stage("map", node.map.tasks, ticks_of(getattr(node.map, time)), ())]
+    stages = [Stage("map", counted("map", node.map.tasks), ticks_of(getattr(node.map, time)), ())]
     if node.reduce is not None and node.reduce.tasks:
         each_task = getattr(node.reduce, time) + shuffle_of(node, time)
-        stages.append(Stage("reduce", node.reduce.tasks, ticks_of(each_task), (0,)))
+        stages.append(Stage("reduce", counted("reduce", node.reduce.tasks), ticks_of(each_task), (0,)))
     return _ordered(node.name, stages)
 
 

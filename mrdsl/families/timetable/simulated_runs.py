@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
 from mrdsl.core.clock import TICK
-from mrdsl.families.timetable.facts import TimetableFacts
-from mrdsl.families.timetable.night import Machine, Night
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.families.timetable.facts import JobClass, TimetableFacts
+from mrdsl.families.timetable.night import Machine, Night, tasks_in_slot
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
 from mrdsl.families.timetable.types import Market, node_on
 from mrdsl.simulation.described import class_of, faults_of
@@ -39,6 +40,16 @@ def timetable_of(
         )
         if types[row[0]] == vm
     ]
+    held = tasks_in_slots(facts, night, [night.runs[run].job for run in ran])
+    if held > 1:
+        left = {
+            (run, stage): classes[night.runs[run].job].kind.stages[order[night.runs[run].job][stage]].tasks
+            for run, stage, *_ in rows
+        }
+        for place in sorted(range(len(rows)), key=lambda place: rows[place][3]):
+            run, stage, machine, start, count = rows[place]
+            rows[place] = run, stage, machine, start, min(count * held, left[run, stage])
+            left[run, stage] -= rows[place][4]
     used = sorted({machine for _, _, machine, _, _ in rows})
     places = {machine: group for group, machine in enumerate(used)}
     waves: dict[int, list[Wave]] = {run: [] for run in ran}
@@ -52,7 +63,8 @@ def timetable_of(
     for machine in used:
         rental = plan.rentals[max(machine, 0)]
         vms = rental.count if machine >= 0 else len(plan.rentals) - night.machine.masters
-        machines.append(Machines(vms, night.machine.slots, interruptions=interrupted_at(facts, night.machine)))
+        slots = night.machine.slots * held
+        machines.append(Machines(vms, slots, interruptions=interrupted_at(facts, night.machine)))
         there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))
     scenario = _scenario(classes, jobs, machines, rules, night.machine.boot / TICK)
     return Timetable(scenario, tuple(jobs), tuple(there), night.machine.spot), ran, used
@@ -67,14 +79,15 @@ def second_attempts(
     """
     classes, order = _classes(facts, night, rules)
     jobs, machines, there = [], [], []
-    slots = night.machine.slots
+    held = tasks_in_slots(facts, night, [each.kind for each in timetable.jobs])
+    slots = night.machine.slots * held
     for group, (index, time) in enumerate(sorted(stopped.items())):
         planned = timetable.jobs[index]
         job, ready = night.jobs[planned.kind], time + night.machine.boot
         ends = [ready + night.startups[planned.kind] + end for end in job.ends(max(each.tasks for each in job.stages))]
         waves = tuple(
-            Wave(order[planned.kind][number], group, ends[number] - stage.ticks, ends[number], stage.tasks)
-            for number, stage in enumerate(job.stages)
+            Wave(place, group, ends[number] - stage.ticks, ends[number], classes[planned.kind].kind.stages[place].tasks)
+            for number, (stage, place) in enumerate(zip(job.stages, order[planned.kind], strict=True))
         )
         jobs.append(PlannedJob(planned.kind, planned.number, waves))
         machines.append(Machines(-(-_most_at_once(waves) // slots), slots))
@@ -82,6 +95,25 @@ def second_attempts(
     kept = rules.machine_failures
     rules = replace(rules, machine_failures=None if kept is None else replace(kept, permanent=0), max_running=None)
     return Timetable(_scenario(classes, jobs, machines, rules, 0.0), tuple(jobs), tuple(there))
+
+
+def tasks_in_slots(facts: TimetableFacts, night: Night, jobs: Iterable[int]) -> int:
+    """Return the tasks that a slot holds at a time.
+
+    Raises:
+        MrdslError: A slot holds more tasks of some stages than of others.
+    """
+    vm = next(each for each in facts.vms if each.name == night.machine.vm)
+    held: dict[int, JobClass] = {}
+    for job in sorted(set(jobs)):
+        node = facts.classes[job]
+        held |= dict.fromkeys(tasks_in_slot(vm, node_on(node, vm), night.machine.slots).values(), node)
+    if len(held) > 1:
+        node = held[max(held)]
+        message = f"vm {vm.name} hosts more of some tasks than of others, and only equal numbers are simulated"
+        hint = f"write the same number for all tasks on {vm.name}, such as {night.machine.slots}"
+        raise MrdslError([error("not-simulated", message, node.span_of("slots") or node.span, hint)])
+    return next(iter(held), 1)
 
 
 def interrupted_at(facts: TimetableFacts, machine: Machine) -> float:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, number_of, warning
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.night import slots_by_kind
+from mrdsl.families.timetable.night import slots_by_kind, tasks_in_executor
 from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
 from mrdsl.formulas.stage_checks import check_stages
 from mrdsl.spec.blocks import ONE, OnType
+
+NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
+"""Names of tasks by their kind."""
 
 
 def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
@@ -100,37 +103,31 @@ def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
             if min(slots.values()) < 1:
                 yield _hosts_none(facts, vm, there)
                 return
-        for there, slots in hosted:
-            if set(slots.values()) != {next(iter(hosted[0][1].values()))}:
-                yield _hosts_several(vm, hosted, there, slots)
-                return
+        counts = {count for _, slots in hosted for count in slots.values()}
+        packed = next((there for there, _ in hosted if there.container is not None), None)
+        if len(counts) > 1 and packed is not None:
+            yield _hosts_several(vm, hosted, packed)
+            return
 
 
-def _hosts_several(
-    vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], node: JobClass, slots: dict[str, int]
-) -> Diagnostic:
-    least = min(min(each.values()) for _, each in hosted)
-    wanted = dict.fromkeys("slots { " + ", ".join(f"{kind} = {least}" for kind in each) + " }" for _, each in hosted)
-    if len(set(slots.values())) > 1:
-        found = " and ".join(f"{count} {kind} tasks" for kind, count in slots.items()) + f" of class {node.name}"
-    else:
-        first, each = hosted[0]
-        numbers = ((min(slots.values()), node.name), (min(each.values()), first.name))
-        found = " and ".join(f"{count} tasks of class {name}" for count, name in numbers)
-    place = " in place of `container`" if any(each.container is not None for each, _ in hosted) else ""
-    place += " in every class" if len(hosted) > 1 else ""
+def _hosts_several(vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], node: JobClass) -> Diagnostic:
+    found = dict.fromkeys(
+        f"{number_of(count, 'executor' if tasks_in_executor(each) > 1 else NAMES[kind])} of class {each.name}"
+        for each, slots in hosted
+        for kind, count in slots.items()
+    )
+    mine = next(slots for each, slots in hosted if each is node)
+    wanted = ", ".join(f"{kind} = {count * tasks_in_executor(node)}" for kind, count in mine.items())
     return error(
         "out-of-range",
-        f"vm {vm.name} hosts {found}, but a timetable needs the same number for all tasks",
+        f"vm {vm.name} hosts {' and '.join(list(found)[:3])}, but with containers a timetable needs the same number",
         _place(node),
-        f"write {' or '.join(wanted)}{place}",
+        f"write slots {{ {wanted} }} in place of `container` in class {node.name}",
     )
 
 
 def _hosts_none(facts: TimetableFacts, vm: VmType, node: JobClass) -> Diagnostic:
     hint = "write cores and memory of the vm and of a task, or `slots`"
-    if node.container is not None and node.container.executor is not None:
-        hint = "write slots { task = 8 }, the tasks of all executors on the vm, in place of `executor`"
     if len(facts.vms) > 1:
         others = [f'"{each.name}"' for each in facts.vms if each is not vm and _hosts(each, node)]
         hint += f"; or leave {vm.name} out of its types: types = [{', '.join(others)}]" if others else ""

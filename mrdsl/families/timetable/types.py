@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import lcm
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.clock import TICK, ticks_of
@@ -22,6 +23,9 @@ from mrdsl.families.timetable.night import (
     job_of,
     machine_of,
     runs_of,
+    slots_by_kind,
+    tasks_in_executor,
+    tasks_in_slot,
     with_times,
 )
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
@@ -127,9 +131,29 @@ def market_of(facts: TimetableFacts) -> Market:
     return kept(facts, "market", lambda: _market(filled(facts)))
 
 
-def market_of_plan(facts: TimetableFacts, plan: TimetablePlan) -> Market:
-    """Return the market of a spec, with the times of tasks that a plan was made with."""
-    market = market_of(facts)
+def market_in_parts(facts: TimetableFacts) -> Market | None:
+    """Return a market of which every plan of a spec is a plan too; None if all plans are as cheap in the spec's market.
+
+    A slot of the spec's market holds several tasks of one stage of a run. Here a slot is a part of it: each task takes
+    some, on any machine, so tasks of several stages and runs share what is a slot there.
+    """
+    return kept(facts, "parts", lambda: None if _is_exact(filled(facts)) else _market(filled(facts), True))
+
+
+def _is_exact(facts: TimetableFacts) -> bool:
+    """Return True if a VM hosts equally many tasks of all kinds, or executors with stages one after the other."""
+    for vm in facts.vms:
+        nodes = [node_on(node, vm) for node in facts.classes if may_use(node, vm)]
+        if len({count for node in nodes for count in slots_by_kind(vm, node).values()}) > 1:
+            return False
+        if any(tasks_in_executor(node) > 1 and not job_of(node).is_chain for node in nodes):
+            return False
+    return True
+
+
+def market_of_plan(facts: TimetableFacts, plan: TimetablePlan, in_parts: bool = False) -> Market:
+    """Return the market of a spec, or that in parts, with the times of tasks that a plan was made with."""
+    market = (market_in_parts(facts) if in_parts else None) or market_of(facts)
     return stretched(market, [plan.factors.get(job.name, 1.0) for job in market.jobs]) if plan.factors else market
 
 
@@ -156,7 +180,7 @@ def night_of(facts: TimetableFacts) -> Night:
     return market_of(facts).nights[0]
 
 
-def _market(facts: TimetableFacts) -> Market:
+def _market(facts: TimetableFacts, in_parts: bool = False) -> Market:
     runs = runs_of(facts)
     startups = tuple(ticks_of(node.startup) for node in facts.classes)
     penalties = tuple(node.penalty for node in facts.classes)
@@ -164,7 +188,12 @@ def _market(facts: TimetableFacts) -> Market:
     for vm in facts.vms:
         nodes = [node_on(node, vm) for node in facts.classes]
         usable = [there for node, there in zip(facts.classes, nodes, strict=True) if may_use(node, vm)]
-        nights.append(Night(tuple(map(job_of, nodes)), runs, machine_of(facts, vm, usable), startups, penalties))
+        machine = machine_of(facts, vm, usable)
+        if in_parts:
+            each = [hosted * tasks_in_executor(node) for node in usable for hosted in slots_by_kind(vm, node).values()]
+            machine = replace(machine, slots=lcm(*each))
+        jobs = tuple(_job_on(vm, node, machine.slots, in_parts) for node in nodes)
+        nights.append(Night(jobs, runs, machine, startups, penalties))
     every = [*facts.vms]
     for vm, night in zip(facts.vms, list(nights), strict=True):
         if vm.spot is not None:
@@ -175,6 +204,16 @@ def _market(facts: TimetableFacts) -> Market:
     limits = limits_of(facts, [(vm, night.machine.spot) for vm, night in zip(every, nights, strict=True)])
     market = Market(tuple(nights), allowed, one, limits, _prepaid(facts, runs))
     return replace(market, nights=tuple(_limited(market, vm) for vm in range(len(nights)))) if limits else market
+
+
+def _job_on(vm: VmType, node: JobClass, slots: int, in_parts: bool) -> Job:
+    """Return a run with its tasks as the slots that they take, or as the parts of a VM with ``slots`` parts."""
+    if in_parts:
+        inside = tasks_in_executor(node)
+        parts = {kind: slots // max(each * inside, 1) for kind, each in slots_by_kind(vm, node).items()}
+        return job_of(node, lambda kind, tasks: tasks * max(parts[kind], 1))
+    held = tasks_in_slot(vm, node, slots)
+    return job_of(node, lambda kind, tasks: -(-tasks // held[kind]))
 
 
 def _limited(market: Market, vm: int) -> Night:

@@ -92,10 +92,10 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
     known: dict[tuple[int, int], Durations] = {}
     for run, vm in zip(runs, where, strict=True):
         if (run.job, vm) not in known:
-            by = plan.factors.get(facts.classes[run.job].name, 1.0)
+            node = facts.classes[run.job]
+            by = plan.factors.get(node.name, 1.0)
             known[run.job, vm] = [
-                (tasks, time * by, after)
-                for tasks, time, after in _durations(facts.classes[run.job], facts.vms[vm].name)
+                (tasks, time * by, after) for tasks, time, after in _on_slots(facts, node, facts.vms[vm])
             ]
     durations = [known[run.job, vm] for run, vm in zip(runs, where, strict=True)]
     yield from _tasks(facts, runs, plan, plan.tasks, durations)
@@ -318,6 +318,32 @@ def _durations(node: JobClass, vm: str) -> Durations:
     return found
 
 
+def _on_slots(facts: TimetableFacts, node: JobClass, vm: VmType) -> Durations:
+    """Return the stages of a class with the slots that all tasks take, each with its part of a VM for one stage."""
+    slots, hosted = _slots_on(facts, vm), _hosted(vm, node)
+    executor = None if node.container is None or "task" not in hosted else node.container.executor
+    own = any(each.name == vm.name and each.slots is not None for each in node.on)
+    inside = 1 if executor is None or own else executor.tasks
+    found: Durations = []
+    for place, (tasks, time, after) in enumerate(_durations(node, vm.name)):
+        held = list(hosted.values())[min(place, len(hosted) - 1)] // slots * inside
+        found.append((ceil(tasks / held), time, after))
+    return found
+
+
+def _slots_on(facts: TimetableFacts, vm: VmType) -> int:
+    """Return the slots of a VM: the fewest tasks, or executors, of a kind that it hosts."""
+    return min(
+        (
+            hosted
+            for node in facts.classes
+            if not node.types or node.types == ("one",) or vm.name in node.types
+            for hosted in _hosted(vm, node).values()
+        ),
+        default=1,
+    )
+
+
 def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
     """Yield runs that are missing, that violate their window, or whose window differs from the spec's."""
     if len(plan.runs) != len(runs):
@@ -454,15 +480,10 @@ def _of_type(
     name = f"{vm.name} (spot)" if spot else vm.name
     if plan.types and (vm.spot is not None or not spot):
         stated = [(each.slots, (each.machines, each.reserved)) for each in plan.types if each.vm == name]
-        hosted = [
-            _slots_of(vm, node)
-            for node in facts.classes
-            if not node.types or node.types == ("one",) or vm.name in node.types
-        ]
         counted = _most_at_once(rentals), _most_at_once([each for each in rentals if each.reserved])
         if [machines for _, machines in stated] != [counted]:
             yield _wrong(f"the plan does not count the machines of {vm.name} that it rents")
-        if rentals and [slots for slots, _ in stated] != [min(hosted, default=1)]:
+        if rentals and [slots for slots, _ in stated] != [_slots_on(facts, vm)]:
             yield _wrong(f"the plan does not have the slots of {vm.name}")
     workers = [each for each in rentals if not each.master]
     there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
@@ -486,7 +507,7 @@ def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm:
     """Return the VMs that a run on spot VMs keeps free from its release to its deadline: a slot for each task."""
     run = plan.runs[number]
     node = next(each for each in facts.classes if each.name == run.job)
-    stages = _durations(node, vm.name)
+    stages = _on_slots(facts, node, vm)
     ends: dict[int, float] = {}
     while len(ends) < len(stages):
         for at, (_, time, parents) in enumerate(stages):
@@ -494,7 +515,7 @@ def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm:
                 ends[at] = time + max((ends[parent] for parent in parents), default=0.0)
     spans = [(ends[at] - time, ends[at], tasks) for at, (tasks, time, _) in enumerate(stages)]
     most = max(sum(n for a, b, n in spans if a <= begin + SLACK and b > begin + SLACK) for begin, _, _ in spans)
-    return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_of(vm, node)))
+    return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_on(facts, vm)))
 
 
 def _limits(facts: TimetableFacts, plan: TimetablePlan, seconds: Sequence[Rental]) -> Iterator[Diagnostic]:
@@ -571,10 +592,7 @@ def _slots(
     where: Sequence[int],
 ) -> Iterator[Diagnostic]:
     """Tasks on slots that are not there, rental by rental: the machines of one are alike, so no task has to move."""
-    hosted: dict[str, int] = {}
-    for run, index in zip(runs, where, strict=True):
-        vm, node = facts.vms[index], facts.classes[run.job]
-        hosted.setdefault(vm.name, _slots_of(vm, node))
+    hosted = {facts.vms[index].name: _slots_on(facts, facts.vms[index]) for index in sorted(set(where))}
     each = np.array([hosted.get(rental.vm, 0) for rental in plan.rentals], dtype=np.int64)
     boots = np.array([{vm.name: vm.boot for vm in facts.vms}[rental.vm] for rental in plan.rentals])
     offsets = np.cumsum([0, *map(len, durations)])
@@ -633,18 +651,23 @@ def _most_at_once(rentals: Sequence[Rental], each_takes: Mapping[str, float] | N
     return most
 
 
-def _slots_of(vm: VmType, node: JobClass) -> int:
-    """Return the tasks of a class that one VM hosts."""
+def _hosted(vm: VmType, node: JobClass) -> dict[str, int]:
+    """Return the tasks of a class that one VM hosts, of stages, or map and reduce tasks; executors in their place."""
     row = next((each for each in node.on if each.name == vm.name), None)
     staged = bool(node.stages if row is None or not row.described else row.stages)
     slots = node.slots if row is None or row.slots is None else row.slots
+    reduces = node.reduce if row is None or row.reduce is None else row.reduce
+    kinds = ["task"] if staged else ["map"] if reduces is None else ["map", "reduce"]
     if slots is not None and (node.container is None or slots is not node.slots):
-        return int((slots.task if staged else slots.map) or 0)
+        return {kind: int(getattr(slots, kind) or 0) for kind in kinds}
     assert node.container is not None
-    own = node.container.task if staged else node.container.map
-    cores, memory = (getattr(own, one, None) or getattr(node.container, one) for one in ("cores", "memory"))
-    fits = [(vm.cores, cores), (vm.memory, memory)]
-    return int(min(floor(there / each * (1 + 1e-9)) for there, each in fits if there and each))
+    found = {}
+    for kind in kinds:
+        own = getattr(node.container, kind) or (node.container.executor if staged else None)
+        cores, memory = (getattr(own, one, None) or getattr(node.container, one) for one in ("cores", "memory"))
+        fits = [(vm.cores, cores), (vm.memory, memory)]
+        found[kind] = int(min(floor(there / each * (1 + 1e-9)) for there, each in fits if there and each))
+    return found
 
 
 def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:

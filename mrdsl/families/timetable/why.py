@@ -35,13 +35,13 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     plan = result.plan
     if not isinstance(plan, TimetablePlan):
         return ()
-    market = market_of_plan(spec.facts, plan)
+    market, parts = market_of_plan(spec.facts, plan), market_of_plan(spec.facts, plan, in_parts=True)
     told: list[Table | str] = []
     types = types_of_runs(plan, [machine.name for machine in market.machines])
     for vm in range(len(market.nights)):
         admitted = [run for run, each in types.items() if each == vm]
         if admitted:
-            told += _machines(market.part(vm, admitted)[1], plan)
+            told += _machines(parts.part(vm, admitted)[1], plan)
     told += _changes(spec, market)
     ran = [run for run in plan.runs if run.end is not None]
     ran.sort(key=lambda run: run.deadline - (run.end or 0.0))

@@ -30,17 +30,6 @@ class Size:
     cost: float
 
 
-def is_chain(job: Job) -> bool:
-    """Return True if no two stages may run at the same time; list schedules are then shortest."""
-    before: list[set[int]] = [set() for _ in job.stages]
-    for position, index in enumerate(job.order):
-        for parent in job.stages[index].after:
-            before[index] |= {parent, *before[parent]}
-        if len(before[index]) < position:
-            return False
-    return True
-
-
 def sizes_of(job: Job, slots: int) -> list[int]:
     """Return the sizes at which a stage takes fewer waves than on one machine less, in order.
 
@@ -54,7 +43,7 @@ def sizes_of(job: Job, slots: int) -> list[int]:
             waves = -(-whole // size)
             size = -(-whole // (waves - 1))
             found.add(size)
-    if not is_chain(job):
+    if not job.is_chain:
         most = -(-sum(each.tasks for each in job.stages) // slots)
         found |= {*range(1, min(EVERY_SIZE, most) + 1), most}
     return sorted(found)

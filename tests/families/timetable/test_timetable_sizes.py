@@ -1,0 +1,130 @@
+"""Slots that hold several tasks: VMs that host more map than reduce tasks, classes that differ, and executors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import mrdsl
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.families.timetable.plan import TimetablePlan
+from mrdsl.families.timetable.types import market_in_parts, market_of
+from mrdsl.families.timetable.verify import verify
+
+HEAD = """problem timetable "sizes"
+rent = {rent}
+billing {{ period = 1 s, minimum = 0 s }}
+vm m {{ on_demand {{ price = 1 USD/min }}, cores = 8, memory = 32 GiB }}
+"""
+REDUCES = """class a {{
+  map {{ tasks = {maps}, avg = 5 min, max = 5 min }}
+  shuffle {{ first_max = 0 s, avg = 0 s, max = 0 s }}
+  reduce {{ tasks = {reduces}, avg = 4 min, max = 4 min }}
+  slots {{ map = 8, reduce = 4 }}
+  runs = [{runs}]
+  deadline = 9 min
+}}
+minimize cost
+"""
+EXECUTORS = """class a {{
+  stage s {{ tasks = 9, avg = 5 min, max = 5 min }}
+  stage t {{ tasks = 4, avg = 5 min, max = 5 min{after} }}
+  container {{ executor {{ cores = 4, memory = 14 GiB, tasks = 4 }} }}
+  runs = [{runs}]
+  deadline = {due}
+  distribution = fixed
+}}
+minimize cost
+"""
+WAYS = ("constant", "elastic", "per_job")
+
+
+def solved(text: str) -> tuple[mrdsl.Spec, mrdsl.Result[TimetablePlan], TimetablePlan]:
+    spec = mrdsl.loads(text)
+    result = mrdsl.solve(spec).of(TimetablePlan)
+    assert result.plan is not None
+    assert list(verify(spec, result.plan)) == []
+    return spec, result, result.plan
+
+
+@pytest.mark.parametrize("rent", WAYS)
+@pytest.mark.parametrize(
+    ("maps", "reduces", "vms"), [(8, 4, 1), (9, 4, 2), (8, 5, 2), (16, 8, 2), (1, 1, 1), (24, 4, 3)]
+)
+def test_a_vm_hosts_more_map_than_reduce_tasks(maps: int, reduces: int, vms: int, rent: str) -> None:
+    """One wave of each phase fits the deadline: 9 min on ceil(max(maps / 8, reduces / 4)) VMs, elastic fewer."""
+    _, result, plan = solved(HEAD.format(rent=rent) + REDUCES.format(maps=maps, reduces=reduces, runs="0 s"))
+    assert result.solution == "optimal"
+    needs = -(-maps // 8), -(-reduces // 4)
+    spent = 5 * needs[0] + 4 * needs[1] if rent == "elastic" else 9 * vms
+    assert result.value == pytest.approx(spent)
+    assert plan.machines == vms == max(needs)
+
+
+def test_the_bound_counts_plans_in_which_runs_share_a_slot() -> None:
+    """Two runs of one map task each could share what is a slot here, so the cost is not proven."""
+    text = HEAD.format(rent="constant") + REDUCES.replace("map = 8, reduce = 4", "map = 2, reduce = 1").format(
+        maps=1, reduces=1, runs="0 s, 0 s"
+    )
+    spec, result, _ = solved(text.replace("9 min", "14 min"))
+    assert result.value == pytest.approx(18)
+    assert result.bound == pytest.approx(13)
+    parts = market_in_parts(spec.facts)
+    assert parts is not None
+    assert [night.machine.slots for night in (market_of(spec.facts).nights[0], parts.nights[0])] == [1, 2]
+
+
+@pytest.mark.parametrize("rent", WAYS)
+def test_classes_with_different_slots_share_machines(rent: str) -> None:
+    """A VM has 3 slots: a run of 6 tasks has two in each, and one of 3 tasks one in each."""
+    text = HEAD.format(rent=rent)
+    for name, slots, tasks, at in (("a", 6, 6, 0), ("b", 3, 3, 5)):
+        text += f"class {name} {{ stage s {{ tasks = {tasks}, avg = 5 min, max = 5 min }}\nslots {{ task = {slots} }}\n"
+        text += f"runs = [{at} min], deadline = 5 min }}\n"
+    _, result, plan = solved(text + "minimize cost\n")
+    assert (result.value, result.solution, plan.slots) == (pytest.approx(10), "optimal", 3)
+
+
+@pytest.mark.parametrize("rent", WAYS)
+@pytest.mark.parametrize(
+    ("runs", "due", "vms"), [("0 s", "10 min", 2), ("0 s", "15 min", 1), ("0 s, 0 s", "10 min", 3)]
+)
+def test_runs_do_not_share_executors(runs: str, due: str, vms: int, rent: str) -> None:
+    """9 tasks take 3 executors of 4 tasks, or 2 for two waves, and a VM hosts 2 executors."""
+    text = HEAD.format(rent=rent) + EXECUTORS.format(runs=runs, due=due, after=", after = [s]")
+    _, result, plan = solved(text)
+    if rent == "constant":
+        assert result.solution == "optimal"
+        assert (plan.machines, plan.slots) == (vms, 2)
+    assert market_in_parts(mrdsl.loads(text).facts) is None
+    simulated = mrdsl.simulate(result, runs=2).of(TimetablePlan).plan
+    assert simulated is not None
+    ends = [None if run.end is None else run.end - run.release for run in plan.runs]
+    assert [seen and seen.longest for seen in simulated.of_runs] == ends
+
+
+def test_stages_side_by_side_may_share_an_executor_in_the_bound() -> None:
+    """9 and 4 tasks are 13, which 4 executors run; with an executor for one stage 3 + 1 take the same two VMs."""
+    spec, result, plan = solved(HEAD.format(rent="constant") + EXECUTORS.format(runs="0 s", due="5 min", after=""))
+    assert market_in_parts(spec.facts) is not None
+    assert (result.solution, plan.machines) == ("optimal", 2)
+
+
+def test_plans_with_too_few_slots_are_broken() -> None:
+    text = HEAD.format(rent="constant") + REDUCES.format(maps=16, reduces=8, runs="0 s")
+    _, _, plan = solved(text)
+    for change in ("map = 7, reduce = 4", "map = 8, reduce = 3", "map = 8, reduce = 8"):
+        assert list(verify(mrdsl.loads(text.replace("map = 8, reduce = 4", change)), plan))
+    fewer = replace(plan, rentals=tuple(replace(each, count=each.count - 1) for each in plan.rentals))
+    assert any("tasks run at once" in each.message for each in verify(mrdsl.loads(text), fewer))
+    text = HEAD.format(rent="constant") + EXECUTORS.format(runs="0 s", due="10 min", after=", after = [s]")
+    _, _, plan = solved(text)
+    for change in ("tasks = 2 }", "tasks = 8 }", "tasks = 1 }"):
+        assert list(verify(mrdsl.loads(text.replace("tasks = 4 } }", change + " }")), plan))
+
+
+def test_unequal_numbers_are_not_simulated() -> None:
+    _, result, _ = solved(HEAD.format(rent="constant") + REDUCES.format(maps=8, reduces=4, runs="0 s"))
+    with pytest.raises(MrdslError, match="only equal numbers are simulated"):
+        mrdsl.simulate(result, runs=1)
