@@ -233,7 +233,7 @@ class Spot(Node):
     ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "notice": "interruptions lose the running tasks, whatever their notice: remove it, and write"
-            " `shuffle_service = yes` in classes whose map output survives"
+            " `simulation { shuffle_service = yes }` if map output survives"
         }
     )
 
