@@ -18,10 +18,11 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.core.rounding import ceiling
+from mrdsl.core.watching import stopped_by
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.models.arrays import Pairs
+from mrdsl.families.capacity.methods.period_blocks import among, rounded, with_commitments, without_solver
 from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import (
     Committable,
@@ -36,6 +37,7 @@ from mrdsl.families.capacity.periods.plan import plan_of_periods
 from mrdsl.families.capacity.periods.program import Alike, Block, alike_blocks, joined
 from mrdsl.families.capacity.periods.table import horizon_of, prices_by_period
 from mrdsl.solving import registry
+from mrdsl.solving.processes import is_kept
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima, optimum
 from mrdsl.spec.spec import Spec
 
@@ -49,6 +51,8 @@ GAP = 1e-3
 
 def plan_periods(draft: Draft) -> Draft:
     """Plan a spec with a demand; a spec of one period is left to the steps that follow.
+
+    After a Ctrl-C or the time limit, the periods that are left get a plan without a solver.
 
     Raises MrdslError if classes share no VMs, have containers, or have ``types = one``.
     """
@@ -65,27 +69,42 @@ def plan_periods(draft: Draft) -> Draft:
         raise MrdslError([error("unable-solver", what, of_sums(spec)[0].span, "solve with --solver highs")])
     registry.require(registry.find(registry.EMBEDDED))
     limits = replace(draft.limits, time=draft.seconds_left())
+    bound, counts, ended = None, dict.fromkeys(commitments_of(spec.facts), 0.0), None
     try:
         found = _bounded(spec, alike, commitments_of(spec.facts), limits)
+        if found is None:
+            return replace(draft, termination=Termination.INFEASIBLE)
+        bound, counts = found
     except UnsolvedError:
-        return replace(draft, termination=Termination.TIME_LIMIT if draft.is_late() else Termination.COMPLETED)
-    if found is None:
-        return replace(draft, termination=Termination.INFEASIBLE)
-    bound, counts = found
+        if not draft.is_late():
+            return replace(draft, termination=Termination.COMPLETED)
+        ended = Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        ended = _interrupted()
     for up in (False, True):  # comparisons such as `share(reserved) >= 20%` can need more than the nearest number
         committed = _whole_counts(spec, counts, up)
-        solved = _each_solved(draft, alike, committed)
-        if solved is not None or draft.is_late():
+        solved, ended = _each_solved(draft, alike, committed, ended)
+        if solved is not None or ended is not None:
             break
     if solved is None:
-        return replace(draft, bound=bound, termination=Termination.TIME_LIMIT if draft.is_late() else draft.termination)
+        return replace(draft, bound=bound, termination=ended or draft.termination)
     masters = [block.program.fixed for block, _ in solved]
     plan = plan_of_periods(spec, committed, tuple(block.decode(point) for block, point in solved))
-    without = _bounded(spec, alike, {}, limits)
+    without = None
+    try:
+        without = _bounded(spec, alike, {}, limits) if ended is None else None
+    except UnsolvedError:
+        pass
+    except KeyboardInterrupt:
+        ended = _interrupted()
     plan = replace(plan, without=np.nan if without is None else without[0], at_least=True)
     fixed = float(periods_of(spec).weights @ np.array(masters))
-    result = Result(Termination.COMPLETED, plan=plan, value=plan.total, bound=bound, fixed=fixed)
-    done = finished(spec, False, draft.limits, result)
+    result = Result(ended or Termination.COMPLETED, plan=plan, value=plan.total, bound=bound, fixed=fixed)
+    try:
+        done = finished(spec, False, draft.limits, result)
+    except KeyboardInterrupt:
+        with stopped_by(None):
+            done = finished(spec, False, draft.limits, replace(result, termination=_interrupted()))
     return replace(
         draft,
         plan=done.plan,
@@ -106,16 +125,33 @@ def _whole_counts(spec: Spec, counts: Mapping[Contract, float], up: bool) -> dic
     }
 
 
-def _each_solved(draft: Draft, alike: Alike, committed: Mapping[Contract, float]) -> list[tuple[Block, Array]] | None:
-    """Return the blocks of all periods and their solutions; None if one has none, or after the time limit."""
+def _interrupted() -> Termination:
+    """Return the termination after a Ctrl-C, or raise KeyboardInterrupt if the best plan so far is not wanted."""
+    if not is_kept():
+        raise KeyboardInterrupt
+    return Termination.INTERRUPTED
+
+
+def _each_solved(
+    draft: Draft, alike: Alike, committed: Mapping[Contract, float], ended: Termination | None
+) -> tuple[list[tuple[Block, Array]] | None, Termination | None]:
+    """Return the blocks of all periods and their solutions, None if one has none; and what ended the search early."""
     found: list[tuple[Block, Array]] = []
     for part in _batches(len(periods_of(draft.spec).low)):
-        limits = replace(draft.limits, time=draft.seconds_left())
-        solved = None if draft.is_late() else _solved(draft.spec, alike, part, committed, limits)
+        limits, solved = replace(draft.limits, time=draft.seconds_left()), None
+        try:
+            if ended is None and not draft.is_late():
+                solved = _solved(draft.spec, alike, part, committed, limits)
+        except KeyboardInterrupt:
+            ended = _interrupted()
+        if solved is None and ended is None and draft.is_late():
+            ended = Termination.TIME_LIMIT
+        if solved is None and ended is not None:
+            solved = without_solver(draft.spec, alike, part, committed)
         if solved is None:
-            return None
+            return None, ended
         found += solved
-    return found
+    return found, ended
 
 
 def _batches(count: int) -> list[range]:
@@ -210,17 +246,18 @@ def _solved(
     limits = replace(limits, gap=limits.gap or GAP)
     paid = spec.facts.period * sum(terms[key].price * count for key, count in committed.items())
     blocks = [
-        _with(alike.block(periods.low[n], periods.expected[n], prices_of(spec, n)), committed, paid) for n in numbers
+        with_commitments(alike.block(periods.low[n], periods.expected[n], prices_of(spec, n)), committed, paid)
+        for n in numbers
     ]
     relaxed = optima([_in_fractions(block.program) for block in blocks], limits)
     pairs = alike.written.pairs
     more_slots = SpareSlots(pairs.mix) if len(pairs.spare) else None
     points = [
-        _rounded(alike, block.program, found, limits.gap or GAP, more_slots) if isinstance(found, Optimum) else None
+        rounded(alike, block.program, found, limits.gap or GAP, more_slots) if isinstance(found, Optimum) else None
         for block, found in zip(blocks, relaxed, strict=True)
     ]
     left = [number for number, point in enumerate(points) if point is None]
-    few = [_among(alike, blocks[number].program, relaxed[number]) for number in left]
+    few = [among(alike, blocks[number].program, relaxed[number]) for number in left]
     for number, found in zip(left, optima(few, limits), strict=True):
         best = found if isinstance(found, Optimum) else _whole(blocks[number].program, limits)
         points[number] = None if best is None else best.values
@@ -228,87 +265,8 @@ def _solved(
     return solved if len(solved) == len(blocks) else None
 
 
-def _rounded(
-    alike: Alike, program: LinearProgram, found: Optimum, gap: float, more_slots: SpareSlots | None
-) -> Array | None:
-    """Return whole jobs near a relaxed solution on the VMs that they take; None if they cost more than the gap.
-
-    Of the jobs of each class in several lanes, those with the largest fractions are rounded up. If a part of the class
-    may be spot, firm jobs are rounded up first in a second try, and firm jobs get the slots that the share requires.
-    """
-    pairs = alike.written.pairs
-    part = found.values[pairs.first : pairs.first_spare]
-    left = np.floor(part + FEASIBILITY) - part
-    spot = pairs.mix.market.spot[pairs.of_lane]
-    orders = [np.argsort(left, kind="stable")]
-    if more_slots is not None:
-        orders.append(np.lexsort((left, spot)))
-    points = [_bought(alike, program, _rounded_jobs(pairs, part, order), more_slots) for order in orders]
-    best = min((each for each in points if each is not None), key=program.objective, default=None)
-    if best is None or program.objective(best) > found.value + gap * abs(found.value):
-        return None
-    return best if program.violation(best)[0] <= FEASIBILITY else None
-
-
-def _rounded_jobs(pairs: Pairs, part: Array, order: NDArray[np.int64]) -> Array:
-    """Return whole jobs of each pair; the first of each class in an order are rounded up to the class's jobs."""
-    jobs = np.floor(part + FEASIBILITY)
-    missing = np.rint(np.bincount(pairs.of_class, part - jobs, minlength=len(pairs.mix))).astype(np.int64)
-    for index in np.flatnonzero(missing > 0).tolist():
-        jobs[order[pairs.of_class[order] == index][: missing[index]]] += 1.0
-    return jobs
-
-
-def _bought(alike: Alike, program: LinearProgram, jobs: Array, more_slots: SpareSlots | None) -> Array | None:
-    """Return the jobs, the slots that shares on spot require beside them, and the cheapest VMs for both.
-
-    Return None if no number of slots is enough.
-    """
-    pairs, market = alike.written.pairs, alike.written.pairs.mix.market
-    more = np.zeros(len(program.costs) - pairs.first_spare)
-    taken = np.bincount(pairs.of_lane, pairs.gamma * jobs, minlength=len(market.lanes)) + market.masters_of_lane
-    if more_slots is not None:
-        placed = np.zeros_like(pairs.mix.gamma)
-        placed[pairs.of_lane, pairs.of_class] = jobs
-        for index in more_slots.entries:
-            counted = more_slots.counts(index, placed[:, index])
-            if counted is None:
-                return None
-            more[counted[0]] = counted[1]
-        parts = pairs.spare.part * more[: len(pairs.spare)]
-        taken = taken + np.bincount(pairs.spare.of_lane, parts, minlength=len(market.lanes))
-    lacking = ceiling(taken)
-    bought = np.zeros(pairs.first)
-    for offer in np.argsort(program.costs[: pairs.first], kind="stable").tolist():
-        lane = market.lane_of_offer[offer]
-        bought[offer] = min(lacking[lane], program.upper[offer])
-        lacking[lane] -= bought[offer]
-    return np.concatenate([bought, jobs, more])
-
-
 def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
     try:
         return optimum(program, limits)
     except UnsolvedError:
         return None
-
-
-def _with(block: Block, committed: Mapping[Contract, float], paid: float) -> Block:
-    """Return the block with these commitments, which cost ``paid`` in the period."""
-    rows = [(entries, committed[key]) for key, entries in block.links.items() if key in committed]
-    held = block.extended(np.zeros(0), [row for row in rows if len(row[0]) > 1 or row[0][0][1] != 1.0], {})
-    upper = held.program.upper.copy()
-    for entries, most in rows:
-        if len(entries) == 1 and entries[0][1] == 1.0:
-            upper[entries[0][0]] = most
-    return replace(held, program=replace(held.program, upper=upper, offset=held.program.offset + paid))
-
-
-def _among(alike: Alike, program: LinearProgram, found: Optimum | UnsolvedError | None) -> LinearProgram:
-    """Return the program with jobs only in the lanes that its relaxation uses."""
-    if not isinstance(found, Optimum):
-        return program
-    pairs, upper = alike.written.pairs, program.upper.copy()
-    unused = pairs.first + np.flatnonzero(found.values[pairs.first : pairs.first_spare] <= FEASIBILITY)
-    upper[unused] = 0.0
-    return replace(program, upper=upper)
