@@ -244,7 +244,7 @@ def _sizes(node: Any) -> Iterator[tuple[str, Any]]:
         yield "driver", node.driver
 
 
-def _left(vm: Any, resource: str) -> float:
+def left_of(vm: Any, resource: str) -> float:
     """Return the cores or memory of a type that its system leaves to containers."""
     there, system = float(getattr(vm, resource)), vm.system
     if system is None:
@@ -266,7 +266,7 @@ def _systems(vms: Sequence[Any]) -> Iterator[Diagnostic]:
             if there is None and (vm.system.platform is not None or wanted):
                 what = f"vm {vm.name} has a system and no `{resource}`, from which it is taken"
                 found.append(error("missing-item", what, vm.system.span or vm.span, f"add {example}, of the whole VM"))
-            elif there is not None and _left(vm, resource) <= 0.0:
+            elif there is not None and left_of(vm, resource) <= 0.0:
                 what = f"the system of vm {vm.name} leaves no {resource} to containers"
                 found.append(error("out-of-range", what, vm.system.span or vm.span, f"write less in `{resource}`"))
         if said == (vm.system.platform is not None):
@@ -304,7 +304,7 @@ def held_by_none(facts: Typed, node: Any) -> Diagnostic:
     for kind, taken in _sizes(node):
         for resource in ("memory", "cores"):
             wanted = getattr(taken, resource, None)
-            known = [(_left(vm, resource), vm.name) for vm in usable if getattr(vm, resource) is not None]
+            known = [(left_of(vm, resource), vm.name) for vm in usable if getattr(vm, resource) is not None]
             if wanted is not None and known and max(known)[0] < wanted:
                 most, name = max(known)
                 amount = [_amount(each, resource) for each in (wanted, most)]
@@ -332,7 +332,7 @@ def _lacking(node: Any, vm: Any) -> list[str]:
     for kind, taken in _sizes(node):
         for resource in ("memory", "cores"):
             wanted = getattr(taken, resource, None)
-            there = None if getattr(vm, resource) is None else _left(vm, resource)
+            there = None if getattr(vm, resource) is None else left_of(vm, resource)
             if wanted is not None and there is not None and there < wanted:
                 amounts = _amount(there, resource), _amount(wanted, resource)
                 found.append(f"{vm.name} has {amounts[0]}, and {_one(kind)} takes {amounts[1]}")

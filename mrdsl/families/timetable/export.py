@@ -19,14 +19,15 @@ from mrdsl.exchange.starts import (
     crontab,
     reservations,
 )
-from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, Share, TargetError, Workload
-from mrdsl.exchange.targets.on_types import tasks_on
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, Share, TargetError, Workload
+from mrdsl.exchange.targets.on_types import machine_types, tasks_on
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
 from mrdsl.families.timetable.night import SPOT as SPOT_NAME
 from mrdsl.families.timetable.night import slots_by_kind, tasks_in_executor, tasks_in_slot
 from mrdsl.families.timetable.plan import Rental, TimetablePlan, VmUse, types_of_runs
 from mrdsl.families.timetable.types import Market, market_of_plan, node_on
+from mrdsl.formulas.type_checks import left_of
 from mrdsl.spec.blocks import largest_shuffle, longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
@@ -143,7 +144,9 @@ def _size(node: JobClass, vm: VmType, slots: int) -> tuple[float, float]:
     if taken is not None:
         memory, cores = taken.memory, taken.cores
     else:
-        memory, cores = (None if size is None else size / slots for size in (vm.memory, vm.cores))
+        memory, cores = (
+            None if getattr(vm, resource) is None else left_of(vm, resource) / slots for resource in ("memory", "cores")
+        )
     if memory is None or cores is None:
         raise TargetError(
             f"the memory and the cores of a task of {node.name} are not known",
@@ -272,16 +275,12 @@ def _most(changes: Sequence[tuple[float, int]]) -> int:
 def _cluster(spec: Spec, vm: VmType) -> Deployment:
     return Deployment(
         tuple(
-            MachineType(
-                each.name,
-                each.cores,
-                each.memory,
-                each.on_demand.price,
-                spot=None if each.spot is None else each.spot.price,
-                disk=None if each.disk is None else each.disk.size,
-                disk_paid=each.disk is not None and each.disk.price > 0.0,
+            replace(
+                each,
+                disk=None if one.disk is None else one.disk.size,
+                disk_paid=one.disk is not None and one.disk.price > 0.0,
             )
-            for each in spec.facts.vms
+            for each, one in zip(machine_types(spec.facts.vms), spec.facts.vms, strict=True)
         ),
         (),
         (),

@@ -24,6 +24,7 @@ from mrdsl.spec.blocks import (
     Slots,
     Spot,
     Stage,
+    System,
     on_type_blocks,
     stage_blocks,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "Spot",
     "Stage",
     "Stragglers",
+    "System",
     "TaskFailures",
     "TimetableFacts",
     "VmType",
@@ -89,10 +91,6 @@ class VmType(Node):
     """A VM type that may be rented."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
-    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"system": "write in cores and memory what is left for tasks"}
-    )
-
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
     reserved: Reserved | None = block(
         Reserved, "VMs under a long contract, a limited number; the price of prepaid ones is not part of the cost"
@@ -109,8 +107,15 @@ class VmType(Node):
     available: OptionalWhole = quantity(
         "vms", "how many there are at once; default: any number", default=None, at_least=0, whole=True
     )
-    cores: OptionalQuantity = quantity("number", "cores that tasks may use", default=None, above=0.0)
-    memory: OptionalQuantity = quantity("data", "memory that tasks may use", default=None, above=0.0)
+    cores: OptionalQuantity = quantity(
+        "number", "cores that tasks may use, and those of its system if it has one", default=None, above=0.0
+    )
+    memory: OptionalQuantity = quantity(
+        "data", "memory that tasks may use, and that of its system if it has one", default=None, above=0.0
+    )
+    system: System | None = block(
+        System, "what is not for containers; default: all cores and memory are", short="platform"
+    )
     masters: Whole = quantity(
         "vms", "VMs that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )
@@ -164,7 +169,7 @@ class JobClass(Node):
             'arrivals from jobs("jobs.csv") at the top level',
         )
         | {
-            "driver": "remove it: write fewer slots, so that each VM has room for drivers",
+            "driver": "remove it: take what drivers need off each VM, such as system { cores = 1, memory = 2 GiB }",
             "transfer": "remove it, and subtract the price of these data from `penalty` if a run has one",
         }
     )

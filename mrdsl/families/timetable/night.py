@@ -15,6 +15,7 @@ from mrdsl.core.clock import ticks_of
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of
+from mrdsl.formulas.type_checks import left_of
 
 SPOT = " (spot)"
 """End of the names of spot machines."""
@@ -239,9 +240,9 @@ def _hosted(vm: VmType, taken: Any) -> int:
     if taken is None:
         return 0
     fits = [
-        floor(there / each + 1e-9)
-        for there, each in ((vm.cores, taken.cores), (vm.memory, taken.memory))
-        if there is not None and each is not None
+        floor(left_of(vm, resource) / each + 1e-9)
+        for resource in ("cores", "memory")
+        if (each := getattr(taken, resource)) is not None and getattr(vm, resource) is not None
     ]
     return min(fits, default=0)
 

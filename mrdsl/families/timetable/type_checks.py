@@ -12,6 +12,7 @@ from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
 from mrdsl.formulas.stage_checks import check_stages
+from mrdsl.formulas.type_checks import check_systems
 from mrdsl.spec.blocks import ONE, OnType
 
 NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
@@ -21,6 +22,7 @@ NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
 def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield names of unknown types, quotas and blocks `on` that are wrong or have no effect."""
     names = [vm.name for vm in facts.vms]
+    yield from check_systems(facts)
     quotas = list(check_quotas(facts))
     yield from quotas or unused_quotas(facts)
     for vm in facts.vms:

@@ -11,6 +11,7 @@ from math import ceil, floor, inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.rows import left_to_containers
 from mrdsl.core.clock import DAY_SECONDS as DAY
 from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
@@ -665,8 +666,8 @@ def _hosted(vm: VmType, node: JobClass) -> dict[str, int]:
     for kind in kinds:
         own = getattr(node.container, kind) or (node.container.executor if staged else None)
         cores, memory = (getattr(own, one, None) or getattr(node.container, one) for one in ("cores", "memory"))
-        fits = [(vm.cores, cores), (vm.memory, memory)]
-        found[kind] = int(min(floor(there / each * (1 + 1e-9)) for there, each in fits if there and each))
+        fits = list(zip(left_to_containers([vm])[:, 0].tolist(), (cores, memory), strict=True))
+        found[kind] = int(min(floor(there / each * (1 + 1e-9)) for there, each in fits if there == there and each))
     return found
 
 

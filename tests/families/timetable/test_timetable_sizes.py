@@ -128,3 +128,23 @@ def test_unequal_numbers_are_not_simulated() -> None:
     _, result, _ = solved(HEAD.format(rent="constant") + REDUCES.format(maps=8, reduces=4, runs="0 s"))
     with pytest.raises(MrdslError, match="only equal numbers are simulated"):
         mrdsl.simulate(result, runs=1)
+
+
+@pytest.mark.parametrize(
+    ("system", "slots"),
+    [("", 8), (", system { cores = 3 }", 5), (", system { memory = 20 GiB }", 3), (", system = emr", 6)],
+)
+def test_the_system_of_a_vm_leaves_less_to_containers(system: str, slots: int) -> None:
+    """Containers take 1 core and 4 GiB of 8 cores and 32 GiB; YARN on EMR has 24 GiB of a m5.2xlarge."""
+    text = HEAD.format(rent="constant").replace("vm m {", 'vm "m5.2xlarge" {').replace("32 GiB", f"32 GiB{system}")
+    text += "class a { stage s { tasks = 16, avg = 5 min, max = 5 min }, container { cores = 1, memory = 4 GiB }\n"
+    spec, _, plan = solved(text + "runs = [0 s], deadline = 5 min }\nminimize cost\n")
+    assert (plan.slots, plan.machines) == (slots, -(-16 // slots))
+    if system:
+        assert list(verify(mrdsl.loads(spec.text.replace(system, ", system { cores = 7 }")), plan))
+
+
+def test_a_system_that_leaves_nothing_is_an_error() -> None:
+    text = HEAD.format(rent="constant").replace("32 GiB", "32 GiB, system { cores = 8 }")
+    with pytest.raises(MrdslError, match="leaves no cores"):
+        mrdsl.loads(text + REDUCES.format(maps=8, reduces=4, runs="0 s"))
