@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,8 +73,12 @@ def opens_to_write(call: ast.Call) -> bool:
 
 
 def writers() -> Iterator[str]:
+    called = re.compile(rf"\b({'|'.join(('open', 'fdopen', *sorted(CALLS)))})\(")
     for path in sorted((ROOT / "mrdsl").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not called.search(text):
+            continue
+        tree = ast.parse(text)
         if any(isinstance(node, ast.Call) and opens_to_write(node) for node in ast.walk(tree)):
             yield str(path.relative_to(ROOT / "mrdsl"))
 

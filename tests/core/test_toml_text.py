@@ -97,7 +97,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(LINES, max_size=6))
 def test_every_value_that_tomllib_reads_has_a_place(lines: list[str]) -> None:
     text = "\n".join(lines)

@@ -26,7 +26,7 @@ SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
 SAMPLES = sorted((SHARED / "data" / "sls").glob("*/*capacity-scheduler.xml"))
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(some.lists(some.floats(0, 1e6), min_size=1, max_size=50), some.integers(0, 6))
 def test_percentages_add_up_to_exactly_100(weights: list[float], digits: int) -> None:
     shares = percentages(weights, digits)
@@ -73,7 +73,7 @@ queue_trees = some.recursive(
 )
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(queue_trees.filter(bool))
 def test_what_is_written_is_read_back(children: tuple[Queue, ...]) -> None:
     root = Queue("root", children=children)

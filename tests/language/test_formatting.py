@@ -91,7 +91,7 @@ bodies = st.lists(st.one_of(items, one_liners), max_size=4).map("".join)
 blocks = st.tuples(words, words, bodies, remarks).map(lambda t: f"{t[0]} {t[1]} {{\n{t[2]}}}{t[3]}\n")
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.lists(st.one_of(items, one_liners, blocks), max_size=5).map("".join))
 def test_any_text_that_parses(text: str) -> None:
     _, problems = parse(text, "x")

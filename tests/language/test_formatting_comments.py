@@ -66,7 +66,7 @@ STATEMENTS = st.recursive(SIMPLE, blocks, max_leaves=3)
 TEXTS = st.tuples(st.sampled_from(["", "# first\n", "\n\n"]), bodies(STATEMENTS), bodies(STATEMENTS)).map("".join)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(TEXTS)
 def test_comments_anywhere(text: str) -> None:
     if not parse(text, "x")[1]:

@@ -53,7 +53,7 @@ def understood(text: str, folder: Path) -> None:
     as_github(loaded.diagnostics)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(st.data())
 def test_mutated_specs(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(sorted(MODELS)))
@@ -65,13 +65,13 @@ def test_mutated_specs(data: st.DataObject) -> None:
     understood(text, path.parent)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     understood(text, ROOT)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(["class", "a", " ", *PIECES]), max_size=60).map("".join))
 def test_any_sequence_of_tokens(text: str) -> None:
     understood("problem capacity\n" + text, ROOT)

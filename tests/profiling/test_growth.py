@@ -70,7 +70,7 @@ def test_runs_have_the_terms_of_ernest() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(1, 100), st.floats(0, 100)), min_size=4, max_size=8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_subset_of_terms_fits_better(points: list[tuple[float, float]]) -> None:
     """The least squares of each subset of the terms, of those with no negative coefficient."""
     x, y = (np.array(side) for side in zip(*points, strict=True))

@@ -98,7 +98,7 @@ INTERVALS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size
 
 
 @given(INTERVALS, st.floats(0.01, 1.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_counts_are_those_of_every_moment(intervals: list[tuple[int, int]], share: float) -> None:
     moments = [sum(a <= moment < b for a, b in intervals) for moment in range(31)]
     counts = counts_of(intervals)
@@ -109,7 +109,7 @@ def test_counts_are_those_of_every_moment(intervals: list[tuple[int, int]], shar
 
 
 @given(INTERVALS, INTERVALS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_ran_is_that_of_every_moment(some: list[tuple[int, int]], more: list[tuple[int, int]]) -> None:
     parts = [Running.of(*np.array(part, np.int64).reshape(-1, 2).T) for part in (some, more)]
     moments = [sum(a <= moment < b for a, b in some + more) for moment in range(31)]

@@ -150,7 +150,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), min_size=1, m
 
 
 @given(st.lists(SPANS, min_size=1, max_size=5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_groups_of_classes_that_never_overlap(classes: list[list[tuple[int, int]]]) -> None:
     """Minute by minute at most one class of a group runs, and no class fits into an earlier group."""
     spans = [sorted((begin, begin + length) for begin, length in each) for each in classes]

@@ -116,7 +116,7 @@ def test_every_command_shows_it(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=15), st.integers(1, 7))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_means_over_time_are_those_of_every_moment(spans: list[tuple[int, int]], parts: int) -> None:
     running = Running.of(*np.array(spans, np.int64).reshape(-1, 2).T)
     edges = np.arange(parts + 1) * 63 // parts

@@ -90,7 +90,7 @@ def next_tasks(job, pool, common):
 TIMES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 20), TIMES, st.lists(st.integers(1, 9), max_size=8)), min_size=1, max_size=6),
     st.integers(1, 5),
@@ -108,7 +108,7 @@ def test_it_agrees_with_a_plain_second_implementation(data, first, second, fair,
     assert [job.ended for job in jobs] == by_steps(data, (first, second), fair, common)
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.integers(2, 12), st.integers(2, 5))
 def test_the_short_cut_for_the_usual_case_changes_nothing(seed, fair, common, slots, limit):
     # Runs that are recorded take the long way throughout.
@@ -351,7 +351,7 @@ def by_steps_with_queues(jobs, slots, queues, fair):
     return [job["end"] for job in state]
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2), TIMES), min_size=1, max_size=8),
     st.integers(2, 7),

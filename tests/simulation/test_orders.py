@@ -52,7 +52,7 @@ JOBS = st.lists(
 )
 
 
-@settings(derandomize=True, max_examples=600, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(
     JOBS, st.integers(1, 40), st.sampled_from([FewestRunning, OldestFirst]), st.lists(st.integers(0, 8), max_size=12)
 )
@@ -73,7 +73,7 @@ def test_slots_dealt_together_go_to_whom_they_go_one_by_one(data, slots, kind, e
     assert [(job.running, job.pending) for job in jobs] == [(job.running, job.pending) for job in others]
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(
     JOBS,
     st.sampled_from([FewestRunning, OldestFirst]),

@@ -343,7 +343,7 @@ DOCUMENTS = st.recursive(VALUES, lambda inner: st.lists(inner) | st.dictionaries
     st.lists(DOCUMENTS, max_size=5),
     st.lists(st.integers(1, 40), min_size=1, max_size=30),
 )  # fmt: skip
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_objects_behind_each_other_survive_any_cutting(documents: list[Any], sizes: list[int]) -> None:
     data = "\n".join(json.dumps(document, ensure_ascii=False) for document in documents).encode()
     parts, at = [], 0

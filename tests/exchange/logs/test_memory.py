@@ -85,8 +85,8 @@ def test_what_is_not_kept_needs_no_memory(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["rumen", "history", "spark"])
 def test_what_is_kept_of_a_job(kind: str) -> None:
     traced(read(kind, 2), hold=True)
-    more = traced(read(kind, 40), hold=True)[0] - traced(read(kind, 10), hold=True)[0]
-    assert more / 30 <= PER_TASK * TASKS + PER_JOB
+    more = traced(read(kind, 20), hold=True)[0] - traced(read(kind, 5), hold=True)[0]
+    assert more / 15 <= PER_TASK * TASKS + PER_JOB
 
 
 def test_of_the_settings_of_a_job_few_are_kept() -> None:

@@ -112,7 +112,7 @@ def test_more_data_means_more_map_tasks_and_longer_reduce_tasks():
     assert plan.completion["lower"][0] == pytest.approx((740 * 30 + 64 * 2 * 59) / 32 + 2 * (8 - 37))
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(
     st.integers(1, 12),
     st.integers(0, 8),
@@ -287,7 +287,7 @@ def test_under_fifo_no_task_times_within_the_profile_take_longer_than_upper():
             assert upper >= longest
 
 
-@settings(derandomize=True, max_examples=80, deadline=None)
+@settings(derandomize=True, max_examples=30, deadline=None)
 @given(
     st.integers(1, 12),
     st.integers(0, 9),

@@ -87,7 +87,7 @@ queues = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     st.lists(queues, min_size=1, max_size=4),
     st.integers(0, 30),
@@ -177,7 +177,7 @@ def test_a_delay_too_short_for_the_lemma_is_refused() -> None:
     assert "7 slots" in str(refused.value.diagnostics[-1].hint)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 3)), max_size=30))
 def test_grouped_tasks_are_single_tasks(size: int, steps: list[tuple[int, int, int]]) -> None:
     """Counting tasks in groups gives what one object per task gives."""
@@ -204,7 +204,7 @@ def test_grouped_tasks_are_single_tasks(size: int, steps: list[tuple[int, int, i
         assert (grouped.finished, grouped.worst_delay) == (finished, worst)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.floats(0, 9)), min_size=1, max_size=3),
     st.integers(0, 7),

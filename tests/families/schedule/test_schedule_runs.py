@@ -121,7 +121,7 @@ JOB = st.tuples(
 )
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=40, deadline=None)
 @given(
     st.lists(JOB, min_size=1, max_size=12),
     st.sampled_from(ALGORITHMS),
