@@ -144,6 +144,26 @@ minimize cost
     assert both.bound == pytest.approx(0.001 + 8.0 * gamma * (0.5 * 1.0 + 0.5 * 0.1), rel=1e-3)
 
 
+def test_cheap_vms_of_another_type_are_not_masters() -> None:
+    text = """problem capacity
+vm a { cores = 4, memory = 8 GiB, masters = 1, available = 3, on_demand { price = 2 USD/h } }
+vm b { cores = 4, memory = 8 GiB, available = 3, on_demand { price = 1 USD/h } }
+vm c { cores = 4, memory = 8 GiB, available = 3, on_demand { price = 1.5 USD/h } }
+class c { map { tasks = 8, avg = 60 s, max = 60 s }, container { map { cores = 1, memory = 2 GiB } }
+          jobs = 3..3, deadline = 2 min, penalty = 30 USD, guarantee = average, spot = 0% }
+class d { map { tasks = 8, avg = 60 s, max = 60 s }, container { map { cores = 1, memory = 8 GiB } }
+          jobs = 0..1, deadline = 2 min, penalty = 0.01 USD, guarantee = average, spot = 0% }
+minimize cost
+"""
+    mix = solved_mix(mrdsl.loads(text))
+    both = relaxed_by_both(Task(mix, mix.low, mix.expected, mix.market.available, same_type=True), None)
+    vms = 3.0 * float(mix.gamma[1, 0])
+    assert both is not None
+    assert 3.0 < vms < 6.0
+    assert both.value == pytest.approx(2.0 + 3.0 * 1.0 + (vms - 3.0) * 1.5 + 0.01)
+    assert both.jobs.sum(axis=1) == pytest.approx([0.0, 9.0 / vms, 3.0 - 9.0 / vms])
+
+
 def test_classes_that_run_nowhere_are_turned_away() -> None:
     text = """problem capacity
 vm a { cores = 4, memory = 8 GiB, on_demand { price = 1 USD/h } }

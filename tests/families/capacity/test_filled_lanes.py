@@ -9,6 +9,7 @@ import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import solved_mix
+from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.methods.filled_lanes import filled
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.relaxation import relaxed
@@ -101,4 +102,39 @@ def test_the_plan_of_direct_keeps_all_that_is_asked(seed: int) -> None:
     spec = drawn(seed, 24, 8)
     found = mrdsl.solve(spec, "direct")
     assert isinstance(found.plan, CapacityPlan)
+    assert not has_errors(tuple(verify(spec, found.plan, False)))
+
+
+def containers(seed: int, classes: int, types: int) -> Spec:
+    """Types of few shapes within quotas, and classes whose containers have other ratios of cores to memory."""
+    random = np.random.RandomState(seed)
+    parts = ["problem capacity"]
+    for number in range(types):
+        cores = random.choice([4, 8, 16, 32, 64])
+        parts.append(
+            f"vm t{number} {{ cores = {cores}, memory = {cores * random.choice([2, 4, 8])} GiB, available = 4, "
+            f"on_demand {{ price = {0.05 * cores * random.uniform(0.7, 1.3):.4f} USD/h }} }}"
+        )
+    for number in range(classes):
+        low = random.randint(0, 4)
+        parts.append(
+            f"class c{number} {{ map {{ tasks = {random.randint(20, 300)}, avg = {random.randint(10, 40)} s, max = 60 s"
+            f" }}, container {{ map {{ cores = 1, memory = {random.randint(1, 7)} GiB }} }}, jobs = {low}..{low + 3}, "
+            f"deadline = {random.randint(8, 20)} min, penalty = {random.randint(1, 9)} USD, guarantee = average }}"
+        )
+    return mrdsl.loads("\n".join([*parts, "minimize cost"]))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_many_classes_of_containers_fill_both_resources_of_cheap_vms(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct, "MANY_PAIRS", 0)
+    monkeypatch.setattr(direct, "MOST_CLASSES", 0)
+    spec = containers(seed, 60, 60)
+    found = mrdsl.solve(spec, "direct")
+    assert isinstance(found.plan, CapacityPlan)
+    assert found.value is not None
+    assert found.bound is not None
+    assert found.value - found.bound <= 0.03 * found.value
     assert not has_errors(tuple(verify(spec, found.plan, False)))

@@ -35,7 +35,7 @@ from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.both_resources import NEAR, relaxed_by_both
+from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.direct_types import (
     Placement,
@@ -63,9 +63,8 @@ from mrdsl.solving.processes import is_kept
 from mrdsl.spec.spec import Spec
 
 FEW_CLASSES = 20
-MANY_PAIRS, NEARLY = 200_000, 2e-3
-"""With this number of classes by lanes, the relaxation of containers within quotas ends at this relative gap, and its
-plan fills the cheapest lanes."""
+MANY_PAIRS = 200_000
+"""With this number of classes by lanes, the plan of containers within quotas fills the cheapest lanes."""
 CLOSE, CLOSE_OF_MANY, CLOSE_OF_VECTORS, CLOSE_OF_MANY_VECTORS = 5e-3, 0.03, 0.05, 0.08
 """Relative distance to the bound at which a plan is not compared with others, of few and of more classes, and of
 containers. The integer program of containers ends at the first."""
@@ -138,7 +137,7 @@ def fill(draft: Draft) -> Draft:
     by_lanes &= not len(limited_classes(task.mix))
     if task.mix.sizes is not None and not (alone or draft.relax or by_lanes):
         large = task.has_limits and np.count_nonzero(task.mix.possible) > MANY_PAIRS
-        both = relaxed_by_both(draft.state, until, NEARLY if large else NEAR)
+        both = relaxed_by_both(draft.state, until)
         near = near_filled(draft, both, until) if large and both is not None else None
         near = near_both(draft, draft.state) if near is None and both is not None else near
         least = least if both is None else max(least, both.bound)

@@ -46,6 +46,8 @@ def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
 
 TURNS, EXACT_TURNS = 8, 4
 """So often quotas are made smaller by what packing takes beyond them; after some turns jobs count for more besides."""
+FILLED_TURNS = 3
+"""So often cheap lanes are filled with containers."""
 MARGIN = 0.02
 """Growth of the size of jobs in each turn: the rest of the VMs is room for packing."""
 MOVES = 2_000_000
@@ -110,13 +112,21 @@ def near_full(task: Task, found: Relaxed | Both, until: float | None) -> Placed 
 
 
 def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None:
-    """Return :func:`near_full` of containers with the pairs of slots of a relaxation; None if they do not pack."""
+    """Return :func:`near_full` of containers with the pairs of slots of a relaxation; None if they do not pack.
+
+    VMs that packing takes beyond quotas are left out in the next turn.
+    """
     task: Task = draft.state
-    plan = near_full(replace(task, mix=replace(found.mix, market=task.market)), found, until)
-    if plan is None:
-        return None
-    beyond = beyond_quotas(draft.spec, plan_in(draft.spec, plan.task, plan.jobs, plan.bought))
-    return None if any(over.any() for over in beyond) else plan
+    mine = left = replace(task, mix=replace(found.mix, market=task.market))
+    for _ in range(FILLED_TURNS):
+        plan = near_full(left, found, until)
+        if plan is None:
+            return None
+        types, cores = beyond_quotas(draft.spec, plan_in(draft.spec, mine, plan.jobs, plan.bought))
+        if not (types.any() or cores.any()):
+            return Placed(mine, plan.jobs, plan.bought)
+        left = replace(left, available=np.maximum(left.available - types, task.market.masters))
+    return None
 
 
 def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | None]:

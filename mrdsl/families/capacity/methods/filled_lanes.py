@@ -4,11 +4,16 @@ The relaxation says which jobs to admit and what each is worth. Its bound is tig
 is the VMs that jobs leave idle. So each lane takes the jobs that are worth most on its VMs, of the jobs that are left,
 by dynamic programming over parts of VMs. Large jobs count for a little more: small ones fill what the last lanes leave.
 If slots do not fit the VMs one by one, other jobs are tried, then with less room, until slots and VMs fit.
+
+Containers have to fill the cores and the memory of VMs. A lane first takes jobs that the relaxation has on lanes like
+it, at random but always more of the resource that is less full, and a pair of jobs to fill what they leave. VMs that
+are cheaper than their worth are filled first, even if some of their room stays idle.
 """
 
 from __future__ import annotations
 
 import time
+from itertools import product
 
 import numpy as np
 
@@ -19,6 +24,7 @@ from mrdsl.families.capacity.methods.both_resources import Both
 from mrdsl.families.capacity.methods.lane_columns import DIVISIBLE, Room
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.machine_sizes import steps_of
+from mrdsl.families.capacity.methods.weighing import alike
 
 MOST_VMS, CELLS = 16, 6_000
 """Most VMs that are filled at once, and most parts of them."""
@@ -30,6 +36,12 @@ FULL = 0.9995
 """Part of the room at which a lane counts as full."""
 NEARLY = 0.98
 """Part of the price of a VM that jobs are worth at least on a lane, at first; what is left takes any lane."""
+FAIRLY, SCARCE = 0.9, 0.999
+"""The same of containers in a second turn, and the part of their worth that VMs filled before all others cost at most.
+In both turns contents are worth that part of their VMs as well."""
+POWER, LAST, PAIRS = 0.5, 2.0, 150
+"""Jobs of containers are drawn by that power of their sizes. When fewer mean jobs than ``LAST`` have room, the best two
+of that many classes fill it."""
 LARGE = 0.02
 """Additional worth of a job that takes the whole room."""
 MOST_TURNS = 4_000
@@ -52,8 +64,10 @@ def filled(task: Task, relaxed: Relaxed | Both, until: float | None) -> tuple[Fl
         part = np.where(worth > 0.0, prices / worth, 1.0)
     order = np.lexsort((prices, np.round(part, 9))).tolist()
     there = np.array([each for _, _, each in steps])
-    for least in (NEARLY, 0.0):
-        for place in order:
+    scarce = SCARCE if mix.sizes is not None else 0.0
+    cheap, dear = ([place for place in order if (part[place] < scarce) == each] for each in (True, False))
+    for places, least in product((cheap, dear), (NEARLY, 0.0) if mix.sizes is None else (NEARLY, FAIRLY, 0.0)):
+        for place in places:
             price, lane, _ = steps[place]
             while lanes.left.any() and (vms := lanes.fill(lane, price, float(there[place]), least * worth[place])):
                 there[place] -= vms
@@ -76,6 +90,10 @@ class _Lanes:
         self.jobs, self.vms = np.zeros_like(mix.gamma), np.zeros(len(mix.gamma))
         self.random = np.random.RandomState(0)
         self.turns = 0
+        self.parts = None if mix.sizes is None else mix.taken(mix.map_slots, mix.reduce_slots)
+        if self.parts is not None:
+            self.kind, self.meant = alike(mix)[1], np.zeros_like(mix.gamma)
+            np.add.at(self.meant, self.kind, relaxed.jobs)
 
     def fill(self, lane: int, price: float, there: float, least: float) -> float:
         """Fill some VMs of a lane at a price, and return their number; 0 if none are left, or none pay.
@@ -94,11 +112,15 @@ class _Lanes:
         vms, content = self._content(lane, price, room, some)
         if not content.any() or not self._pays(price * vms, content):
             return 0.0
+        if self.parts is not None and float(self.worth @ content) < least * vms:
+            return 0.0
         taken = content > 0.0
         most = min(float((self.left[taken] / content[taken]).min()), there / vms)
         times = max(1.0, float((floor(most) + 1.0) // 2.0))
         self.jobs[lane] += times * content
         self.left -= times * content
+        if self.parts is not None:
+            self.meant[self.kind[lane]] -= times * content
         self.vms[lane] += times * vms
         self.there[vm] -= times * vms
         return times * vms
@@ -117,7 +139,10 @@ class _Lanes:
             full = value * (room - slack) - price * room
             if best[0] >= full * FULL:
                 break
-            content = self._most(gamma, room - slack, self._among(gamma, some))
+            if self.parts is None:
+                content = self._most(gamma, room - slack, self._among(gamma, some))
+            else:
+                content = self._both(lane, gamma, room - slack, some)
             vms, held = self.room.packed(lane, room, content)
             net = float(self.worth @ held) - price * vms
             if net > best[0] and vms:
@@ -130,6 +155,53 @@ class _Lanes:
         order = some[np.argsort(-gamma[some], kind="stable")]
         others = self.random.choice(order[LARGEST:], AMONG - LARGEST, replace=False)
         return np.concatenate([order[:LARGEST], others])
+
+    def _both(self, lane: int, gamma: Floats, room: float, some: Places) -> Floats:
+        """Return jobs that fill both resources of the room, each of those that take more of what is left most.
+
+        Jobs of the relaxation in such lanes come first, the last ones are the pair that is worth most.
+        """
+        assert self.parts is not None
+        parts = self.parts[:, lane]
+        content, free = np.zeros(len(gamma)), [room, room]
+        number = self.left[some].astype(np.int64)
+        count = np.repeat(some, number)
+        place = np.arange(len(count)) - np.repeat(np.cumsum(number) - number, number)
+        meant = self.meant[self.kind[lane], count] >= place + self.random.uniform(size=len(count))
+        order = count[np.lexsort((-(gamma[count] ** POWER) * self.random.uniform(size=len(count)), ~meant))]
+        heavy = parts[0, order] >= parts[1, order]
+        lists = [order[~heavy][::-1].tolist(), order[heavy][::-1].tolist()]
+        sizes = parts.T.tolist()
+        last = LAST * float(gamma[count].mean())
+        while lists[0] or lists[1]:
+            first = int(free[0] > free[1])
+            index = lists[first if lists[first] else 1 - first].pop()
+            one, other = sizes[index]
+            if one > free[0] or other > free[1]:
+                continue
+            if min(free[0] - one, free[1] - other) < last:
+                break
+            content[index] += 1.0
+            free = [free[0] - one, free[1] - other]
+        return self._with_pair(content, parts, np.array(free)[:, None], some)
+
+    def _with_pair(self, content: Floats, parts: Floats, free: Floats, some: Places) -> Floats:
+        """Return a content with up to two more jobs in the free room, worth most."""
+        more = some[(self.left[some] > content[some]) & (parts[:, some] <= free).all(axis=0)]
+        if len(more) > PAIRS:
+            more = self.random.choice(more, PAIRS, replace=False)
+        if not len(more):
+            return content
+        worth = np.append(self.worth[more], 0.0)
+        both = np.concatenate([parts[:, more], np.zeros((2, 1))], axis=1)
+        fits = (both[0][:, None] + both[0] <= free[0]) & (both[1][:, None] + both[1] <= free[1])
+        alone = np.append(self.left[more] - content[more] < 2.0, False)
+        fits &= ~np.diag(alone)
+        best = int(np.where(fits, worth[:, None] + worth, -np.inf).argmax())
+        for place in divmod(best, len(worth)):
+            if place < len(more):
+                content[more[place]] += 1.0
+        return content
 
     def _most(self, gamma: Floats, room: float, some: Places) -> Floats:
         """Return jobs of some classes, worth most in the room, by parts of VMs that are rounded up."""

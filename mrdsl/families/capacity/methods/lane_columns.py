@@ -41,7 +41,7 @@ from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.own_machines import Tariff, tariff_of
-from mrdsl.formulas.packing import pack
+from mrdsl.formulas.packing import pack, quickly_filled, units_of
 
 MOST_VMS = 32
 """A lane that can use more VMs than these has fractional VMs and jobs."""
@@ -456,20 +456,22 @@ class Room:
         key = lane, vms, jobs.tobytes()
         if key not in self.known:
             left, gamma = jobs.copy(), self.mix.gamma[lane]
-            while (taken := self._vms(lane, left)) > vms:
+            while (taken := self._vms(lane, left, vms)) > vms:
                 left[int(np.where(left > 0.0, gamma, np.inf).argmin())] -= 1.0
             self.known[key] = taken, left
         return self.known[key]
 
-    def _vms(self, lane: int, jobs: Floats) -> int:
+    def _vms(self, lane: int, jobs: Floats, most: int) -> int:
         some = np.flatnonzero(jobs)
         slots = np.rint(self.slots[:, lane, some] * jobs[some]).astype(np.int64).ravel()
         keys, place = np.unique(self.keys[:, lane, some].ravel()[slots > 0], return_inverse=True)
         if self.mix.wholeness == NO or not len(keys):
             return int(ceiling(float(self.mix.gamma[lane, some] @ jobs[some])))
         demand = np.bincount(place, weights=slots[slots > 0], minlength=len(keys)).astype(np.int64)
-        sizes = [key if self.mix.sizes is None else self.mix.sizes.of(key) for key in keys.tolist()]
-        return pack(sizes, demand.tolist(), quick=True).vms
+        if self.mix.sizes is None:
+            return pack(keys.tolist(), demand.tolist(), quick=True).vms
+        units = units_of([self.mix.sizes.of(key) for key in keys.tolist()])
+        return quickly_filled(units, demand.tolist(), most=most).vms
 
 
 def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:

@@ -44,7 +44,9 @@ def weighed(task: Task) -> tuple[Task, Task]:
     if mix.wholeness == MACHINES and task.same_type:
         gamma, (maps, reduces), planned = of_one_class(mix)
     else:
-        gamma, maps, reduces = least_at(mix, _weights(mix))
+        lanes, of_lane = alike(mix)
+        few = of_lanes(mix, lanes)
+        gamma, maps, reduces = (each[of_lane] for each in least_at(few, _weights(few)))
         planned = gamma
     limited = np.zeros(len(mix), dtype=bool)
     limited[limited_classes(mix)] = True
