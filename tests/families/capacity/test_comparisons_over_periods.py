@@ -139,3 +139,15 @@ def test_commitments_are_rounded_up_for_a_share_of_them(tmp_path: Path) -> None:
     result = mrdsl.solve(mrdsl.load(tmp_path / "spec.mrspec"), "direct")
     assert [each.vms for each in result.plan_of(PeriodsPlan).committed] == [1.0]
     assert result.objective.value == pytest.approx(2 * (0.7 + 3 * 0.4))
+
+
+def test_the_saving_of_commitments_is_known_with_comparisons(tmp_path: Path) -> None:
+    """Without commitments a job costs 1.2 USD on spot, or with at most half of the VMs there at least 2.1 USD.
+
+    All 4 and 3 times 2 jobs run then: half of their VMs on demand cost 1 USD each.
+    """
+    plan = solved(tmp_path, "share(spot) <= 50%, admitted(c) >= 10").plan_of(PeriodsPlan)
+    assert plan.at_least
+    assert plan.without == pytest.approx(10 * (1.5 * 1.0 + 1.5 * 0.4))
+    assert plan.total < plan.without
+    assert plan.saving == pytest.approx(plan.without - plan.total)

@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.core.diagnostics import warning
+from mrdsl.core.diagnostics import MrdslError, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN
+from mrdsl.families.capacity.constraints import serves
 from mrdsl.families.capacity.forms import as_solved
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.packed_plans import knows_all_slots, with_packing
 from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import commitments_of, periods_of, rented, spec_of_period
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
+from mrdsl.families.capacity.periods.program import arrays_of_periods
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.solving.programs import UnsolvedError, optimum
 from mrdsl.spec.spec import Spec
 
 
@@ -42,7 +45,8 @@ def finished(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
             return Result(ended, bound=bound, diagnostics=(*result.diagnostics, told))
         plan = packed
     if not plan.at_least:
-        plan = replace(plan, without=without_commitments(spec, relax, plan))
+        without, at_least = without_commitments(spec, relax, plan, limits)
+        plan = replace(plan, without=without, at_least=at_least)
     found = replace(result, plan=plan, value=plan.total, bound=bound)
     away = relative_gap(found.value, found.bound, found.fixed)
     if away is not None and away <= (limits.gap or PROVEN):
@@ -66,17 +70,33 @@ def packed_periods(spec: Spec, plan: PeriodsPlan, limits: Limits) -> PeriodsPlan
     return replace(again, without=plan.without, at_least=plan.at_least)
 
 
-def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan) -> float:
-    """Return the cost of all periods without commitments, each planned by ``direct``; NaN if one has no plan."""
-    if of_sums(spec):
-        return float("nan")
+def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan, limits: Limits) -> tuple[float, bool]:
+    """Return the cost of all periods without commitments, NaN if it is not known; and True if that is a bound.
+
+    ``direct`` plans each period. With comparisons that it does not know, the embedded solver bounds all periods.
+    """
     if not any(each.vms for each in plan.committed) and not any(each.cost for each in plan.savings):
-        return plan.total
+        return plan.total, False
     none = dict.fromkeys(commitments_of(spec.facts), 0.0)
+    if of_sums(spec) or not serves(spec_of_period(spec, 0, none)):
+        return _bound_without(spec, limits), True
     costs = []
     for number in range(len(plan.plans)):
         found = direct(spec_of_period(spec, number, none), relax)
         if found is None or found.value is None:
-            return float("nan")
+            return float("nan"), False
         costs.append(found.value)
-    return float(np.array(costs) @ periods_of(spec).weights)
+    return float(np.array(costs) @ periods_of(spec).weights), False
+
+
+def _bound_without(spec: Spec, limits: Limits) -> float:
+    """Return the cost without commitments, in fractions of jobs and VMs; NaN without a solution or time for it."""
+    program = arrays_of_periods(spec, False).program
+    upper = program.upper.copy()
+    upper[: len(commitments_of(spec.facts))] = 0.0
+    relaxed = replace(program, upper=upper, integer=np.zeros_like(program.integer))
+    try:
+        found = optimum(relaxed, replace(limits, gap=None, nodes=None))
+    except (UnsolvedError, MrdslError):
+        return float("nan")
+    return float("nan") if found is None else found.value
