@@ -165,8 +165,12 @@ class Alike:
             return market
         offers = []
         for offer, (vm, way, _) in zip(market.offers, market.ways, strict=True):
-            price, fee = prices.get((vm, way), self._own[vm, way]), prices.get((vm, FEE), self._own[vm, FEE])
-            offers.append(replace(offer, price=(price + fee + self._own[vm, DISK]) * self.facts.period))
+            price, fee = prices.get((vm, way)), prices.get((vm, FEE))
+            if price is not None or fee is not None:
+                price = self._own[vm, way] if price is None else price
+                fee = self._own[vm, FEE] if fee is None else fee
+                offer = replace(offer, price=(price + fee + self._own[vm, DISK]) * self.facts.period)
+            offers.append(offer)
         return replace(market, offers=tuple(offers))
 
     @cached_property
