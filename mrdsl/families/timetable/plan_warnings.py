@@ -11,7 +11,7 @@ from mrdsl.core.units import show
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.night import Job, job_of
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.types import market_of, node_on
+from mrdsl.families.timetable.types import market_of_plan, node_on
 from mrdsl.families.timetable.verify import verify as broken
 from mrdsl.spec.spec import Spec
 
@@ -27,7 +27,7 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterator[Dia
 
 def warnings_of(spec: Spec, plan: TimetablePlan) -> Iterator[Diagnostic]:
     """Warn of classes without ``guarantee`` whose runs are late if their tasks take ``max``, at most once."""
-    facts, market = filled(spec.facts), market_of(spec.facts)
+    facts, market = filled(spec.facts), market_of_plan(spec.facts, plan)
     varies = {
         index
         for index, node in enumerate(facts.classes)

@@ -111,7 +111,7 @@ def tasks_in_slots(facts: TimetableFacts, night: Night, jobs: Iterable[int]) -> 
     if len(held) > 1:
         node = held[max(held)]
         message = f"vm {vm.name} hosts more of some tasks than of others, and only equal numbers are simulated"
-        hint = f"write the same number for all tasks on {vm.name}, such as {night.machine.slots}"
+        hint = f"write the same number for all tasks on {vm.name}, such as {night.machine.slots * min(held)}"
         raise MrdslError([error("not-simulated", message, node.span_of("slots") or node.span, hint)])
     return next(iter(held), 1)
 

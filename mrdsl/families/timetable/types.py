@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import lcm
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.clock import TICK, ticks_of
@@ -33,6 +33,9 @@ from mrdsl.spec.blocks import ONE
 
 if TYPE_CHECKING:
     from mrdsl.families.timetable.plan import TimetablePlan
+
+PARTS = 1 << 20
+"""Parts of a VM at most: with more, tasks take less than they do, which relaxes the bound."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,22 @@ def alone(night: Night) -> Market:
 
 def market_of(facts: TimetableFacts) -> Market:
     """Return the market of a spec, cached with it."""
-    return kept(facts, "market", lambda: _market(filled(facts)))
+    return markets_of(facts)[0]
+
+
+def markets_of(facts: TimetableFacts) -> Sequence[Market]:
+    """Return the markets of a spec: with the most slots on a VM, and with the fewest if some of those are too small.
+
+    A VM with 6 map and 4 reduce tasks has 4 slots of one task each, or 2 slots of 3 map or 2 reduce tasks.
+    """
+    return kept(facts, "markets", lambda: _markets(filled(facts)))
+
+
+def _markets(facts: TimetableFacts) -> Sequence[Market]:
+    small = _market(facts)
+    if _is_exact(facts) or (large := _market(facts, gcd)).machines == small.machines:
+        return [small]
+    return [small, large]
 
 
 def market_in_parts(facts: TimetableFacts) -> Market | None:
@@ -137,7 +155,7 @@ def market_in_parts(facts: TimetableFacts) -> Market | None:
     A slot of the spec's market holds several tasks of one stage of a run. Here a slot is a part of it: each task takes
     some, on any machine, so tasks of several stages and runs share what is a slot there.
     """
-    return kept(facts, "parts", lambda: None if _is_exact(filled(facts)) else _market(filled(facts), True))
+    return kept(facts, "parts", lambda: None if _is_exact(filled(facts)) else _market(filled(facts), lcm))
 
 
 def _is_exact(facts: TimetableFacts) -> bool:
@@ -153,7 +171,11 @@ def _is_exact(facts: TimetableFacts) -> bool:
 
 def market_of_plan(facts: TimetableFacts, plan: TimetablePlan, in_parts: bool = False) -> Market:
     """Return the market of a spec, or that in parts, with the times of tasks that a plan was made with."""
-    market = (market_in_parts(facts) if in_parts else None) or market_of(facts)
+    used = {each.vm: each.slots for each in plan.uses}
+    alike = (
+        each for each in markets_of(facts) if all(used.get(one.name, one.slots) == one.slots for one in each.machines)
+    )
+    market = (market_in_parts(facts) if in_parts else None) or next(alike, market_of(facts))
     return stretched(market, [plan.factors.get(job.name, 1.0) for job in market.jobs]) if plan.factors else market
 
 
@@ -180,7 +202,8 @@ def night_of(facts: TimetableFacts) -> Night:
     return market_of(facts).nights[0]
 
 
-def _market(facts: TimetableFacts, in_parts: bool = False) -> Market:
+def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
+    """Return a market whose slots are the fewest tasks on a VM, their greatest common divisor, or parts of tasks."""
     runs = runs_of(facts)
     startups = tuple(ticks_of(node.startup) for node in facts.classes)
     penalties = tuple(node.penalty for node in facts.classes)
@@ -189,10 +212,13 @@ def _market(facts: TimetableFacts, in_parts: bool = False) -> Market:
         nodes = [node_on(node, vm) for node in facts.classes]
         usable = [there for node, there in zip(facts.classes, nodes, strict=True) if may_use(node, vm)]
         machine = machine_of(facts, vm, usable)
-        if in_parts:
-            each = [hosted * tasks_in_executor(node) for node in usable for hosted in slots_by_kind(vm, node).values()]
-            machine = replace(machine, slots=lcm(*each))
-        jobs = tuple(_job_on(vm, node, machine.slots, in_parts) for node in nodes)
+        hosted = [(count, tasks_in_executor(node)) for node in usable for count in slots_by_kind(vm, node).values()]
+        if divided is gcd:
+            machine = replace(machine, slots=gcd(*(count for count, _ in hosted)) or 1)
+        elif divided is lcm:
+            each = [count * inside for count, inside in hosted]
+            machine = replace(machine, slots=min(lcm(*each), max(PARTS, *each)) if each else 1)
+        jobs = tuple(_job_on(vm, node, machine.slots, divided is lcm) for node in nodes)
         nights.append(Night(jobs, runs, machine, startups, penalties))
     every = [*facts.vms]
     for vm, night in zip(facts.vms, list(nights), strict=True):
@@ -207,7 +233,7 @@ def _market(facts: TimetableFacts, in_parts: bool = False) -> Market:
 
 
 def _job_on(vm: VmType, node: JobClass, slots: int, in_parts: bool) -> Job:
-    """Return a run with its tasks as the slots that they take, or as the parts of a VM with ``slots`` parts."""
+    """Return a run with its tasks as the slots that they take, or at most the parts of a VM with ``slots`` parts."""
     if in_parts:
         inside = tasks_in_executor(node)
         parts = {kind: slots // max(each * inside, 1) for kind, each in slots_by_kind(vm, node).items()}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
-from math import ceil, floor, inf
+from math import ceil, floor, gcd, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
             node = facts.classes[run.job]
             by = plan.factors.get(node.name, 1.0)
             known[run.job, vm] = [
-                (tasks, time * by, after) for tasks, time, after in _on_slots(facts, node, facts.vms[vm])
+                (tasks, time * by, after) for tasks, time, after in _on_slots(facts, node, facts.vms[vm], plan)
             ]
     durations = [known[run.job, vm] for run, vm in zip(runs, where, strict=True)]
     yield from _tasks(facts, runs, plan, plan.tasks, durations)
@@ -319,9 +319,9 @@ def _durations(node: JobClass, vm: str) -> Durations:
     return found
 
 
-def _on_slots(facts: TimetableFacts, node: JobClass, vm: VmType) -> Durations:
+def _on_slots(facts: TimetableFacts, node: JobClass, vm: VmType, plan: TimetablePlan) -> Durations:
     """Return the stages of a class with the slots that all tasks take, each with its part of a VM for one stage."""
-    slots, hosted = _slots_on(facts, vm), _hosted(vm, node)
+    slots, hosted = _slots_on(facts, vm, plan), _hosted(vm, node)
     executor = None if node.container is None or "task" not in hosted else node.container.executor
     own = any(each.name == vm.name and each.slots is not None for each in node.on)
     inside = 1 if executor is None or own else executor.tasks
@@ -332,17 +332,16 @@ def _on_slots(facts: TimetableFacts, node: JobClass, vm: VmType) -> Durations:
     return found
 
 
-def _slots_on(facts: TimetableFacts, vm: VmType) -> int:
-    """Return the slots of a VM: the fewest tasks, or executors, of a kind that it hosts."""
-    return min(
-        (
-            hosted
-            for node in facts.classes
-            if not node.types or node.types == ("one",) or vm.name in node.types
-            for hosted in _hosted(vm, node).values()
-        ),
-        default=1,
-    )
+def _slots_on(facts: TimetableFacts, vm: VmType, plan: TimetablePlan) -> int:
+    """Return the slots of a VM: the fewest tasks, or executors, of a kind that it hosts, or their common divisor."""
+    hosted = [
+        count
+        for node in facts.classes
+        if not node.types or node.types == ("one",) or vm.name in node.types
+        for count in _hosted(vm, node).values()
+    ]
+    stated = next((each.slots for each in plan.types if each.vm == vm.name), None)
+    return gcd(*hosted) if hosted and stated == gcd(*hosted) else min(hosted, default=1)
 
 
 def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
@@ -484,7 +483,7 @@ def _of_type(
         counted = _most_at_once(rentals), _most_at_once([each for each in rentals if each.reserved])
         if [machines for _, machines in stated] != [counted]:
             yield _wrong(f"the plan does not count the machines of {vm.name} that it rents")
-        if rentals and [slots for slots, _ in stated] != [_slots_on(facts, vm)]:
+        if rentals and [slots for slots, _ in stated] != [_slots_on(facts, vm, plan)]:
             yield _wrong(f"the plan does not have the slots of {vm.name}")
     workers = [each for each in rentals if not each.master]
     there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
@@ -508,7 +507,7 @@ def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm:
     """Return the VMs that a run on spot VMs keeps free from its release to its deadline: a slot for each task."""
     run = plan.runs[number]
     node = next(each for each in facts.classes if each.name == run.job)
-    stages = _on_slots(facts, node, vm)
+    stages = _on_slots(facts, node, vm, plan)
     ends: dict[int, float] = {}
     while len(ends) < len(stages):
         for at, (_, time, parents) in enumerate(stages):
@@ -516,7 +515,7 @@ def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm:
                 ends[at] = time + max((ends[parent] for parent in parents), default=0.0)
     spans = [(ends[at] - time, ends[at], tasks) for at, (tasks, time, _) in enumerate(stages)]
     most = max(sum(n for a, b, n in spans if a <= begin + SLACK and b > begin + SLACK) for begin, _, _ in spans)
-    return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_on(facts, vm)))
+    return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_on(facts, vm, plan)))
 
 
 def _limits(facts: TimetableFacts, plan: TimetablePlan, seconds: Sequence[Rental]) -> Iterator[Diagnostic]:
@@ -593,7 +592,7 @@ def _slots(
     where: Sequence[int],
 ) -> Iterator[Diagnostic]:
     """Tasks on slots that are not there, rental by rental: the machines of one are alike, so no task has to move."""
-    hosted = {facts.vms[index].name: _slots_on(facts, facts.vms[index]) for index in sorted(set(where))}
+    hosted = {facts.vms[index].name: _slots_on(facts, facts.vms[index], plan) for index in sorted(set(where))}
     each = np.array([hosted.get(rental.vm, 0) for rental in plan.rentals], dtype=np.int64)
     boots = np.array([{vm.name: vm.boot for vm in facts.vms}[rental.vm] for rental in plan.rentals])
     offsets = np.cumsum([0, *map(len, durations)])

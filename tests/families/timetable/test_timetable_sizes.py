@@ -148,3 +148,26 @@ def test_a_system_that_leaves_nothing_is_an_error() -> None:
     text = HEAD.format(rent="constant").replace("32 GiB", "32 GiB, system { cores = 8 }")
     with pytest.raises(MrdslError, match="leaves no cores"):
         mrdsl.loads(text + REDUCES.format(maps=8, reduces=4, runs="0 s"))
+
+
+@pytest.mark.parametrize(("tasks", "slots"), [(6, 2), (1, 4)])
+def test_slots_are_as_large_as_the_cheaper_plan_needs(tasks: int, slots: int) -> None:
+    """A VM hosts 6 map or 4 reduce tasks of one run, or 4 map tasks of 4 runs."""
+    runs = "0 s" if tasks == 6 else "0 s, 0 s, 0 s, 0 s"
+    text = REDUCES.replace("map = 8", "map = 6").format(maps=tasks, reduces=min(tasks, 4), runs=runs)
+    _, result, plan = solved(HEAD.format(rent="constant") + text)
+    assert (result.value, result.solution) == (pytest.approx(9), "optimal")
+    assert (plan.slots, plan.machines) == (slots, 1)
+
+
+def test_many_different_slots_have_a_bound() -> None:
+    text = HEAD.format(rent="constant")
+    for count in (97, 89, 83, 79, 73):
+        text += (
+            f"class c{count} {{ stage s {{ tasks = 1000000000, avg = 1 s, max = 1 s }}, slots {{ task = {count} }}\n"
+        )
+        text += "runs = [0 s], deadline = 1 h }\n"
+    result = mrdsl.solve(mrdsl.loads(text + "minimize cost\n"))
+    assert result.value is not None
+    assert result.bound is not None
+    assert 0.9 * result.value < result.bound <= result.value

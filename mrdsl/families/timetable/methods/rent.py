@@ -22,7 +22,7 @@ from mrdsl.families.timetable.methods.rejection import has_optional
 from mrdsl.families.timetable.methods.several_types import several
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import Rented, joined, plan_of, types_of, within_limits
-from mrdsl.families.timetable.types import Market, market_in_parts, market_of
+from mrdsl.families.timetable.types import Market, market_in_parts, market_of, markets_of
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
@@ -42,6 +42,10 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
             draft, market, lambda other: _Ways(draft, other, repairs, sizes, False).found(facts.rent).best
         )
     found = _Ways(draft, market, repairs, sizes).found(facts.rent)
+    for other in markets_of(facts)[1:]:
+        another = _Ways(draft, other, repairs, sizes).found(facts.rent)
+        if another.best is not None and (found.best is None or another.best.value < found.best.value):
+            found, market = another, other
     parts = market_in_parts(facts)
     if parts is not None:
         least = _Ways(draft, parts, repairs, sizes).found(facts.rent)
