@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.contracts.family import ADMIT, GIVE, RUN, SET, Operated, Setting
+from mrdsl.contracts.family import ADMIT, GIVE, RENT, RUN, SET, Operated, Setting
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChart, Series, parts_chart
 from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Limits, Result, Table
@@ -116,6 +116,10 @@ def operated(_: Spec, plan: JointPlan) -> Operated:
 
 def _settings(plan: JointPlan) -> Iterator[Setting]:
     several = len(plan.vms) > 1
+    if plan.by_type is not None:
+        for name, vms in zip(plan.by_type.vm, plan.by_type.committed.tolist(), strict=False):
+            if vms:
+                yield Setting(RENT, f"{name} under contract", vms)
     for t, vms in enumerate(plan.vms.tolist()):
         when = f"period {t}" if several else ""
         yield Setting(RUN, "VMs", vms, "", when)

@@ -124,7 +124,11 @@ class LanePlan:
             if self.committed.size and self.committed[n]:
                 paid = self.committed[n] * self.contract_prices[n]
                 there.append((f"reserved, {self.committed[n]:g}", both[1][:, n], both[1][:, n] * fees[n] + paid))
-            rows += [(vm, name, *map(float, (n.mean(), n.max(initial=0.0), cost.sum()))) for name, n, cost in there]
+            rows += [
+                (vm, name, *map(float, (held.mean(), held.max(initial=0.0), cost.sum())))
+                for name, held, cost in there
+                if held.any() or cost.any()
+            ]
         held: list[tuple[str, Floats, Floats | None, Floats | None]]
         held = [(name, self.class_vms[:, :, i], self.at_once[:, :, i], None) for i, name in enumerate(class_names)]
         held += [(name, self.service_vms[:, :, k], None, self.rate[:, :, k]) for k, name in enumerate(service_names)]

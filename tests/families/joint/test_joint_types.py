@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.families.joint.explain import operated
 from mrdsl.families.joint.export import deployments
 from mrdsl.families.joint.plan import JointPlan, LanePlan
 from tests.families.joint.specs import broken
@@ -139,6 +140,9 @@ def test_defects_of_contracts_are_found(tmp_path: Path) -> None:
     plan = mrdsl.solve(spec).plan_of(JointPlan)
     assert plan.total == pytest.approx(21 * 0.05 + 7 * 0.2 + 2 * 7 * 0.12)
     assert broken(spec, plan) == []
+    assert ("a under contract", 7.0) in [(each.what, each.value) for each in operated(spec, plan).settings]
+    lanes = next(table for table in plan.tables() if table.title == "VM types")
+    assert [tuple(row)[1:4] for row in lanes.rows] == [("on_demand", 3.5, 7.0), ("reserved, 7", 7.0, 7.0)]
     for change, words in (
         (lambda vms: vms + 4.0, "under contract of 10"),
         (lambda vms: vms + 0.5, "under contract of 10"),
