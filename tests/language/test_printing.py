@@ -96,7 +96,7 @@ def test_any_facts_read_back_as_they_were(kind: str) -> None:
     found = family(kind)
     assert found is not None
 
-    @settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(nodes(found.facts), st.integers(0, 1000) | st.none(), st.sampled_from(["USD", "EUR"]))
     def check(facts: Node, seed: int | None, currency: str) -> None:
         spec = Spec(problem=kind, facts=facts, title='a "title"', seed=seed, currency=currency)

@@ -27,7 +27,7 @@ from tests.language.test_printing import ROOT, SMALL, nodes
 
 FEW = settings(
     phases=(Phase.explicit, Phase.generate),
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

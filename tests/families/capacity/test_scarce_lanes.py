@@ -178,7 +178,7 @@ def same_slots(classes: int, seed: int) -> Spec:
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
-@pytest.mark.parametrize(("classes", "seed"), [(5, 1), (5, 2), (50, 2)])
+@pytest.mark.parametrize(("classes", "seed"), [(5, 2), (50, 2)])
 def test_slots_on_ten_of_each_type_of_a_region_are_near_the_bound(classes: int, seed: int) -> None:
     """The relaxation alone lies 4 to 13 % below the plan."""
     spec = same_slots(classes, seed)

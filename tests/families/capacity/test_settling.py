@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ minimize cost
 """
 
 
+@cache
 def solved(seed: int, jobs: str, guarantee: str = "p95", rest: str = "", shuffle: int = 20, reduces: int = 12) -> Any:
     text = TEXT.format(seed=seed, jobs=jobs, guarantee=guarantee, rest=rest, shuffle=shuffle, reduces=reduces)
     return mrdsl.solve(mrdsl.loads(text))
