@@ -208,7 +208,10 @@ def lacking_unit(key: str, item: Item, node: Any, found: units.Dimension, curren
         return f"say for how long it is paid, such as `{key} = {_written(node)}/h`"
     if found != units.NUMBER or node.unit is not None:
         return ""
-    return f"give it a unit, such as `{key} = {node.token} {kind.shown_in(currency)}`".replace(" 1/", "/")
+    written = f"`{key} = {node.token} {kind.shown_in(currency)}`".replace(" 1/", "/")
+    if item.share_of:
+        return f"write `{key} = {node.token}%` for a share of `{item.share_of}`, or {written}"
+    return f"give it a unit, such as {written}"
 
 
 def _written(node: tree.Number) -> str:

@@ -189,6 +189,8 @@ def test_what_a_row_lacks_has_to_be_whole_in_the_block(folder: Path) -> None:
     assert found.code == "missing-block"
     (found,) = loaded(rows + "vm b { fee = 25 }", folder).diagnostics
     assert found.code == "wrong-unit"
+    assert found.hint is not None
+    assert all(each in found.hint for each in ("`fee = 25%`", "`fee = 25 USD/h`"))
     (found,) = loaded(rows + "vm b { fe = 25% }", folder).diagnostics
     assert found.code == "unknown-item"
 
