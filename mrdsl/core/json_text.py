@@ -51,6 +51,10 @@ def require_finite(value: Any) -> None:
             require_finite(each)
 
 
+MANY = 100_000
+"""New objects beyond which they move to the oldest generation: counting frozen objects takes time."""
+
+
 @contextmanager
 def collection_paused() -> Iterator[None]:
     """Pause the search for cyclic garbage while millions of objects are made that hold no cycle."""
@@ -60,7 +64,7 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():  # a host process that froze its objects keeps them frozen
+            if gc.get_count()[0] > MANY and not gc.get_freeze_count():  # a host that froze its objects keeps them so
                 gc.freeze()
                 gc.unfreeze()  # the new objects are now of the oldest generation, which is searched least often
             gc.enable()
