@@ -78,10 +78,11 @@ def test_pairs_that_take_more_of_both_resources_may_fit_vms_better(seed: int, wh
 
 
 @pytest.mark.parametrize("seed", [1, 41, 76, 119, 245])
-@pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "glpk", "direct"])
-def test_all_solvers_agree_with_the_second_program(seed: int, solver: str) -> None:
+def test_all_solvers_agree_with_the_second_program(seed: int) -> None:
     drawn = draw(seed)
-    assert list(faults(known(drawn), told(drawn, solver))) == [], text_of(drawn)
+    right = known(drawn)
+    for solver in ("highs", "scip", "cbc", "glpk", "direct"):
+        assert list(faults(right, told(drawn, solver))) == [], f"{solver}\n{text_of(drawn)}"
 
 
 def test_containers_fit_own_machines_within_a_quota() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from math import exp, sqrt
 
 import pytest
@@ -30,13 +31,18 @@ minimize cost
 """
 
 
+@cache
+def result_of(text: str) -> mrdsl.Result[TimetablePlan]:
+    """Solve a text once for all tests that ask of its result."""
+    return mrdsl.solve(mrdsl.loads(text)).of(TimetablePlan)
+
+
 def solved(text: str) -> tuple[mrdsl.Spec, TimetablePlan, float]:
-    spec = mrdsl.loads(text)
-    result = mrdsl.solve(spec).of(TimetablePlan)
+    result = result_of(text)
     assert result.solution == "optimal"
     assert result.plan is not None
     assert result.value is not None
-    return spec, result.plan, result.value * 60
+    return mrdsl.loads(text), result.plan, result.value * 60
 
 
 @pytest.mark.parametrize(("deadline", "price", "used"), [("13 min", 1, (0, 1)), ("12 min", 3, (1, 0))])
@@ -114,11 +120,12 @@ def test_masters_of_spot_vms_are_on_demand(rent: str, price: int) -> None:
     On spot it must end at 7 min, which is cheaper without masters. A constant cluster has a master for
     36 min, and a VM of either kind for 7 min.
     """
-    spec, plan, value = solved(TEXT.replace("boot = 1 min", "boot = 1 min, masters = 1").replace("elastic", rent))
+    text = TEXT.replace("boot = 1 min", "boot = 1 min, masters = 1").replace("elastic", rent)
+    spec, plan, value = solved(text)
     assert value == pytest.approx(price)
     assert [(each.spot, each.vm) for each in plan.rentals if each.master] == [(False, "m")] * (1 + (rent == "per_job"))
     assert list(verify(spec, plan)) == []
-    simulated = mrdsl.simulate(mrdsl.solve(spec), runs=3).of(TimetablePlan).plan
+    simulated = mrdsl.simulate(result_of(text), runs=3).of(TimetablePlan).plan
     assert simulated is not None
     assert simulated.bill is not None
     assert simulated.bill.mean * 60 >= price * (1.0 - 1e-9)
