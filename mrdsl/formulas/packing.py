@@ -229,16 +229,18 @@ def _evenly_filled(units: Units, slots: Sequence[int], vms: int) -> tuple[tuple[
     Slots that fit all VMs together then lose at most a slot of each size on a VM by rounding.
     """
     left, contents = list(slots), dict[Counts, int]()
+    order = [(place, *units.parts[place]) for place in units.by_size if left[place]]
     for number in range(vms, 0, -1):
-        room, content = list(units.wholes), [0] * len(left)
+        (one, other), content = units.wholes, [0] * len(left)
         for parts in (number, 1):
-            for place in units.by_size:
+            for place, first, second in order:
                 count = -(-left[place] // number) - content[place] if parts > 1 else left[place]
-                for free, each in zip(room, units.parts[place], strict=True):
-                    if each and free // each < count:
-                        count = free // each
                 if count > 0:
-                    room = [free - count * each for free, each in zip(room, units.parts[place], strict=True)]
+                    if first and one // first < count:
+                        count = one // first
+                    if second and other // second < count:
+                        count = other // second
+                    one, other = one - count * first, other - count * second
                     content[place] += count
                     left[place] -= count
         if any(content):

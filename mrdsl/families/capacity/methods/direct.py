@@ -135,12 +135,13 @@ def fill(draft: Draft) -> Draft:
     near = None
     by_lanes = task.has_limits and not task.market.quotas and len(task.mix) <= MOST_CLASSES
     by_lanes &= not len(limited_classes(task.mix))
-    if task.mix.sizes is not None and not (alone or draft.relax or by_lanes):
+    if task.mix.sizes is not None and not (alone or draft.relax):
         large = task.has_limits and np.count_nonzero(task.mix.possible) > MANY_PAIRS
         both = relaxed_by_both(draft.state, until)
-        near = near_filled(draft, both, until) if large and both is not None else None
-        near = near_both(draft, draft.state) if near is None and both is not None else near
         least = least if both is None else max(least, both.bound)
+        if both is not None and not by_lanes:
+            near = near_filled(draft, both, until) if large else None
+            near = near_both(draft, draft.state) if near is None else near
     elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
         near = near_full(task, found, until)
     close = near is not None and _is_close(draft, near, least)
