@@ -3,7 +3,8 @@
 Give each run a price for the machine time that it takes. If no rental can do work worth more than it costs, all prices
 together are a lower bound: the dual of a covering program with a column for each possible rental. What a rental can do
 is bounded from above by the overlap with each run's window, the machine time of the run, and the slots of the machine.
-Columns are added while the bound improves.
+A long rental is bounded as a whole: in parts, runs at their borders would count twice. Columns are added while the
+bound improves.
 """
 
 from __future__ import annotations
@@ -21,14 +22,19 @@ from mrdsl.families.timetable.night import TICK, Job, Night
 from mrdsl.families.timetable.rented import Rented
 from mrdsl.families.timetable.types import Market
 
-RUNS = 400
-"""Runs at most; beyond, the fluid bound is as good and faster."""
-CELLS = 6_000_000
-"""Rentals, each with the runs on it, that are priced at most: times are rounded outwards to longer steps for that."""
+RUNS, MOST_RUNS = 400, 2000
+"""Most runs of the covering program, and runs of which known prices are tried at most."""
+INSIDE = 0.5
+"""The part of the best prices in the next ones: those of the program alone move too far."""
+CELLS, MOST_CELLS = 6_000_000, 30_000_000
+"""Rentals, each with the runs on it, that are priced at most, in rounds or once: steps are longer for that, and times
+rounded outwards."""
 LEVELS = 6
 """Prices of slot time that are tried to bound the value of a rental."""
 PARTS = 1000
 """Parts of a night, from each of which the rental that earns most is added."""
+LONG = 300
+"""The same of rentals that are longer than those in the table of all."""
 ROUNDS = 8
 """Times that columns are added."""
 Floats = NDArray[np.float64]
@@ -51,7 +57,7 @@ def rental_bound(market: Market, known: Rented | None) -> float:
         market: The night on each VM type.
         known: An elastic timetable; its costs, divided among the runs on each rental, are the first prices.
     """
-    if len(market.runs) > RUNS or not all(machine.least_price for machine in market.machines):
+    if len(market.runs) > MOST_RUNS or not all(machine.least_price for machine in market.machines):
         return 0.0
     return _Covering(market).bound(known)
 
@@ -63,8 +69,9 @@ class _Covering:
         self.market = market
         parts = [market.part(vm) for vm in range(len(market.nights))]
         share = sum(1 for _, night in parts if night.runs)
+        cells = CELLS if len(market.runs) <= RUNS else MOST_CELLS
         self.types = [
-            (np.array(numbers, dtype=np.int64), _Pricing(night, CELLS // share))
+            (np.array(numbers, dtype=np.int64), _Pricing(night, cells // share))
             for numbers, night in parts
             if night.runs
         ]
@@ -73,35 +80,50 @@ class _Covering:
 
     def bound(self, known: Rented | None) -> float:
         """Return the best bound of the first prices and of those of the covering program."""
-        prices = self._first(known)
+        first = self._first(known)
         has_masters = any(machine.masters for machine in self.market.machines)
-        best, target = 0.0, inf if known is None or has_masters else known.value
+        target = inf if known is None or has_masters else known.value
+        best, held, earned = max((self._lowered(prices) for prices in (first, self._alike(first))), key=lambda t: t[0])
+        if len(self.market.runs) > RUNS:
+            return best
         columns = [
             self._spread(numbers, pricing.alone(index), pricing)
             for numbers, pricing in self.types
             for index in range(len(numbers))
         ]
+        lowered = held
         for _ in range(ROUNDS):
-            prices = np.minimum(prices, self.most)
-            values, factors = [], np.full(len(prices), 1e-12)
-            for numbers, pricing in self.types:
-                value, factor = pricing.factor(prices[numbers] / pricing.spent)
-                values.append(value)
-                factors[numbers] = np.maximum(factors[numbers], factor)
-            lowered = prices / (factors * (1.0 + SAME_SUM))
-            best = max(best, float(np.minimum(lowered, self.most).sum()) * (1.0 - SAME_SUM))
             if best >= target * (1.0 - 1e-7):
                 break
-            for (numbers, pricing), value in zip(self.types, values, strict=True):
-                found = pricing.columns(value, lowered[numbers] / pricing.spent)
+            for (numbers, pricing), each in zip(self.types, earned, strict=True):
+                found = pricing.columns(each, lowered[numbers] / pricing.spent)
                 columns += [self._spread(numbers, column, pricing) for column in found]
             solved = self._covering(columns)
-            if solved is None:
+            if solved is None or solved[1] <= best * (1.0 + 1e-4):
                 break
-            prices, optimum = solved
-            if optimum <= best * (1.0 + 1e-4):
-                break
+            value, lowered, earned = self._lowered(INSIDE * held + (1.0 - INSIDE) * solved[0])
+            if value > best:
+                best, held = value, lowered
         return best
+
+    def _lowered(self, prices: Floats) -> tuple[float, Floats, list[tuple[Floats, Floats]]]:
+        """Return the bound of prices, the prices at which no rental earns more than its cost, and what each earns."""
+        prices = np.minimum(prices, self.most)
+        earned, factors = [], np.full(len(prices), 1e-12)
+        for numbers, pricing in self.types:
+            found, factor = pricing.factor(prices[numbers] / pricing.spent)
+            earned.append(found)
+            factors[numbers] = np.maximum(factors[numbers], factor)
+        lowered = np.minimum(prices / (factors * (1.0 + SAME_SUM)), self.most)
+        return float(lowered.sum()) * (1.0 - SAME_SUM), lowered, earned
+
+    def _alike(self, prices: Floats) -> Floats:
+        """Return the mean price of runs of one class with windows of one length."""
+        keys = np.array([(run.job, run.due - run.ready) for run in self.market.runs])
+        _, group = np.unique(keys, axis=0, return_inverse=True)
+        group = group.ravel()
+        means: Floats = np.bincount(group, prices) / np.bincount(group)
+        return means[group]
 
     def _spread(self, numbers: NDArray[np.int64], column: Floats, pricing: _Pricing) -> Floats:
         """Return a rental as the part of each run that it does, and its cost."""
@@ -174,13 +196,22 @@ class _Pricing:
         ]
         self.count = max(work.end for work in self.works) + 1
         lengths = np.arange(1, longest + 1)
-        paid = [machine.billed(machine.boot + max(int(each) - loss, 0) * step) / step for each in lengths]
-        self.lengths, self.paid = lengths.astype(np.float64), np.maximum(np.array(paid), 1e-9)
+        self.loss = loss
+        self.lengths = lengths.astype(np.float64)
+        self.paid = np.maximum(self._billed(self.lengths), 1e-9)
         self.boot = machine.boot / step - loss
+        self.begins, self.ends = (np.unique([getattr(work, name) for work in self.works]) for name in ("begin", "end"))
         self.unit = machine.least_price * step / TICK
         self.time = np.array([work.time for work in self.works])
         self.spent = self.time * self.unit
         self.blocks: dict[tuple[int, float], Floats] = {}
+
+    def _billed(self, lengths: Floats) -> Floats:
+        """Return the steps that are paid of rentals, at least."""
+        machine, step = self.night.machine, self.step
+        steps, where = np.unique(np.maximum(lengths - self.loss, 0.0), return_inverse=True)
+        paid = [machine.billed(machine.boot + int(each) * step) / step for each in steps.tolist()]
+        return np.array(paid)[where].reshape(lengths.shape)
 
     def _block(self, work: _Work) -> Floats:
         """Return the machine time of a run on rentals.
@@ -195,13 +226,16 @@ class _Pricing:
             self.blocks[key] = np.clip(overlap, 0.0, work.time)
         return self.blocks[key]
 
+    def _levels(self, prices: Floats) -> list[float]:
+        """Return the prices of slot time that are tried."""
+        ratio = prices / np.array([work.slots for work in self.works])
+        return [0.0, *np.unique(np.quantile(ratio, np.linspace(0.0, 1.0, LEVELS)).round(12)).tolist()]
+
     def _value(self, prices: Floats) -> Floats:
         """Return an upper bound on the value of the work of each rental, by begin and length."""
         slots = self.night.machine.slots
-        ratio = prices / np.array([work.slots for work in self.works])
-        levels = np.unique(np.quantile(ratio, np.linspace(0.0, 1.0, LEVELS)).round(12))
         best: Floats | None = None
-        for level in [0.0, *levels.tolist()]:
+        for level in self._levels(prices):
             value = np.zeros((self.count, self.longest)) + level * slots * self.lengths
             for work, price in zip(self.works, prices.tolist(), strict=True):
                 left = price - level * work.slots
@@ -213,39 +247,55 @@ class _Pricing:
         assert best is not None
         return best
 
-    def factor(self, prices: Floats) -> tuple[Floats, float]:
-        """Return the value of rentals, and by how much prices exceed those at which no rental earns its cost."""
-        value = self._value(prices)
-        factor = max(float((value / self.paid).max()), 1e-12)
-        if self._long(value / factor) <= 0.0:
-            return value, factor
-        low, high = 0, 1
-        while self._long(value / (factor * 1.01**high)) > 0.0:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._long(value / (factor * 1.01**middle)) > 0.0 else (low, middle)
-        return value, factor * 1.01**high
+    def factor(self, prices: Floats) -> tuple[tuple[Floats, Floats], float]:
+        """Return what rentals earn for their costs, and by how much prices exceed those at which none earns more."""
+        earned = self._value(prices) / self.paid, self._long(prices)
+        return earned, max(*(float(each.max()) for each in earned), 1e-12)
 
-    def _long(self, value: Floats) -> float:
-        """Return the most that a rental of several pieces, each at most ``longest`` steps, can do beyond its cost."""
-        gains = value - self.lengths
-        best: list[float] = gains.max(axis=1).tolist()
-        whole: list[float] = gains[:, -1].tolist()
-        for at in range(self.count - self.longest - 1, -1, -1):
-            best[at] = max(best[at], whole[at] + best[at + self.longest])
-        later = best[self.longest :]
-        return max(map(sum, zip(whole, later, strict=False)), default=self.boot) - self.boot
+    def _long(self, prices: Floats) -> Floats:
+        """Return the most that rentals longer than ``longest`` steps earn for their costs, by begin and end.
 
-    def columns(self, value: Floats, prices: Floats) -> Iterator[NDArray[np.float64]]:
-        """Yield the machine time of each run on the rental that earns most for its cost, of each part of the night."""
-        earned = value / self.paid
+        It does any run whose window it overlaps in whole. Its begin is between two ends of windows, and its end between
+        two begins. There the runs are the same. What it earns at a level of prices is most at its shortest or longest.
+        """
+        slots, works = self.night.machine.slots, self.works
+        begins, ends = self.begins, self.ends
+        lows, highs = np.append(begins[0] - self.longest, ends[:-1]), ends  # of the begin
+        starts, stops = begins, np.append(begins[1:], ends[-1] + self.longest)  # of the end
+        longest = (stops[None, :] - lows[:, None]).astype(np.float64)
+        there = longest > self.longest
+        longest = np.maximum(longest, self.longest + 1.0)
+        shortest = np.maximum(starts[None, :] - highs[:, None], self.longest).astype(np.float64)
+        paid = self._billed(shortest)
+        best = np.full(there.shape, inf)
+        worths = prices * self.time
+        for level in self._levels(prices):
+            left = np.maximum(worths - level * np.array([work.slots for work in works]) * self.time, 0.0)
+            begun, over = np.zeros(len(begins)), np.zeros(len(ends))
+            np.add.at(begun, np.searchsorted(begins, [work.begin for work in works]), left)
+            np.add.at(over, np.searchsorted(ends, [work.end for work in works]), left)
+            runs = np.cumsum(begun)[None, :] - (np.cumsum(over) - over)[:, None]
+            short, long = (level * slots * steps + runs for steps in (shortest, longest))
+            rate = np.maximum(short / (shortest + self.boot), long / (longest + self.boot))
+            best = np.minimum(best, np.minimum(rate, long / paid))
+        return np.where(there, best, 0.0)
+
+    def columns(self, earned: tuple[Floats, Floats], prices: Floats) -> Iterator[NDArray[np.float64]]:
+        """Yield the machine time of each run on the rentals that earn most for their costs, of parts of the night."""
+        short, long = earned
         part = max(1, self.longest // 3, self.count // PARTS)
         for first in range(0, self.count, part):
-            rows = earned[first : first + part]
+            rows = short[first : first + part]
             begin, length = np.unravel_index(int(rows.argmax()), rows.shape)
             if rows[begin, length] > 0.0:
                 yield self._column(first + int(begin), int(length) + 1, prices)
+        part = -(-len(long) // LONG)
+        for first in range(0, len(long), part):
+            rows = long[first : first + part]
+            row, column = (int(each) for each in np.unravel_index(int(rows.argmax()), rows.shape))
+            if rows[row, column] > 0.0:
+                start = int(self.ends[first + row]) - 1
+                yield self._column(start, max(int(self.begins[column]) + 1 - start, 1), prices)
 
     def _column(self, begin: int, length: int, prices: Floats) -> NDArray[np.float64]:
         """Return what a rental does at best at these prices, run by run, and its cost at the end."""
@@ -258,7 +308,7 @@ class _Pricing:
             if overlap > 0:
                 found[index] = min(work.time, overlap, room / work.slots)
                 room -= found[index] * work.slots
-        found[-1] = self.paid[length - 1]
+        found[-1] = float(self._billed(np.array([float(length)]))[0])
         return found
 
     def alone(self, index: int) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 import mrdsl
-from mrdsl.families.timetable import constant_program
+from mrdsl.families.timetable import constant_program, rental_bounds
 from mrdsl.families.timetable.assigned import elastic_of
 from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters
 from mrdsl.families.timetable.exact import solve_exactly
@@ -82,6 +82,29 @@ def test_no_timetable_of_some_billing_periods_costs_less_than_the_bound(seed: in
     assert exact.proven
     assert exact.found is not None
     assert fluid_bound(market) <= exact.found.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_timetable_of_long_rentals_costs_less_than_the_prices_of_its_runs(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rentals that are longer than those in the table of all; prices that are found or given; longer steps."""
+    draw = random.Random(seed)
+    period, starts = draw.choice([1, 1, 5]), ", ".join(f"{each} min" for each in sorted(draw.sample(range(24), 6)))
+    text = f"problem timetable\nrent = elastic\nbilling {{ period = {period} min, minimum = {period} min }}\n"
+    text += f"vm m {{ on_demand {{ price = 1 USD/min }}, boot = {draw.choice([1, 2])} min }}\n"
+    text += "class c { stage s { tasks = 2, avg = 1 min, max = 1 min }\nslots { task = 1 }\n"
+    text += f"deadline = {draw.randint(2, 5)} min\nruns = [{starts}] }}\nminimize cost\n"
+    market = market_of(mrdsl.loads(text).facts)
+    exact = solve_exactly(market, "elastic", None)
+    assert exact is not None
+    assert exact.found is not None
+    assert exact.proven
+    for runs, cells in ((400, 6_000_000), (0, 6_000_000), (0, 200)):
+        monkeypatch.setattr(rental_bounds, "RUNS", runs)
+        monkeypatch.setattr(rental_bounds, "MOST_CELLS", cells)
+        bound = rental_bound(market, exact.found)
+        assert (0.6 if cells > 200 else 0.0) * exact.found.value <= bound <= exact.found.value * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(200, 210))
