@@ -68,11 +68,12 @@ def test_it_bounds_the_cheapest_plan_and_one_weighting_bounds_it(seed: int) -> N
     assert not has_errors(tuple(verify(spec, near.plan_of(mrdsl.CapacityPlan), relax=False)))
 
 
+@pytest.mark.parametrize("available", [4, None])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_plan_of_many_classes_and_types_is_between_its_bound_and_the_best(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, available: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = drawn(seed, available=4)
+    spec = drawn(seed, available)
     best = mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=0.0))
     monkeypatch.setattr(direct, "MANY_PAIRS", 0)
     monkeypatch.setattr(direct, "MOST_CLASSES", 0)
@@ -81,6 +82,7 @@ def test_the_plan_of_many_classes_and_types_is_between_its_bound_and_the_best(
     assert near.value is not None
     assert (near.bound or 0.0) <= best.value * (1.0 + 1e-6)
     assert best.value <= near.value * (1.0 + 1e-6)
+    assert not has_errors(tuple(verify(spec, near.plan_of(mrdsl.CapacityPlan), relax=False)))
 
 
 def limited(seed: int) -> mrdsl.Spec:

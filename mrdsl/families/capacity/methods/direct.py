@@ -140,7 +140,7 @@ def fill(draft: Draft) -> Draft:
         both = relaxed_by_both(draft.state, until)
         least = least if both is None else max(least, both.bound)
         if both is not None and not by_lanes:
-            near = near_filled(draft, both, until) if large else None
+            near = near_filled(draft, both, until) if large or _fills_cores(task) else None
             near = near_both(draft, draft.state) if near is None else near
     elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
         near = near_full(task, found, until)
@@ -284,7 +284,7 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     near = placement.near
     if near is not None:
         yield near, placement.bound
-        if _is_close(draft, near, placement.bound):
+        if _is_close(draft, near, placement.bound) or (near.task.mix.sizes is not None and _fills_cores(near.task)):
             return
     placement, found = by_columns(draft, placement)
     task, bound, cost = placement.task, placement.bound, np.inf
@@ -324,6 +324,11 @@ def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> 
         if cost - bound <= max(gap, CLOSE) * abs(bound - draft.fixed):
             break
     return own, cost, bound
+
+
+def _fills_cores(task: Task) -> bool:
+    """Return True if many classes of containers fill lanes within quotas of cores: other plans take minutes."""
+    return bool(task.market.quotas) and len(task.mix) > MOST_CLASSES
 
 
 def _is_close(draft: Draft, near: Placed, bound: float) -> bool:

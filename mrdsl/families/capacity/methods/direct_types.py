@@ -114,17 +114,22 @@ def near_full(task: Task, found: Relaxed | Both, until: float | None) -> Placed 
 def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None:
     """Return :func:`near_full` of containers with the pairs of slots of a relaxation; None if they do not pack.
 
-    VMs that packing takes beyond quotas are left out in the next turn.
+    VMs that packing takes beyond quotas are left out in the next turn. Slots in fractions do not pack VM by VM.
     """
     task: Task = draft.state
+    if task.mix.wholeness == NO:
+        return None
     mine = left = replace(task, mix=replace(found.mix, market=task.market))
-    for _ in range(FILLED_TURNS):
+    for _ in range(TURNS if task.market.quotas else FILLED_TURNS):
         plan = near_full(left, found, until)
         if plan is None:
             return None
         types, cores = beyond_quotas(draft.spec, plan_in(draft.spec, mine, plan.jobs, plan.bought))
         if not (types.any() or cores.any()):
             return Placed(mine, plan.jobs, plan.bought)
+        idle = np.maximum(left.market.quota_limits - left.market.cores_in_quotas(plan.bought), 0.0)
+        market = left.market.with_fewer_cores(np.where(cores > 0.0, cores + idle, 0.0))
+        left = replace(left, mix=replace(left.mix, market=market))
         left = replace(left, available=np.maximum(left.available - types, task.market.masters))
     return None
 

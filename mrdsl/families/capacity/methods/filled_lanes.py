@@ -13,6 +13,7 @@ are cheaper than their worth are filled first, even if some of their room stays 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -39,6 +40,8 @@ NEARLY = 0.98
 FAIRLY, SCARCE = 0.9, 0.999
 """The same of containers in a second turn, and the part of their worth that VMs filled before all others cost at most.
 In both turns contents are worth that part of their VMs as well."""
+WITHIN_CORES = (0.8, 0.7, 0.6)
+"""The same of containers in turns after these, within quotas of cores: most types have no other limit there."""
 POWER, LAST, PAIRS = 0.5, 2.0, 150
 """Jobs of containers are drawn by that power of their sizes. When fewer mean jobs than ``LAST`` have room, the best two
 of that many classes fill it."""
@@ -51,13 +54,14 @@ SLACK = 1e-7
 def filled(task: Task, relaxed: Relaxed | Both, until: float | None) -> tuple[Floats, Floats] | None:
     """Return whole jobs, (lanes, classes), and the VMs by lane that hold them, masters not among them.
 
-    None if they do not have room, or if the task has quotas of cores, or classes with a part on spot or on one type.
+    None if they do not have room, or if the task has classes with a part on spot or on one type. VMs cost their cores
+    in quotas as well, at the prices of the relaxation.
     """
-    mix, market = task.mix, task.market
-    if market.quotas or len(limited_classes(mix)) or bool((mix.together & task.same_type).any()):
+    mix = task.mix
+    if len(limited_classes(mix)) or bool((mix.together & task.same_type).any()):
         return None
-    lanes = _Lanes(task, relaxed)
-    steps = [(price, lane, there) for lane, each in enumerate(steps_of(task)) for price, there in each]
+    lanes, priced = _Lanes(task, relaxed), replace(task, of_cores=relaxed.cores).without_quotas
+    steps = [(price, lane, there) for lane, each in enumerate(steps_of(priced)) for price, there in each]
     worth = relaxed.prices[[lane for _, lane, _ in steps]]
     prices = np.array([price for price, _, _ in steps])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,7 +70,9 @@ def filled(task: Task, relaxed: Relaxed | Both, until: float | None) -> tuple[Fl
     there = np.array([each for _, _, each in steps])
     scarce = SCARCE if mix.sizes is not None else 0.0
     cheap, dear = ([place for place in order if (part[place] < scarce) == each] for each in (True, False))
-    for places, least in product((cheap, dear), (NEARLY, 0.0) if mix.sizes is None else (NEARLY, FAIRLY, 0.0)):
+    later = WITHIN_CORES if task.market.quotas else ()
+    rounds = (NEARLY, 0.0) if mix.sizes is None else (NEARLY, FAIRLY, *later, 0.0)
+    for places, least in product((cheap, dear), rounds):
         for place in places:
             price, lane, _ = steps[place]
             while lanes.left.any() and (vms := lanes.fill(lane, price, float(there[place]), least * worth[place])):
@@ -87,6 +93,7 @@ class _Lanes:
         self.worth = np.minimum(cheapest(task, relaxed.prices).cost, 1e15)
         self.left = np.clip(np.rint(relaxed.jobs.sum(axis=0)), task.low, task.high)
         self.there = task.available - task.market.masters
+        self.cores = task.market.quota_limits - task.market.cores_of_quotas @ task.market.masters_of_lane
         self.jobs, self.vms = np.zeros_like(mix.gamma), np.zeros(len(mix.gamma))
         self.random = np.random.RandomState(0)
         self.turns = 0
@@ -100,11 +107,12 @@ class _Lanes:
 
         Jobs of classes that are worth less than the ``least`` for the VM that they take are left.
         """
-        vm = int(self.task.market.vm_of_lane[lane])
+        vm, cores = int(self.task.market.vm_of_lane[lane]), self.task.market.cores_of_quotas[:, lane]
         gamma = self.gamma[lane]
         some = np.flatnonzero((self.left > 0.0) & np.isfinite(gamma))
         some = some[self.worth[some] >= least * gamma[some]]
-        there = min(there, float(self.there[vm]))
+        counted = cores > 0.0
+        there = min(there, float(self.there[vm]), *floor(self.cores[counted] / cores[counted]).tolist())
         room = int(min(there, MOST_VMS, ceiling(float(gamma[some] @ self.left[some])) + 1.0))
         if not len(some) or room < 1:
             return 0.0
@@ -123,6 +131,7 @@ class _Lanes:
             self.meant[self.kind[lane]] -= times * content
         self.vms[lane] += times * vms
         self.there[vm] -= times * vms
+        self.cores -= times * vms * cores
         return times * vms
 
     def _pays(self, cost: float, content: Floats) -> bool:
