@@ -15,6 +15,7 @@ from mrdsl.checking.rows import left_to_containers
 from mrdsl.core.clock import DAY_SECONDS as DAY
 from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
 from mrdsl.families.timetable.plan import Evidence, Rental, RunTimes, Tasks, TimetablePlan
@@ -334,12 +335,16 @@ def _on_slots(facts: TimetableFacts, node: JobClass, vm: VmType, plan: Timetable
 
 def _slots_on(facts: TimetableFacts, vm: VmType, plan: TimetablePlan) -> int:
     """Return the slots of a VM: the fewest tasks, or executors, of a kind that it hosts, or their common divisor."""
-    hosted = [
-        count
-        for node in facts.classes
-        if not node.types or node.types == ("one",) or vm.name in node.types
-        for count in _hosted(vm, node).values()
-    ]
+    hosted = kept(
+        facts,
+        f"tasks hosted by {vm.name}",
+        lambda: {
+            count
+            for node in facts.classes
+            if not node.types or node.types == ("one",) or vm.name in node.types
+            for count in _hosted(vm, node).values()
+        },
+    )
     stated = next((each.slots for each in plan.types if each.vm == vm.name), None)
     return gcd(*hosted) if hosted and stated == gcd(*hosted) else min(hosted, default=1)
 
