@@ -7,10 +7,11 @@ from dataclasses import replace
 from math import inf
 
 from mrdsl.core.clock import TICK
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 from mrdsl.families.timetable.night import Machine, Night, tasks_in_slot
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
+from mrdsl.families.timetable.type_checks import not_simulated
 from mrdsl.families.timetable.types import Market, node_on
 from mrdsl.simulation.described import class_of, faults_of
 from mrdsl.simulation.engine.reserved import PlannedJob, Timetable, Wave
@@ -110,9 +111,7 @@ def tasks_in_slots(facts: TimetableFacts, night: Night, jobs: Iterable[int]) -> 
         held |= dict.fromkeys(tasks_in_slot(vm, node_on(node, vm), night.machine.slots).values(), node)
     if len(held) > 1:
         node = held[max(held)]
-        message = f"vm {vm.name} hosts more of some tasks than of others, and only equal numbers are simulated"
-        hint = f"write the same number for all tasks on {vm.name}, such as {night.machine.slots * min(held)}"
-        raise MrdslError([error("not-simulated", message, node.span_of("slots") or node.span, hint)])
+        raise MrdslError([not_simulated(vm, node, night.machine.slots * min(held))])
     return next(iter(held), 1)
 
 

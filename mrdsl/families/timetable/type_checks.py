@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, number_of, warning
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.night import slots_by_kind, tasks_in_executor
+from mrdsl.families.timetable.night import slots_by_kind, slots_on, tasks_in_executor, tasks_in_slot
 from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
 from mrdsl.formulas.stage_checks import check_stages
 from mrdsl.formulas.type_checks import check_systems
 from mrdsl.spec.blocks import ONE, OnType
+from mrdsl.spec.schema import PERCENTILES
 
 NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
 """Names of tasks by their kind."""
@@ -110,6 +111,33 @@ def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
         if len(counts) > 1 and packed is not None:
             yield _hosts_several(vm, hosted, packed)
             return
+
+
+def check_simulated(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Yield the first class that no simulation can run, if a percentile requires one."""
+    if all(node.guarantee not in PERCENTILES for node in facts.classes):
+        return
+    unequal: dict[str, list[Diagnostic]] = {}
+    for vm in facts.vms:
+        nodes = [node_on(node, vm) for node in facts.classes if may_use(node, vm)]
+        slots = min((slots_on(vm, node) for node in nodes), default=0)
+        for node in nodes if slots else ():
+            held = set(tasks_in_slot(vm, node, slots).values())
+            found = [not_simulated(vm, node, slots * min(held))] if len(held) > 1 else []
+            unequal.setdefault(node.name, []).extend(found)
+    for node in facts.classes:
+        if node.penalty is None and len(found := unequal.get(node.name, [])) == sum(
+            may_use(node, vm) for vm in facts.vms
+        ):
+            yield from found[:1]
+            return
+
+
+def not_simulated(vm: VmType, node: JobClass, same: int) -> Diagnostic:
+    """Return an error for a class of which a VM hosts more of some tasks than of others."""
+    message = f"vm {vm.name} hosts more of some tasks than of others, and only equal numbers are simulated"
+    hint = f"write the same number for all tasks on {vm.name}, such as {same}"
+    return error("not-simulated", message, node.span_of("slots") or node.span, hint)
 
 
 def _hosts_several(vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], node: JobClass) -> Diagnostic:

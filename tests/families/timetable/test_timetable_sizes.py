@@ -130,6 +130,15 @@ def test_unequal_numbers_are_not_simulated() -> None:
         mrdsl.simulate(result, runs=1)
 
 
+def test_percentiles_with_unequal_numbers_are_an_error_of_the_spec() -> None:
+    text = HEAD.format(rent="constant") + REDUCES.format(maps=8, reduces=4, runs="0 s")
+    text = text.replace("deadline", "guarantee = p95\n  deadline")
+    with pytest.raises(MrdslError, match="only equal numbers are simulated"):
+        mrdsl.loads(text)
+    for accepted in ("reduce = 4 }\n  penalty = 1 USD", "reduce = 5 }", "reduce = 8 }"):
+        assert mrdsl.loads(text.replace("reduce = 4 }", accepted))
+
+
 @pytest.mark.parametrize(
     ("system", "slots"),
     [("", 8), (", system { cores = 3 }", 5), (", system { memory = 20 GiB }", 3), (", system = emr", 6)],
