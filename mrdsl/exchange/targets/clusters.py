@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
@@ -81,12 +81,16 @@ def hardware_of(name: str) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Needed:
-    """The nodes that the containers of one group of machines take, None if one of them fits no node."""
+    """The nodes that the containers of one group of machines take, None if one of them fits no node.
+
+    ``masters``: drivers and application masters that the plan does not count, if all other containers fit.
+    """
 
     group: Group
     node: Size
     vms: int | None
     largest: Size
+    masters: Mapping[Size, int] = field(default_factory=dict)
 
 
 def needed(deployment: Deployment, platform: str) -> Iterator[Needed]:
@@ -102,15 +106,30 @@ def needed(deployment: Deployment, platform: str) -> Iterator[Needed]:
         if node is None:
             continue
         counts: dict[Size, int] = {}
+        masters: dict[Size, int] = {}
         for load in deployment.workloads:
             for share in load.shares:
                 if (share.vm, share.lane) == (group.vm, group.lane):
+                    if load.driver is None:
+                        own = masters_of(load)
+                        own = Size(
+                            own.cores if platform == KUBERNETES else float(own.vcores), _up(own.memory, platform)
+                        )
+                        masters[own] = masters.get(own, 0) + share.jobs
                     for size, count in containers_on(deployment, load, share).items():
                         cores = size.cores if platform == KUBERNETES else float(size.vcores)
                         rounded = Size(cores, _up(size.memory, platform))
                         counts[rounded] = counts.get(rounded, 0) + count
         if counts:
-            yield _needed(group, node, counts)
+            yield _with_masters(_needed(group, node, counts), counts, masters)
+
+
+def _with_masters(found: Needed, counts: Mapping[Size, int], masters: Mapping[Size, int]) -> Needed:
+    if not masters or found.vms is None or found.vms <= found.group.count:
+        return found
+    others = {size: left for size, count in counts.items() if (left := count - masters.get(size, 0))}
+    least = _needed(found.group, found.node, others).vms if others else 0
+    return replace(found, masters=masters) if least is not None and least <= found.group.count else found
 
 
 def containers_on(deployment: Deployment, load: Workload, share: Share) -> Mapping[Size, int]:
@@ -168,6 +187,13 @@ def _told(each: Needed, kind: MachineType, platform: str) -> Diagnostic:
         hint = f"write `system = {platform}` in the vm, with its cores and memory, to plan with what is left"
         if kind.system is not None and kind.memory is not None:
             hint = f"the plan counts on {kind.cores:g} cores and {kind.memory / MIB:,.0f} MiB: write those of the type"
+        if each.masters and kind.cores is not None and kind.memory is not None:
+            on_each = -(-sum(each.masters.values()) // group.count)
+            cores = max(kind.cores - node.cores, 0) + on_each * max(size.cores for size in each.masters)
+            memory = max(kind.memory / MIB - node.memory, 0) + on_each * max(size.memory for size in each.masters)
+            hint = (
+                f"write system {{ cores = {cores:g}, memory = {ceil(memory)} MiB }} in the vm to leave room for drivers"
+            )
     return warning("beyond-node", message, None, hint)
 
 

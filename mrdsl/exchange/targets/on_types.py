@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.targets.deployment import MachineType, Tasks
+from mrdsl.exchange.targets.deployment import Container, MachineType, Tasks
 from mrdsl.formulas.containers import RESOURCES, left_to_containers
 from mrdsl.formulas.pairs import run_on
 from mrdsl.spec.blocks import Resources
@@ -56,3 +56,11 @@ def _kind(node: Any, kind: str, of_job: int, slots: float, per_vm: int, seconds:
     if executor is not None:
         cores, memory = (None if each is None else each / executor.tasks for each in (executor.cores, executor.memory))
     return Tasks(kind, of_job, int(ceiling(slots)), per_vm, cores, memory, seconds)
+
+
+def executor_of(node: Any) -> Container | None:
+    """Return the executor of a class, None if the spec lacks its cores or memory."""
+    there = None if node.container is None or not node.stages else node.container.executor
+    if there is None or there.cores is None or there.memory is None:
+        return None
+    return Container(there.cores, there.memory, there.overhead, there.off_heap or 0.0, there.tasks)

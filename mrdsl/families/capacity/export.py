@@ -17,7 +17,7 @@ from mrdsl.exchange.targets.deployment import (
     TargetError,
     Workload,
 )
-from mrdsl.exchange.targets.on_types import machine_types, tasks_on
+from mrdsl.exchange.targets.on_types import executor_of, machine_types, tasks_on
 from mrdsl.families.capacity import market
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -99,21 +99,13 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
             float(plan.vms[index]) / every,
             tuple(found),
             partitions_of(facts.classes[index].stages, facts.classes[index].reduce),
-            executor=_executor(facts.classes[index]),
+            executor=executor_of(facts.classes[index]),
             driver=_driver(facts.classes[index]),
             shuffle=largest_shuffle(facts.classes[index].stages),
             idle=longest_idle(facts.classes[index].startup, facts.classes[index].stages),
         )
         for index, found in sorted(shares.items())
     )
-
-
-def _executor(node: JobClass) -> Container | None:
-    """Return the executor of a class, None if the spec lacks its cores or memory."""
-    there = None if node.container is None or not node.stages else node.container.executor
-    if there is None or there.cores is None or there.memory is None:
-        return None
-    return Container(there.cores, there.memory, there.overhead, there.off_heap or 0.0, there.tasks)
 
 
 def _driver(node: JobClass) -> Container | None:

@@ -20,7 +20,7 @@ from mrdsl.exchange.starts import (
     reservations,
 )
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, Share, TargetError, Workload
-from mrdsl.exchange.targets.on_types import machine_types, tasks_on
+from mrdsl.exchange.targets.on_types import executor_of, machine_types, tasks_on
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, VmType
 from mrdsl.families.timetable.night import SPOT as SPOT_NAME
@@ -258,6 +258,7 @@ def _workloads(spec: Spec, plan: TimetablePlan, market: Market, types: Mapping[i
             tuple(shares),
             partitions_of(node.stages, node.reduce),
             tuple((plan.runs[run].start or 0.0) - first for run in ran),
+            executor=executor_of(node),
             shuffle=largest_shuffle(node.stages),
             idle=longest_idle(node.startup, node.stages),
         )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+import mrdsl
 from mrdsl.exchange.targets.clusters import EC2, node_of
 from mrdsl.exchange.targets.deployment import MachineType, Wishes
 from mrdsl.formulas.platforms import emr_hardware, emr_memory, kubernetes_hardware, system_cores, system_memory
@@ -131,3 +133,42 @@ def test_sizes_that_the_spec_does_not_give_are_no_reason_to_warn() -> None:
     )
     assert not exported(text, "emr").diagnostics
     assert [each.code for each in exported(text, "kubernetes").diagnostics] == ["beyond-node"]
+
+
+@pytest.mark.parametrize("system", ["", ", system = kubernetes", ", system { cores = 1, memory = 4 GiB }"])
+def test_the_hint_leaves_room_for_drivers(system: str) -> None:
+    """Two executors of 3.5 cores fit a node, and a driver of one core beside them does not."""
+    text = f"""problem timetable "drivers"
+vm "m5.2xlarge" {{ on_demand {{ price = 1 USD/h }}, cores = 8, memory = 32 GiB{system} }}
+class b {{
+  stage s {{ tasks = 16, avg = 5 min, max = 5 min }}
+  container {{ executor {{ cores = 3.5, memory = 10 GiB, tasks = 4 }} }}
+  runs = [0 s, 10 s, 20 s]
+  deadline = 6 min
+}}
+minimize cost
+"""
+    (told,) = mrdsl.export(mrdsl.solve(mrdsl.loads(text)), "kubernetes").diagnostics
+    found = re.search(r"system \{.*?\}", told.hint or "")
+    assert found
+    roomy = text.replace(system, "") if system else text
+    roomy = roomy.replace("32 GiB", f"32 GiB, {found[0]}")
+    assert not mrdsl.export(mrdsl.solve(mrdsl.loads(roomy)), "kubernetes").diagnostics
+
+
+def test_executors_of_a_timetable_are_exported() -> None:
+    """9 tasks take 3 executors of 4 tasks, not 9 of one task."""
+    text = """problem timetable "executors"
+vm m { on_demand { price = 1 USD/h }, cores = 16, memory = 64 GiB }
+class b {
+  stage s { tasks = 9, avg = 5 min, max = 5 min }
+  container { executor { cores = 4, memory = 10 GiB, tasks = 4 } }
+  runs = [0 s]
+  deadline = 6 min
+}
+minimize cost
+"""
+    files = mrdsl.export(mrdsl.solve(mrdsl.loads(text)), "kubernetes").files
+    (application,) = [each for name, each in files.items() if name.startswith("sparkapplication")]
+    assert "maxExecutors: 3\n" in application
+    assert "    cores: 4\n" in application
