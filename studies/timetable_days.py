@@ -22,7 +22,7 @@ from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.facts import Arrivals, Billing, JobClass, Runs, TimetableFacts
-from mrdsl.families.timetable.methods.per_job import sizes
+from mrdsl.families.timetable.methods.per_job import Sizes
 from mrdsl.families.timetable.night import Night
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.types import night_of
@@ -211,17 +211,18 @@ def transient(night: Night) -> tuple[float, None, None, int, int, float]:
 
     Its size is the cheapest at which the job ends on time, otherwise a slot for each task.
     """
-    before, machine = _cpu(), night.machine
+    before, machine, sizes = _cpu(), night.machine, Sizes()
     late, cost, changes = 0, 0.0, []
     for run in night.runs:
         job = night.jobs[run.job]
         wait = max(machine.boot, run.ready - run.release)
-        fitting = _sizes(night, run.job, run.due - run.release - wait)
-        if fitting is None:
+        window = run.due - run.release - wait
+        fitting = sizes.of(night, run.job, window)[0] if window > 0 else []
+        if not fitting:
             late += 1
             count, path = -(-max(stage.tasks for stage in job.stages) // machine.slots), job.path()
         else:
-            count, path = fitting
+            count, path = fitting[0].machines, fitting[0].end
         cost += machine.cost(count, wait + path)
         changes += [(run.release, count), (run.release + wait + path, -count)]
     most = there = 0
@@ -229,11 +230,6 @@ def transient(night: Night) -> tuple[float, None, None, int, int, float]:
         there += change
         most = max(most, there)
     return cost, None, None, most, late, _cpu() - before
-
-
-def _sizes(night: Night, job: int, window: int) -> tuple[int, int] | None:
-    found = sizes(night, job, window)[0] if window > 0 else []
-    return (found[0].machines, found[0].placed.end) if found else None
 
 
 def _base(name: str) -> Spec:

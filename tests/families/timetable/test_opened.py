@@ -10,7 +10,7 @@ import pytest
 import mrdsl
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
 from mrdsl.families.timetable.methods.opened import opened
-from mrdsl.families.timetable.methods.per_job import per_job
+from mrdsl.families.timetable.methods.per_job import Sizes, per_job
 from mrdsl.families.timetable.rented import plan_of
 from mrdsl.families.timetable.types import market_of
 from mrdsl.families.timetable.verify import verify
@@ -87,7 +87,7 @@ def test_long_periods_cost_less_if_runs_share_them_and_less_if_rentals_are_repla
     for seed in range(6):
         text = re.sub("billing { period = [0-9]+ [a-z]+", "billing { period = 10 min", drawn(seed))
         (night,) = market_of(mrdsl.loads(text).facts).nights
-        best, _ = per_job(market_of(mrdsl.loads(text).facts))
+        best, _ = per_job(market_of(mrdsl.loads(text).facts), Sizes())
         assert best is not None
         *others, last = [each.value for each in opened(night)]
         assert last <= min(others) * (1 + 1e-9)

@@ -9,7 +9,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.methods.constant import Found, constant, too_few
 from mrdsl.families.timetable.methods.elastic import elastic
-from mrdsl.families.timetable.methods.per_job import per_job
+from mrdsl.families.timetable.methods.per_job import Sizes, per_job
 from mrdsl.families.timetable.methods.rejection import admitting, has_optional, mandatory
 from mrdsl.families.timetable.night import Night
 from mrdsl.families.timetable.types import alone
@@ -23,6 +23,7 @@ class Plans:
 
     def __init__(self, draft: Draft, repairs: int, sizes: int) -> None:
         self.draft, self.repairs, self.sizes = draft, repairs, sizes
+        self.alone = Sizes(draft.seconds_left)
         self.last: tuple[Night, Found] | None = None
 
     def found(self, night: Night, way: str) -> Found:
@@ -51,7 +52,7 @@ class Plans:
         first = self._constant(night)
         if first.impossible is not None:
             return first
-        alone_best, _ = per_job(alone(night))
+        alone_best, _ = per_job(alone(night), self.alone)
         others = [*([alone_best.placed] if alone_best else []), *first.others]
         best = elastic(night, others)
         for other, is_one in ((first.best, True), (alone_best, not night.machine.masters)):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from mrdsl.core.rounding import PROVEN
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.limits import Limit
-from mrdsl.families.timetable.night import Job, Night, Run
+from mrdsl.families.timetable.night import Job, Machine, Night, Run
 from mrdsl.families.timetable.per_job_program import is_limited, per_job_program
 from mrdsl.families.timetable.rented import Lease, Rented, joined, pieces_of, rented
 from mrdsl.families.timetable.reserved import with_reserved
@@ -17,17 +17,41 @@ from mrdsl.families.timetable.slots import Placed, Slots, place
 from mrdsl.families.timetable.types import Market
 from mrdsl.families.timetable.types import alone as market_alone
 
+LEAST_TIME = 0.01
+"""Seconds: with less time left, no small night is solved exactly."""
 EVERY_SIZE = 200
 """Sizes up to which all are tried for stages that may run at the same time."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Machines of one run, and the run on them, as if it were released at time 0."""
+    """Machines of one run, and when its last task ends [ticks] if it is released at time 0.
+
+    ``placed`` is the run on them, or None if every stage takes the earliest slots.
+    """
 
     machines: int
-    placed: Placed
+    end: int
     cost: float
+    placed: Placed | None = None
+
+
+class Sizes:
+    """The sizes of runs, computed once for each machine, job and window.
+
+    ``seconds_left`` is the time left [s], None without a limit.
+    """
+
+    def __init__(self, seconds_left: Callable[[], float | None] = lambda: None) -> None:
+        self.seconds_left = seconds_left
+        self._known: dict[tuple[Machine, Job, int], tuple[list[Size], float]] = {}
+
+    def of(self, night: Night, job: int, window: int) -> tuple[list[Size], float]:
+        """Return the sizes that end a run within its window [ticks], the cheapest first, and a bound on the cost."""
+        key = night.machine, night.jobs[job], window
+        if key not in self._known:
+            self._known[key] = _sizes(night, job, window, self.seconds_left)
+        return self._known[key]
 
 
 def sizes_of(job: Job, slots: int) -> list[int]:
@@ -49,7 +73,19 @@ def sizes_of(job: Job, slots: int) -> list[int]:
     return sorted(found)
 
 
-def sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
+def _alone(night: Night, job: int, machines: int) -> Placed:
+    """Return a run that is released at time 0 on machines of its own."""
+    return place(Slots(machines * night.machine.slots, 0), night.jobs[job], Run(job, 0, 0, 0, 0, None, None))
+
+
+def _sized(night: Night, job: int, machines: int) -> Size:
+    stages, machine = night.jobs[job], night.machine
+    placed = None if stages.is_chain else _alone(night, job, machines)
+    end = stages.path(machines * machine.slots) if placed is None else placed.end
+    return Size(machines, end, machine.cost(machines, machine.boot + end), placed)
+
+
+def _sizes(night: Night, job: int, window: int, seconds_left: Callable[[], float | None]) -> tuple[list[Size], float]:
     """Return the sizes that end a run within its window [ticks], the cheapest first, and a bound on the cost.
 
     A range of sizes costs at least as much as its smallest size that ends when its largest one can.
@@ -67,18 +103,20 @@ def sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
         if least > window:
             continue
         bound = min(bound, machine.cost(count, machine.boot + least))
-        placed = place(Slots(count * machine.slots, 0), stages, Run(job, 0, 0, 0, window, None, None))
-        if placed.end <= window:
-            found.append(Size(count, placed, machine.cost(count, machine.boot + placed.end)))
-            best = min(best, found[-1].cost)
-    if best - bound > PROVEN * best:
+        size = _sized(night, job, count)
+        if size.end <= window:
+            found.append(size)
+            best = min(best, size.cost)
+    left = seconds_left()
+    if best - bound > PROVEN * best and (left is None or left > LEAST_TIME):
         alone = replace(night, runs=(Run(job, 0, 0, 0, window, None, None),), penalties=(None,) * len(night.jobs))
-        exact = solve_exactly(market_alone(alone), "constant", None)
+        exact = solve_exactly(market_alone(alone), "constant", left)
         if exact is not None:
             bound = max(bound, exact.bound)
             if exact.found is not None and exact.found.placed[0] is not None and exact.found.value < best:
                 count = sum(each.count for each in exact.found.leases if not each.master)
-                found.append(Size(count, exact.found.placed[0], exact.found.value))
+                placed = exact.found.placed[0]
+                found.append(Size(count, placed.end, exact.found.value, placed))
     return sorted(found, key=lambda each: (each.cost, each.machines)), bound
 
 
@@ -86,12 +124,11 @@ Choice = tuple[int, Size]
 """A VM type, and machines of it."""
 
 
-def per_job(market: Market, seconds: float | None = 0.0) -> tuple[Rented | None, float]:
+def per_job(market: Market, sizes: Sizes, program: bool = False) -> tuple[Rented | None, float]:
     """Return the runs on machines of their own, and a bound on the cost; None if no plan was found.
 
-    Few runs on limited machines are planned by a program, for at most ``seconds``; with 0 they are not.
+    With ``program``, few runs on limited machines are planned by a program.
     """
-    known: dict[tuple[int, int, int], tuple[list[Size], float]] = {}
     least = []
     for index, run in enumerate(market.runs):
         mine = {}
@@ -99,10 +136,7 @@ def per_job(market: Market, seconds: float | None = 0.0) -> tuple[Rented | None,
             if not market.fits(vm, index):
                 continue
             there = market.nights[vm].runs[index]
-            key = vm, run.job, there.due - there.ready
-            if key not in known:
-                known[key] = sizes(market.nights[vm], *key[1:])
-            mine[vm] = known[key]
+            mine[vm] = sizes.of(market.nights[vm], run.job, there.due - there.ready)
         least.append(mine)
     bound = _bound(market, least)
     best: Rented | None = None
@@ -121,8 +155,8 @@ def per_job(market: Market, seconds: float | None = 0.0) -> tuple[Rented | None,
         if rented is not None and (best is None or rented.value < best.value):
             best = rented
     is_open = bound < inf if best is None else best.value - bound > PROVEN * best.value
-    if is_limited(market) and seconds != 0.0 and is_open:
-        return _by_program(market, best, bound, seconds)
+    if program and is_limited(market) and is_open:
+        return _by_program(market, best, bound, sizes.seconds_left())
     return best, bound
 
 
@@ -146,7 +180,7 @@ def _by_program(
             {vm: [(size.machines, ticks(size, end)) for size, end in found] for vm, found in each.items()}
             for each in mine
         ]
-        for ticks in (lambda _, end: end, lambda size, _: size.placed.end)
+        for ticks in (lambda _, end: end, lambda size, _: size.end)
     )
     found = per_job_program(market, planned, seconds)
     bounded = found if found is None or least == planned else per_job_program(market, least, seconds)
@@ -174,8 +208,7 @@ def _every_size(night: Night, job: int, window: int) -> list[tuple[Size, int]]:
         largest = (following - 1) * machine.slots
         least = stages.path() if count == every[-1] else max(stages.path(largest), -(-stages.work // largest))
         if least <= window:
-            placed = place(Slots(count * machine.slots, 0), stages, Run(job, 0, 0, 0, window, None, None))
-            found.append((Size(count, placed, machine.cost(count, machine.boot + placed.end)), least))
+            found.append((_sized(night, job, count), least))
     return found
 
 
@@ -261,7 +294,7 @@ def _taken(market: Market, run: int, choice: Choice) -> float:
     total = 0.0
     for limit in market.limits:
         taken = limit.taken(vm, size.machines) + limit.taken(of_masters, machine.masters, True)
-        spent = taken * (machine.boot + size.placed.end) + limit.taken(of_masters, count) * (end - begin)
+        spent = taken * (machine.boot + size.end) + limit.taken(of_masters, count) * (end - begin)
         total += spent / max(limit.most, 1)
     return total
 
@@ -270,8 +303,8 @@ def _placed(market: Market, vm: int, index: int, size: Size, limits: Sequence[tu
     """Return a run on machines of its own in its window; None if they, or room to run again, are not available."""
     night, of_masters = market.nights[vm], market.vms_of_masters[vm]
     machine, run = night.machine, night.runs[index]
-    ticks = machine.boot + size.placed.end
-    latest = run.due - size.placed.end
+    ticks = machine.boot + size.end
+    latest = run.due - size.end
     if run.start_by is not None:
         latest = min(latest, run.start_by)
     start: int | None = run.ready - machine.boot
@@ -306,8 +339,9 @@ def _placed(market: Market, vm: int, index: int, size: Size, limits: Sequence[tu
 def _rented_from(night: Night, run: Run, size: Size, start: int) -> Rented:
     """Return a run on machines of its own whose first task starts at a time."""
     machine = night.machine
-    waves = [(stage, at + start, count) for stage, at, count in size.placed.waves]
-    placed = Placed(waves, size.placed.first + start, size.placed.end + start)
+    alone = size.placed or _alone(night, run.job, size.machines)
+    waves = [(stage, at + start, count) for stage, at, count in alone.waves]
+    placed = Placed(waves, alone.first + start, alone.end + start)
     begin = start - machine.boot
     leases = [Lease(begin, placed.end, size.machines)]
     if machine.masters:

@@ -106,7 +106,7 @@ class _Ways:
         """Return the plan of one way, a bound, and the exact solution of a small night."""
         market = self.market
         if way == "per_job":
-            return Found(*per_job(market, self.draft.seconds_left() if self.bounded else 0.0))
+            return Found(*per_job(market, self.plans.alone, self.bounded))
         if len(market.nights) > 1:
             found = Found(several(self.draft, market, self.plans, way), 0.0)
         else:
