@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from unittest.mock import Mock
 
 import pytest
 
@@ -115,3 +116,27 @@ minimize cost
     market = market_of(mrdsl.loads(text).facts)
     assert fluid_bound(market) == pytest.approx(spent, rel=1e-6)
     assert cheapest(text) == pytest.approx(spent)
+
+
+SIDE_BY_SIDE = """
+problem timetable
+rent = per_job
+vm m { on_demand { price = 1 USD/h } }
+class a {
+  stage s { tasks = 9, avg = 5 min, max = 5 min }
+  stage t { tasks = 4, avg = 7 min, max = 7 min }
+  slots { task = 2 }, runs { at = [0 s, 2 h, 4 h] }, deadline = 1 h
+}
+minimize cost
+"""
+
+
+def test_alike_runs_are_sized_once_and_only_with_time_left_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = Mock(return_value=None)
+    monkeypatch.setattr("mrdsl.families.timetable.methods.per_job.solve_exactly", solved)
+    market = market_of(mrdsl.loads(SIDE_BY_SIDE).facts)
+    late, _ = per_job(market, Sizes(lambda: 0.0))
+    assert solved.call_count == 0
+    found, _ = per_job(market, Sizes())
+    assert solved.call_count == 1
+    assert late == found is not None
