@@ -109,7 +109,7 @@ def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
         counts = {count for _, slots in hosted for count in slots.values()}
         packed = next((there for there, _ in hosted if there.container is not None), None)
         if len(counts) > 1 and packed is not None:
-            yield _hosts_several(vm, hosted, packed)
+            yield _hosts_several(facts, vm, hosted, packed)
             return
 
 
@@ -140,7 +140,9 @@ def not_simulated(vm: VmType, node: JobClass, same: int) -> Diagnostic:
     return error("not-simulated", message, node.span_of("slots") or node.span, hint)
 
 
-def _hosts_several(vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], node: JobClass) -> Diagnostic:
+def _hosts_several(
+    facts: TimetableFacts, vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], node: JobClass
+) -> Diagnostic:
     found = dict.fromkeys(
         f"{number_of(count, 'executor' if tasks_in_executor(each) > 1 else NAMES[kind])} of class {each.name}"
         for each, slots in hosted
@@ -148,11 +150,12 @@ def _hosts_several(vm: VmType, hosted: list[tuple[JobClass, dict[str, int]]], no
     )
     mine = next(slots for each, slots in hosted if each is node)
     wanted = ", ".join(f"{kind} = {count * tasks_in_executor(node)}" for kind, count in mine.items())
+    others = ", and those of the other vms in blocks `on`" if len(facts.vms) > 1 else ""
     return error(
         "out-of-range",
         f"vm {vm.name} hosts {' and '.join(list(found)[:3])}, but with containers a timetable needs the same number",
         _place(node),
-        f"write slots {{ {wanted} }} in place of `container` in class {node.name}",
+        f"write slots {{ {wanted} }} in place of `container` in class {node.name}{others}",
     )
 
 
