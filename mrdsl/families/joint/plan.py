@@ -86,6 +86,11 @@ class LanePlan:
         paid = self.committed * self.contract_prices
         return np.asarray(self.vms * self.prices - self.under_contract * self.saved + paid)
 
+    def commitments(self) -> list[dict[str, Any]]:
+        """Return the VMs under contract of each type that has some."""
+        pairs = zip(self.vm, self.committed.tolist(), strict=True)
+        return [{"vm": vm, "vms": plain(count)} for vm, count in pairs if count]
+
     @property
     def vms(self) -> Floats:
         """VMs of each lane, shape (periods, lanes)."""
@@ -220,6 +225,8 @@ class JointPlan(Plan):
             "cost": _cost(self.operation.sum(), self.penalties.sum()),
             "whole": self.whole,
         }
+        if self.by_type is not None and self.by_type.committed.any():
+            document["committed"] = self.by_type.commitments()
         if self.simulated is not None:
             document["classes"] = {name: seen.beside() for name, seen in self.observed.items()}
             document["simulation"] = plain(self.simulated)

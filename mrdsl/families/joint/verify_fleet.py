@@ -46,19 +46,37 @@ def lanes_of(plan: JointPlan) -> LanePlan:
 
 def operation(facts: JointFacts, plan: JointPlan) -> Floats:
     """Compute the cost of the VMs in each period."""
+    return np.asarray(_costs(facts, plan).sum(axis=1))
+
+
+def _costs(facts: JointFacts, plan: JointPlan) -> Floats:
+    """Compute the cost of the VMs of each lane, shape (periods, lanes)."""
     lanes, vms = lanes_of(plan), {vm.name: vm for vm in facts.vms}
-    total = np.zeros(len(plan.vms))
+    total = np.zeros_like(lanes.vms)
     for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
         vm, used = vms[name], lanes.vms[:, n]
-        total += used * vm.fee
+        total[:, n] += used * vm.fee
         if way == "spot" and vm.spot is not None:
-            total += used * vm.spot.price
+            total[:, n] += used * vm.spot.price
             continue
         held = lanes.committed[n] if len(lanes.committed) else 0.0
-        total += np.maximum(used - held, 0.0) * vm.on_demand.price
+        total[:, n] += np.maximum(used - held, 0.0) * vm.on_demand.price
         if vm.reserved is not None and vm.reserved.prepaid == "no":
-            total += held * vm.reserved.price
+            total[:, n] += held * vm.reserved.price
     return np.asarray(facts.cluster.period * total)
+
+
+def _prices(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
+    """Check the price of a VM of each lane, and the cost of those of each lane, contracts included."""
+    lanes, vms = lanes_of(plan), {vm.name: vm for vm in facts.vms}
+    for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
+        rented = vms[name].spot if way == "spot" else vms[name].on_demand
+        price = facts.cluster.period * (0.0 if rented is None else rented.price + vms[name].fee)
+        if not np.isclose(lanes.prices[n], price, rtol=FEASIBILITY, atol=0.0):
+            message = f"the plan claims {lanes.prices[n]:.6g} for a VM of {_name(lanes, n)} and period, not {price:.6g}"
+            yield error("broken-plan", message, vms[name].span)
+    if not np.allclose(lanes.costs, _costs(facts, plan), rtol=FEASIBILITY, atol=FEASIBILITY):
+        yield error("broken-plan", "the plan claims other costs of VM types than its VMs have", facts.span)
 
 
 def response(facts: JointFacts, plan: JointPlan) -> Floats:
@@ -92,7 +110,7 @@ def misfit(facts: JointFacts, plan: JointPlan) -> str:
     vms = {vm.name: vm for vm in facts.vms}
     pairs = list(zip(lanes.vm, lanes.way, strict=True))
     known = all(vm in vms and (way == "on_demand" or (way == "spot" and vms[vm].spot is not None)) for vm, way in pairs)
-    if not known or len(set(pairs)) < len(pairs):
+    if not known or len(set(pairs)) < len(pairs) or lanes.prices.shape != (len(pairs),):
         return "the plan is of other VM types"
     contracts = lanes.committed, lanes.contract_prices, lanes.saved
     if not all(part.shape == (len(pairs),) for part in contracts) and any(len(part) for part in contracts):
@@ -114,6 +132,7 @@ def verify_fleet(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnosti
     yield from _classes(facts, plan, relax)
     yield from _services(facts, plan)
     yield from _limits(facts, plan, relax)
+    yield from _prices(facts, plan)
 
 
 def _broken(node: object, what: str, item: str = "") -> Diagnostic:

@@ -11,6 +11,7 @@ import pytest
 import mrdsl
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, bought
 from mrdsl.families.capacity.periods.verify import verify
+from mrdsl.families.capacity.periods.why import why
 from tests.families.capacity.commitment_oracle import drawn
 
 GAP = mrdsl.Limits(gap=1e-9)
@@ -151,3 +152,17 @@ def test_the_saving_of_commitments_is_known_with_comparisons(tmp_path: Path) -> 
     assert plan.without == pytest.approx(10 * (1.5 * 1.0 + 1.5 * 0.4))
     assert plan.total < plan.without
     assert plan.saving == pytest.approx(plan.without - plan.total)
+
+
+def test_a_saving_is_at_least_what_the_bound_proves(tmp_path: Path) -> None:
+    """The best plan cannot save less than nothing; fractions of jobs alone bound the cost without commitments lower.
+
+    `direct` does not know the comparison, so `why` has no cost of other commitments.
+    """
+    result = solved(tmp_path, "vms(a) >= 1", rows="1,1\n1,1")
+    plan = result.plan_of(PeriodsPlan)
+    assert plan.at_least
+    assert plan.saving == pytest.approx(0.0)
+    assert plan.document()["cost"]["without_commitments_is_bound"]
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    assert [part.title for part in why(spec, result)] == ["Use of the commitments"]  # type: ignore[union-attr]

@@ -113,6 +113,7 @@ DEFECTS: dict[str, tuple[Callable[[JointPlan], JointPlan], str]] = {
     "other types": (lambda plan: changed(plan, vm=lambda names: ["m4", *names[1:]]), "other VM types"),
     "negative VMs": (lambda plan: changed(plan, class_vms=lambda vms: vms - 1.0), "negative"),
     "a lower price": (lambda plan: replace(plan, operation=0.9 * plan.operation), "claims"),
+    "a lower price of a VM": (lambda plan: changed(plan, prices=lambda prices: 0.9 * prices), "for a VM of"),
     "less penalties": (lambda plan: replace(plan, penalties=0.5 * plan.penalties), "claims"),
 }
 
@@ -150,6 +151,10 @@ def test_defects_of_contracts_are_found(tmp_path: Path) -> None:
         (lambda vms: np.zeros(3), "under contract of other types"),
     ):
         assert any(words in message for message in broken(spec, changed(plan, committed=change))), words
+    for part in ("contract_prices", "saved"):  # which the table of VM types shows
+        other = changed(plan, **{part: lambda prices: 0.9 * prices})
+        assert any("other costs of VM types" in message for message in broken(spec, other)), part
+    assert plan.document()["committed"] == [{"vm": "a", "vms": 7.0}]
 
 
 def test_comparisons_hold() -> None:

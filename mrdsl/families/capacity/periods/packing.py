@@ -46,6 +46,8 @@ def finished(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
         plan = packed
     if not plan.at_least:
         without, at_least = without_commitments(spec, relax, plan, limits)
+        if at_least and bound is not None:  # of all plans, also of those without commitments
+            without = float(np.maximum(without, bound))
         plan = replace(plan, without=without, at_least=at_least)
     found = replace(result, plan=plan, value=plan.total, bound=bound)
     away = relative_gap(found.value, found.bound, found.fixed)

@@ -172,6 +172,7 @@ class PeriodsPlan(Plan):
                 **({"transfer": self.transfer_cost} if self.transfer_cost else {}),
                 "total": self.total,
                 "without_commitments": None if np.isnan(self.without) else self.without,
+                **({"without_commitments_is_bound": True} if self.at_least and not np.isnan(self.without) else {}),
             },
             "periods": [
                 {"plan": plan, "weight": weight}

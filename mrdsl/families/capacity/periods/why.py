@@ -81,6 +81,8 @@ def _others(spec: Spec, plan: PeriodsPlan) -> tuple[Table | str, ...]:
                 plan.total if part == 1.0 else _cost(spec, plan, {**counts, **money}),
             )
         )
+    if all(row[-1] is None for part, row in zip(PARTS, rows, strict=True) if part != 1.0):
+        return ()
     heads = (
         "commitments",
         *(each.name for each in plan.committed),
