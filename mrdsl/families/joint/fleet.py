@@ -128,9 +128,10 @@ class Fleet(InLanes):
 
     @property
     def least_prices(self) -> Floats:
-        """The least money per VM and period in each lane, that of VMs under contract in use, shape (lanes,)."""
+        """The least money per VM and period in each lane, shape (lanes,): under contract, and paid by other periods."""
         vms = self.vm_of_lane
-        less = np.where(self.contracts > 0.0, np.maximum(self.on_demand - self.contract_prices, 0.0), 0.0)
+        paid = np.zeros_like(self.contract_prices) if self.periods > 1 else self.contract_prices
+        less = np.where(self.contracts > 0.0, np.maximum(self.on_demand - paid, 0.0), 0.0)
         return np.where(self.spot, self.prices, self.prices - less[vms])
 
     @property

@@ -128,7 +128,7 @@ class LanePlan:
             there = [(way, both[0][:, n], both[0][:, n] * self.prices[n])]
             if self.committed.size and self.committed[n]:
                 paid = self.committed[n] * self.contract_prices[n]
-                there.append((f"reserved, {self.committed[n]:g}", both[1][:, n], both[1][:, n] * fees[n] + paid))
+                there.append((f"reserved, {self.committed[n]:.10g}", both[1][:, n], both[1][:, n] * fees[n] + paid))
             rows += [
                 (vm, name, *map(float, (held.mean(), held.max(initial=0.0), cost.sum())))
                 for name, held, cost in there

@@ -157,6 +157,22 @@ def test_defects_of_contracts_are_found(tmp_path: Path) -> None:
     assert plan.document()["committed"] == [{"vm": "a", "vms": 7.0}]
 
 
+def test_jobs_on_vms_that_other_periods_pay_are_not_called_dear(tmp_path: Path) -> None:
+    """A VM for the first period costs 0.6 USD under contract and 1 USD on demand; the other class then has it free."""
+    (tmp_path / "day.csv").write_text("c,d\n2,0\n0,2\n", encoding="utf-8")
+    work = "coefficients { A = 1800 s, B = 0 s, C = 0 s }, slots { map = 1, reduce = 1 }, deadline = 30 min"
+    text = (
+        'problem joint\ncluster { period = 1 h }\ndemand { periods = 2, from = "day.csv" }\n'
+        "vm a { on_demand { price = 1 USD/h }, reserved { price = 0.3 USD/h, available = 20 } }\n"
+        f"class c {{ {work}, jobs = 2, penalty = 9 USD }}\nclass d {{ {work}, jobs = 0..2, penalty = 0.1 USD }}\n"
+        "minimize cost\n"
+    )
+    (tmp_path / "spec.mrspec").write_text(text, encoding="utf-8")
+    result = mrdsl.solve(mrdsl.load(tmp_path / "spec.mrspec"))
+    assert result.plan_of(JointPlan).classes.admitted[1, 1] == 2.0
+    assert "penalty-below-cost" not in [each.code for each in result.diagnostics]
+
+
 def test_comparisons_hold() -> None:
     text = RENTED.read_text(encoding="utf-8").replace("periods = 24", "periods = 3")
     limited = text.replace("{ period = 1 h }", "{ size = 100 }")
