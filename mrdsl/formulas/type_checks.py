@@ -28,10 +28,17 @@ def check_names(facts: Typed) -> Iterator[Diagnostic]:
     yield from _named_one(facts, names)
 
 
-def dear_contracts(vm: Any, terms: Iterable[Any]) -> Iterator[Diagnostic]:
-    """Yield a warning for each contract of a VM type that does not pay."""
+def dear_contracts(vm: Any, terms: Iterable[Any], price: float | None = None) -> Iterator[Diagnostic]:
+    """Yield a warning for each contract of a VM type that does not pay.
+
+    Args:
+        vm: The VM type.
+        terms: Its contracts.
+        price: The mean price on demand if it differs by period [money/s]; NaN if it is not known.
+    """
+    on_demand = vm.on_demand.price if price is None else price
     for term in terms:
-        if term.prepaid == "no" and term.price >= vm.on_demand.price:
+        if term.prepaid == "no" and term.price >= on_demand:
             yield warning(
                 "reserved-not-cheaper",
                 f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",

@@ -106,8 +106,13 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
             spec.span,
             f"add vm NAME {{ on_demand {{ price = 0.192 {spec.currency}/h }} }}",
         )
+    prices: dict[str, float] = {}
+    if spec.facts.demand is not None:
+        from mrdsl.families.capacity.periods.table import mean_prices
+
+        prices = mean_prices(spec)
     for vm in vms:
-        yield from dear_contracts(vm, contracts(vm))
+        yield from dear_contracts(vm, contracts(vm), prices.get(vm.name))
 
 
 def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import mrdsl
+from mrdsl.families.capacity.periods.explain import operated
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, bought
 from mrdsl.families.capacity.periods.verify import verify
 from mrdsl.families.capacity.periods.why import why
@@ -127,6 +128,23 @@ def test_fees_in_percent_follow_the_price_on_demand(tmp_path: Path) -> None:
         assert result.objective.value == pytest.approx(12 * (0.4 + 0.5) + 3 * 6 * (0.4 + 0.5))
 
 
+def test_contracts_are_compared_with_the_mean_price_of_the_periods(tmp_path: Path) -> None:
+    """The contract costs 0.7 USD: more than the price of the block, and half of the mean of 2 and 0.8 USD."""
+    (tmp_path / "day.csv").write_text("c,a on_demand\n1,2\n1,0.8\n", encoding="utf-8")
+    text = TYPES.replace("price = 1 USD/h", "price = 0.5 USD/h").replace("0..4", "1")
+    (tmp_path / "spec.mrspec").write_text(
+        text.replace(", spot { price = 0.4 USD/h", ", spot { price = 4 USD/h"), "utf-8"
+    )
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    result = mrdsl.solve(spec)
+    assert "reserved-not-cheaper" not in [each.code for each in result.diagnostics]
+    use = why(spec, result)[0]
+    assert not isinstance(use, str)
+    assert [row[2] for row in use.rows] == [pytest.approx(50.0)]
+    (tmp_path / "day.csv").write_text("c,a on_demand\n1,0.5\n1,0.8\n", encoding="utf-8")
+    assert "reserved-not-cheaper" in [each.code for each in mrdsl.check(tmp_path / "spec.mrspec")]
+
+
 def test_sums_are_not_for_direct(tmp_path: Path) -> None:
     with pytest.raises(mrdsl.MrdslError, match="joins all periods"):
         solved(tmp_path, "cost <= 99 USD", "direct")
@@ -166,3 +184,16 @@ def test_a_saving_is_at_least_what_the_bound_proves(tmp_path: Path) -> None:
     assert plan.document()["cost"]["without_commitments_is_bound"]
     spec = mrdsl.load(tmp_path / "spec.mrspec")
     assert [part.title for part in why(spec, result)] == ["Use of the commitments"]  # type: ignore[union-attr]
+
+
+def test_the_money_of_a_savings_plan_is_set_per_hour(tmp_path: Path) -> None:
+    """Three VMs of b for 1.1 USD/h, at half of the price."""
+    (tmp_path / "day.csv").write_text("c\n1\n1\n", encoding="utf-8")
+    text = TYPES.replace("0..4", "1").replace(", spot { price = 0.4 USD/h", ", spot { price = 4 USD/h")
+    text += "savings_plan s { discount = 50%, types = [b] }\n"
+    (tmp_path / "spec.mrspec").write_text(text, encoding="utf-8")
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    settings = operated(spec, mrdsl.solve(spec).plan_of(PeriodsPlan)).settings
+    assert [(each.value, each.unit) for each in settings if each.what == "savings plan s"] == [
+        (pytest.approx(3 * 0.55), "USD/h")
+    ]

@@ -13,7 +13,7 @@ from mrdsl.core.charts import Chart, LineChart, Series, parts_chart
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.core.result import Result
 from mrdsl.core.tables import cell_text
-from mrdsl.core.units import show
+from mrdsl.core.units import HOUR, show
 from mrdsl.exchange.targets.deployment import Deployment
 from mrdsl.families.capacity.export import deployments as of_one_period
 from mrdsl.families.capacity.facts import WAYS
@@ -78,16 +78,16 @@ def _assumptions(spec: Spec) -> tuple[str, ...]:
     )
 
 
-def operated(_: Spec, plan: PeriodsPlan) -> Operated:
+def operated(spec: Spec, plan: PeriodsPlan) -> Operated:
     """Return the settings of a plan: the commitments, and the VMs and jobs of each period."""
-    return Operated(tuple(_settings(plan)))
+    return Operated(tuple(_settings(spec, plan)))
 
 
-def _settings(plan: PeriodsPlan) -> Iterator[Setting]:
+def _settings(spec: Spec, plan: PeriodsPlan) -> Iterator[Setting]:
     for each in plan.committed:
         yield Setting(RENT, f"{each.name} committed", each.vms)
     for money in plan.savings:
-        yield Setting(SET, f"savings plan {money.name}", money.cost, "money/s")
+        yield Setting(SET, f"savings plan {money.name}", money.cost * HOUR, f"{spec.currency}/h")
     for number in range(len(plan.plan_of)):
         one, when = plan.of_period(number), f"period {number + 1}"
         for part in one.mixture.bought:

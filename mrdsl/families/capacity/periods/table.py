@@ -57,6 +57,15 @@ def _prices_by_period(spec: Spec) -> Mapping[tuple[str, str], Floats]:
     return {(vm, way): prices[f"{vm} {way}"] for vm, way in _priced(spec.facts) if f"{vm} {way}" in prices}
 
 
+def mean_prices(spec: Spec) -> dict[str, float]:
+    """Return the mean price on demand over all periods of each type that has a column of it [money/s]."""
+    priced = {vm: prices for (vm, way), prices in prices_by_period(spec).items() if way == ON_DEMAND}
+    if not priced:
+        return {}
+    weights = np.nan_to_num(read_table(spec)[0].weight, nan=1.0)
+    return {vm: float(prices @ weights / weights.sum()) for vm, prices in priced.items() if weights.sum() > 0.0}
+
+
 def _priced(facts: CapacityFacts) -> list[tuple[str, str]]:
     return [(name, way) for name in names_of(facts.vms) for way in PRICED]
 

@@ -14,6 +14,7 @@ from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import Contract, commitments_of, spec_of_period
 from mrdsl.families.capacity.periods.plan import Commitment, PeriodsPlan, bought, plan_of_periods
+from mrdsl.families.capacity.periods.table import mean_prices
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec
 
@@ -33,7 +34,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 def _use(spec: Spec, plan: PeriodsPlan) -> Table:
     facts: CapacityFacts = spec.facts
-    prices = {vm.name: vm.on_demand.price for vm in facts.vms}
+    prices = {vm.name: vm.on_demand.price for vm in facts.vms} | mean_prices(spec)
     rows = []
     for each in plan.committed:
         price = prices[each.vm]
