@@ -197,3 +197,11 @@ def test_the_money_of_a_savings_plan_is_set_per_hour(tmp_path: Path) -> None:
     assert [(each.value, each.unit) for each in settings if each.what == "savings plan s"] == [
         (pytest.approx(3 * 0.55), "USD/h")
     ]
+
+
+def test_why_has_no_use_of_commitments_without_contracts(tmp_path: Path) -> None:
+    (tmp_path / "day.csv").write_text("c\n1\n1\n", encoding="utf-8")
+    text = TYPES.replace(", reserved { price = 0.7 USD/h, available = 9 }", "")
+    (tmp_path / "spec.mrspec").write_text(text, encoding="utf-8")
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    assert why(spec, mrdsl.solve(spec)) == ()

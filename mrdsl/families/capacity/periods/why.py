@@ -29,7 +29,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     plan = result.plan
     if not isinstance(plan, PeriodsPlan):
         return ()
-    return (_use(spec, plan), *_others(spec, plan))
+    return (*([_use(spec, plan)] if plan.committed else []), *_others(spec, plan))
 
 
 def _use(spec: Spec, plan: PeriodsPlan) -> Table:
