@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf, nan
 from typing import TYPE_CHECKING, Any
@@ -28,21 +28,11 @@ from mrdsl.spec.expression import (
     value_of,
 )
 from mrdsl.spec.schema import Item
-from mrdsl.spec.spec import Constraint, Goal, Let, Spec
+from mrdsl.spec.spec import Aim, Goal, Let, Spec
 from mrdsl.spec.validation import name_mistake
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Table
-
-
-@dataclass(frozen=True)
-class Aim(Constraint):
-    """A user-defined objective as a comparison that every plan meets, which models see."""
-
-    @property
-    def maximizes(self) -> bool:
-        """Return True if the objective is maximized."""
-        return self.comparison == ">="
 
 
 def aim_of(spec: Spec) -> Aim | None:

@@ -63,7 +63,7 @@ def unproven(result: Result) -> Result:
 
 def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
     """Yield every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
-    from mrdsl.contracts.subject_to import broken
+    from mrdsl.checking.comparisons import broken
 
     if family.verify is not None:
         yield from family.verify(spec, plan, relax)

@@ -49,6 +49,16 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class Aim(Constraint):
+    """A user-defined objective as a comparison that every plan meets, which models see."""
+
+    @property
+    def maximizes(self) -> bool:
+        """Return True if the objective is maximized."""
+        return self.comparison == ">="
+
+
+@dataclass(frozen=True)
 class Let:
     """``let name = expression``: a user-defined quantity over those of the plan, in SI; ``unit`` is its SI unit."""
 

@@ -30,6 +30,9 @@ OWN = {
     "runs { from = 22:00, every = 1 h, times = 3 }, due = 06:00 }\n"
     "class b { map { tasks = 9, avg = 20 s, max = 40 s }, slots { map = 2 }, "
     "runs { from = 23:30:10, every = 2 h, times = 2 }, due = 07:00 }\nminimize cost\n",
+    ("timetable", "quotas"): "problem timetable\nvm m { cores = 4, on_demand { price = 1 USD/h } }\n"
+    "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, runs { at = [0 s] }, deadline = 1 h }\n"
+    "quota a { cores = 8, spot = no }\nquota b { cores = 4.5, spot = yes }\nminimize cost\n",
     ("capacity", "quotas"): "problem capacity\nvm m { cores = 4, on_demand { price = 1 USD/h } }\n"
     "class a { map { tasks = 4, avg = 30 s, max = 40 s }, slots { map = 2 }, "
     "jobs = 1, deadline = 1 h, penalty = 1 USD }\n"

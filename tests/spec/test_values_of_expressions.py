@@ -7,7 +7,7 @@ from math import isnan, nan
 import pytest
 
 import mrdsl
-from mrdsl.contracts.subject_to import broken
+from mrdsl.checking.comparisons import broken
 from mrdsl.core.result import SolutionStatus
 from mrdsl.planning.saved_plans import read_saved
 from mrdsl.planning.verified_plans import verify

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, impossible, one_error
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
@@ -15,7 +14,7 @@ from mrdsl.families.capacity.forms import has_closed_form
 from mrdsl.spec.columns import matching, names_of
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.schema import PERCENTILES
-from mrdsl.spec.spec import Bound, Constraint, Spec, bounds_in
+from mrdsl.spec.spec import Aim, Bound, Constraint, Spec, bounds_in
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
+from mrdsl.checking.comparisons import broken
 from mrdsl.contracts.family import SolveModel
 from mrdsl.contracts.plan_expressions import aim_of, worth
-from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, number_of, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import FEASIBILITY, PROVEN

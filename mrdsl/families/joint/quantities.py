@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.spec.expression import Constant, Expression, PlanQuantity, quantities_in
+from mrdsl.spec.spec import Aim
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.fleet import Fleet

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.contracts.plan_expressions import Aim, aim_of
+from mrdsl.contracts.plan_expressions import aim_of
 from mrdsl.core.diagnostics import one_error
 from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.plan import MakespanPlan
@@ -25,7 +25,7 @@ from mrdsl.families.makespan.schedule import (
     whole_cluster,
 )
 from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in, terms_of
-from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spec import Aim, Constraint, Spec
 
 
 @dataclass(frozen=True)

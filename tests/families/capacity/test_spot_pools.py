@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import mrdsl
-from mrdsl.contracts.subject_to import broken
+from mrdsl.checking.comparisons import broken
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.plan_warnings import verify
 from mrdsl.families.capacity.verify import quantity

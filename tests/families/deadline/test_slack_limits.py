@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.contracts.subject_to import broken
+from mrdsl.checking.comparisons import broken
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families.deadline.facts import Dag, known_names
 from mrdsl.families.deadline.methods.interior_point import least_of

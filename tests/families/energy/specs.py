@@ -11,7 +11,7 @@ from random import Random
 from hypothesis import strategies as st
 
 import mrdsl
-from mrdsl.contracts.subject_to import broken
+from mrdsl.checking.comparisons import broken
 from mrdsl.core.resources import resource
 from mrdsl.families.energy.facts import EnergyFacts, Job, MapTasks, Network, OnVm, ReduceTasks, TaskProfile, Vm
 from mrdsl.spec import Goal, Spec

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.contracts.subject_to import broken
+from mrdsl.checking.comparisons import broken
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.families.capacity.constraints import class_bounds_of, quotas_in
 from mrdsl.families.capacity.forms import has_closed_form

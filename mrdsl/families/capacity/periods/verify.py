@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from mrdsl.contracts.subject_to import broken as compared
+from mrdsl.checking.comparisons import broken as compared
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity import verify as one_period
