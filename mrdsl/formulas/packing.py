@@ -223,6 +223,13 @@ def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0, most
     return found
 
 
+def packs_on(units: Units, slots: Sequence[int], vms: int) -> bool:
+    """Return True if slots of two resources are found to pack on so many VMs, as :func:`quickly_filled` finds them."""
+    if len(units.wholes) > 1 and _evenly_filled(units, slots, vms) is not None:
+        return True
+    return sum(count for count, _ in _filled(units, slots, _largest_first)) <= vms
+
+
 def _evenly_filled(units: Units, slots: Sequence[int], vms: int) -> tuple[tuple[int, Counts], ...] | None:
     """Return so many VMs with equal parts of what is left of each size, the largest first to fill the rest; or None.
 

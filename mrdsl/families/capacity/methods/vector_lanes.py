@@ -31,7 +31,7 @@ from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.own_machines import Tariff
 from mrdsl.families.capacity.methods.weighing import alike, least_at
 from mrdsl.families.capacity.slot_choices import efficient_points
-from mrdsl.formulas.packing import Units, quickly_filled, units_of
+from mrdsl.formulas.packing import Units, packs_on, quickly_filled, units_of
 
 WEIGHTS = (1e-7, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0 - 1e-7)
 """Weights of cores at which fractional jobs bound contents."""
@@ -134,7 +134,7 @@ class Vessels:
         self.taken = np.concatenate([self.taken, self.gammas[:1]])
         self._points: dict[tuple[int, int], Floats] = {}
         self._pairs: dict[tuple[object, ...], list[tuple[int, int]] | None] = {}
-        self._packed: dict[tuple[int, int, bytes], int] = {}
+        self._packed: dict[tuple[int, int, bytes], bool] = {}
         self._slots: dict[int, tuple[Units, Floats]] = {}
 
     def points(self, kind: int, index: int) -> Floats:
@@ -160,20 +160,18 @@ class Vessels:
             self._slots[kind] = units_of([sizes.of(key) for key in used.tolist()]), slots
         return self._slots[kind]
 
-    def vms(self, kind: int, jobs: Floats, vms: int) -> int:
-        """Return a number of VMs on which the slots of jobs pack, ``vms`` if these are found to be enough."""
+    def _packs(self, kind: int, vms: int, jobs: Floats) -> bool:
         key = kind, vms, jobs.tobytes()
         if key not in self._packed:
             units, slots = self.slots(kind)
-            demand = np.rint(jobs @ slots).astype(np.int64).tolist()
-            self._packed[key] = quickly_filled(units, demand, vms, vms).vms
+            self._packed[key] = packs_on(units, _demand(jobs, slots), vms)
         return self._packed[key]
 
     def fits(self, kind: int, vms: int, jobs: Floats) -> bool:
         """Return True if the slots of jobs are found to pack on ``vms`` VMs."""
         some = np.flatnonzero(jobs)
         room = vms * (1.0 + ROUNDING)
-        return bool((self.taken[:, kind, some] @ jobs[some] <= room).all()) and self.vms(kind, jobs, vms) <= vms
+        return bool((self.taken[:, kind, some] @ jobs[some] <= room).all()) and self._packs(kind, vms, jobs)
 
     def fitting(self, kind: int, vms: int, jobs: Floats, prices: Floats, high: Floats) -> Floats:
         """Return jobs whose cores and memory the VMs have: without some of them, or with more."""
@@ -191,7 +189,7 @@ class Vessels:
                 break
             index = int(np.where(fits, worth, -np.inf).argmax())
             jobs[index] += 1.0
-            if self.vms(kind, jobs, vms) > vms:
+            if not self._packs(kind, vms, jobs):
                 jobs[index] -= 1.0
                 tried[index] = True
             else:
@@ -201,9 +199,16 @@ class Vessels:
     def packed(self, lane: int, vms: int, jobs: Floats) -> tuple[int, Floats]:
         """Return the jobs that so many VMs of a lane hold, the smallest ones left out, and the VMs that they take."""
         kind, left = int(self.kind[lane]), jobs.copy()
-        while (taken := self.vms(kind, left, vms)) > vms:
+        units, slots = self.slots(kind)
+        while (taken := quickly_filled(units, _demand(left, slots), vms, vms).vms) > vms:
             left[int(np.where(left > 0.0, self.taken[:, kind].max(axis=0), np.inf).argmin())] -= 1.0
         return taken, left
+
+
+def _demand(jobs: Floats, slots: Floats) -> list[int]:
+    """Return the slots of each size that jobs have."""
+    found: list[int] = np.rint(jobs @ slots).astype(np.int64).tolist()
+    return found
 
 
 class VectorLanes(Lanes):
