@@ -23,6 +23,8 @@ WORST = 10 * FEASIBILITY
 """The largest violation at which a solver's point still counts."""
 NATURAL = 2.0**10
 """The size of a goal's largest coefficient when a solver sees it: what they compare goals with is absolute."""
+SPREAD = 1e7
+"""Ratio of the coefficients of a goal up to which the largest one has that size."""
 
 
 def natural_scale(largest: float) -> float:
@@ -108,9 +110,11 @@ class LinearProgram:
 
         Solvers compare objectives by absolute tolerances (the cutoff increment of CBC, the dual feasibility of all). If
         the unit of an objective is a hundredth of a dollar, these are as large as the differences between plans. A
-        power of two rounds no number.
+        power of two rounds no number. Coefficients of more than ``SPREAD`` times the smallest do not count, since the
+        smallest would be less than what solvers tolerate.
         """
-        return natural_scale(float(np.abs(self.costs).max(initial=0.0)))
+        sizes = np.abs(self.costs[self.costs != 0.0])
+        return natural_scale(min(float(sizes.max(initial=0.0)), SPREAD * float(sizes.min(initial=np.inf))))
 
     def scaled(self, factor: float) -> LinearProgram:
         """Return the same program with its goal multiplied by a power of two."""

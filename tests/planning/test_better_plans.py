@@ -58,7 +58,7 @@ def test_counts_that_a_solver_cannot_hold() -> None:
 
 
 def test_a_named_solver_keeps_its_plan_but_not_its_claim() -> None:
-    result = mrdsl.solve(spec(more="period = 1e-15 s"), "highs")
+    result = mrdsl.solve(spec(more="period = 1e-22 s"), "highs")
     assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.FEASIBLE)
     assert "contradicted-claim" in [d.code for d in result.diagnostics]
 

@@ -56,6 +56,24 @@ def test_nothing_to_minimize_is_not_scaled() -> None:
     assert natural_scale(0.0) == 1.0
 
 
+@pytest.mark.parametrize("price", ["1e6", "1e10", "1e12"])
+@pytest.mark.parametrize("solver", ["highs", "scip"])
+def test_a_price_that_no_plan_pays_changes_no_other(solver: str, price: str) -> None:
+    """Four jobs take three VMs each, on spot for 0.4 USD, in each of two periods."""
+    text = f"""
+problem capacity
+vm a {{ on_demand {{ price = {price} USD/h }}, reserved {{ price = 0.7 USD/h, available = 9 }} }}
+vm b {{ on_demand {{ price = 1.1 USD/h }}, spot {{ price = 0.4 USD/h, interruptions = 0/h }} }}
+demand {{ periods = 2, day = flat }}
+class c {{ coefficients {{ A = 5400 s, B = 0 s, C = 0 s }}, slots {{ map = 1, reduce = 1 }}, jobs = 0..4,
+  deadline = 30 min, penalty = 9 USD }}
+minimize cost
+"""
+    result = mrdsl.solve(mrdsl.loads(text), solver)
+    assert result.objective.value == pytest.approx(9.6)
+    assert result.objective.bound == pytest.approx(9.6)
+
+
 @pytest.mark.parametrize("factor", [1e-9, 1e-3, 1.0, 1e7])
 @pytest.mark.parametrize("solver", ["highs", "glpk", "cbc", "scip"])
 def test_value_bound_and_duals_come_back_in_the_goals_own_unit(solver: str, factor: float) -> None:
