@@ -74,7 +74,7 @@ def _without_pygls(folder: Path, patch: Patch) -> None:
 
 
 DROWNED = (
-    ("penalty  = 6 USD", "penalty = 1e12 USD"),
+    ("penalty  = 6 USD", "penalty = 1e25 USD"),
     ("vm m5 {", "vm c5 { on_demand { price = 0.17 USD/h }, available = 7 }\nvm m5 {"),
     ("slots   { map = 2, reduce = 1 }", "slots { map = 2, reduce = 1 }\n  on c5 { speed = 0.9 }"),
 )

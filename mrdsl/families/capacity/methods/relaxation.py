@@ -256,6 +256,8 @@ FEW_LANES, MANY_CLASSES = 24, 5_000
 """Of more lanes and no more classes, the master problem has a column for a pair of both: it takes a row for each class,
 and one of answers takes a round for each price that quotas make."""
 ROUNDS = 400
+LARGEST = 1e15
+"""The largest cost that HiGHS gets: 1e20 is infinite to it."""
 DEAR, DEARER = 1e2, 1e6
 """Price in the master of a VM beyond the available ones, relative to the dearest VM and to the largest value of a
 job."""
@@ -328,6 +330,8 @@ class _Master:
 
         self.task, market = task, task.market
         classes, lanes, offers = len(task.mix), len(market.lanes), len(market.offers)
+        largest = max(dear * dearest(task), float(np.abs(task.mix.worth * task.high).sum()))
+        self.scale = 1.0 if largest <= LARGEST else LARGEST / largest
         self.count = min(GROUPS, classes)
         self.groups = np.arange(classes) % self.count
         self.jobs: list[Floats] = []
@@ -347,7 +351,7 @@ class _Master:
     def _columns(self, costs: Floats, upper: Floats, *rows: Floats) -> None:
         from scipy.sparse import csc_array
 
-        self.program.add(costs, upper, csc_array(np.concatenate(rows)))
+        self.program.add(costs * self.scale, upper, csc_array(np.concatenate(rows)))
 
     def first_prices(self) -> tuple[Floats, Floats, Floats]:
         """Return the prices of the most expensive offer of each lane, and 0 for quotas and cores."""
@@ -373,7 +377,7 @@ class _Master:
         lanes, offers = len(market.lanes), len(market.offers)
         solved = self.program.solve()
         assert solved is not None, "lacking VMs make every program feasible"
-        value, point, duals = solved
+        value, point, duals = solved[0] / self.scale, solved[1], solved[2] / self.scale
         bought, lacks, weights = np.split(point, [offers, offers + lanes])
         quotas = np.zeros(len(market.names))
         of_lanes, of_types, cores, _ = np.split(np.maximum(-duals, 0.0), self.ends)
