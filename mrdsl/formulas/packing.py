@@ -224,7 +224,7 @@ def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0, most
 
 
 def packs_on(units: Units, slots: Sequence[int], vms: int) -> bool:
-    """Return True if slots of two resources are found to pack on so many VMs, as :func:`quickly_filled` finds them."""
+    """Return True if a quick search, as in :func:`quickly_filled`, packs the slots on ``vms`` VMs."""
     if len(units.wholes) > 1 and _evenly_filled(units, slots, vms) is not None:
         return True
     return sum(count for count, _ in _filled(units, slots, _largest_first)) <= vms

@@ -32,7 +32,7 @@ class Limit:
         return 0 if is_master and not self.masters else count * self.each[vm]
 
     def available(self, vm: int, machine: Machine, of_masters: int) -> int | None:
-        """Return the most VMs of one type at once if there are no others than its masters; None for any number."""
+        """Return the most VMs of a type at once beside its masters, with no other type in use; None without a limit."""
         if not self.each[vm]:
             return None
         return max(0, (self.most - self.taken(of_masters, machine.masters, True)) // self.each[vm])
