@@ -122,12 +122,14 @@ class GoalKind:
         quantity: Name of the quantity.
         unit: SI unit, `currency`, or empty for a number.
         doc: Description in one line.
+        least: A value that no plan is below, such as 0 for a cost; None if there is none.
     """
 
     sense: str
     quantity: str
     unit: str
     doc: str
+    least: float | None = None
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class TreeBuilder(Transformer):  # type: ignore[type-arg]
         return tree.Comparison(children[0], str(children[1]), children[2])
 
     def equation(self, children: list[Any]) -> Any:
-        return tree.Comparison(children[0], "==", children[1])
+        return tree.Comparison(children[0], "=", children[1])
 
     def assignment(self, children: list[Any]) -> Any:
         return tree.Assignment(tuple(children[:-1]), children[-1])

@@ -195,8 +195,7 @@ class _Reader:
         return self._ended(tree.Comparison(left, operator, self._expression()))
 
     def _equation(self, call: tree.Call) -> Any:
-        self._advance()
-        return self._ended(tree.Comparison(call, "==", self._expression()))
+        return self._ended(tree.Comparison(call, str(self._take()), self._expression()))
 
     def _index(self) -> tree.Index:
         opened, low = self._open(), self._expression()

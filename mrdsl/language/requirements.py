@@ -33,7 +33,7 @@ _EQUAL_TO = 1e-9
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
-    "==": lambda left, right: isclose(left, right, rel_tol=_EQUAL_TO),
+    **dict.fromkeys(("=", "=="), lambda left, right: isclose(left, right, rel_tol=_EQUAL_TO)),
 }
 
 
@@ -291,7 +291,7 @@ def _of_numbers(statement: Any, operator: str, name: str, attribute: Attribute, 
     wanted, room = value.number, EQUAL * abs(value.number)
     with np.errstate(invalid="ignore"):
         below, above = there >= wanted - room, there <= wanted + room
-    met = {"<=": above, ">=": below, "==": above & below}[operator]
+    met = {"<=": above, ">=": below}.get(operator, above & below)
     largest = np.maximum(np.abs(there), abs(wanted))
     with np.errstate(invalid="ignore", divide="ignore"):
         short = np.where(met, 0.0, np.nan_to_num(np.abs(there - wanted) / largest, nan=1.0))

@@ -131,20 +131,21 @@ def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto"
 
 def formulation_named(family: Family, name: str | None) -> Formulation:
     """Return the family's formulation of that name (case does not matter), by default its first."""
+    if not family.formulations:
+        raise one_error(
+            "unknown-formulation",
+            f"{family.name} has no formulation, so there is no model to write or to solve",
+            hint="run `mrdsl solve` without `--formulation`: its methods are "
+            + ", ".join(registry.methods_of(family.name)),
+        )
     if name is None:
-        if not family.formulations:
-            raise one_error(
-                "unknown-formulation",
-                f"{family.name} has no formulation for solvers",
-                hint="it is solved by: " + ", ".join(registry.methods_of(family.name)),
-            )
         return family.formulations[0]
     for formulation in family.formulations:
         if formulation.name.lower() == name.lower():
             return formulation
     known = [f.name for f in family.formulations]
     near = difflib.get_close_matches(name, known, n=1)
-    hint = (f"did you mean {near[0]}? " if near else "") + "known formulations: " + (", ".join(known) or "none")
+    hint = (f"did you mean {near[0]}? " if near else "") + "known formulations: " + ", ".join(known)
     raise one_error("unknown-formulation", f"{family.name} has no formulation `{name}`", hint=hint)
 
 

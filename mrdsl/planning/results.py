@@ -17,6 +17,7 @@ from mrdsl.core.diagnostics import (
     Diagnostic,
     Span,
     described,
+    error,
     has_errors,
     impossible,
     one_error,
@@ -87,6 +88,10 @@ def ended(
                 f"{more}, or use a heuristic: `mrdsl solvers` lists them",
             ),
         )
+    if result.plan is None and result.termination is Termination.COMPLETED and not diagnostics:
+        name = _solver_entry(choice)["name"]
+        message = f"{name} ended without a plan, and has not proven that there is none"
+        diagnostics = (error("solver-failed", message, spec.span, "take another solver: `mrdsl solvers` lists them"),)
     result = replace(
         result,
         solution=result.solution if result.plan is not None else SolutionStatus.NONE,
@@ -102,6 +107,8 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
     """Return the result with the names of its spec, objective and solver."""
     goal = goal_of(spec, family)
     unit = spec.currency if goal.unit == "currency" else goal.unit
+    if goal.least is not None and result.bound is not None:  # relaxations of a stopped solver can be below it
+        result = replace(result, bound=max(result.bound, goal.least))
     return replace(
         result,
         problem=spec.problem,

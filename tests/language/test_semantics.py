@@ -150,6 +150,12 @@ def test_requirements_hold_for_the_values_that_are_used() -> None:
     assert codes(text, peak="1 s") == ["wrong-unit"]
 
 
+@pytest.mark.parametrize("written", ["admitted(sort) = 5", "admitted(sort) == 5", "cost = 5 USD", "cost <= 5 USD"])
+def test_comparisons_are_quoted_as_written(written: str) -> None:
+    text = "problem capacity\n" + VM + CLASS + f"minimize cost\nsubject to {{ {written} }}\n"
+    assert spec(text).constraints[0].text == written
+
+
 def test_updates_of_params_keep_the_requirements() -> None:
     """Semantics 9: the short way of sweeps refuses what reading the text anew refuses."""
     text = "problem capacity\n" + VM + CLASS.replace("4..6", "4..6 * peak") + "param peak = 1\nrequire { peak <= 2 }\n"

@@ -9,8 +9,10 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
+from mrdsl.families.diagnosis import find_family
 from mrdsl.planning import solve_spec
 from mrdsl.planning.claims import better_of, not_the_best
+from mrdsl.planning.results import ended, labelled
 
 SPEC = """problem capacity "x"
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}, reserved {{ price = 0.121 USD/h, available = 40 }} }}
@@ -61,6 +63,21 @@ def test_a_named_solver_keeps_its_plan_but_not_its_claim() -> None:
     result = mrdsl.solve(spec(more="period = 1e-22 s"), "highs")
     assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.FEASIBLE)
     assert "contradicted-claim" in [d.code for d in result.diagnostics]
+
+
+@pytest.mark.parametrize(("goal", "bound"), [("cost", 0.0), ("cost - 9 USD/vm * vms", -120.0)])
+def test_no_cost_has_a_bound_below_0(goal: str, bound: float) -> None:
+    """A bound of a stopped solver can be below 0, which no cost is; an objective of its own can be."""
+    text = SPEC.format(jobs="3..4", penalty="4 USD", more="").replace("minimize cost", f"minimize {goal}")
+    given = mrdsl.loads(text)
+    result = labelled(given, find_family(given), Result(Termination.TIME_LIMIT, bound=-120.0), {}, None)
+    assert result.bound == bound
+
+
+def test_a_method_without_a_plan_and_a_reason_is_an_error() -> None:
+    given = spec()
+    result = ended(given, find_family(given), None, Result(Termination.COMPLETED), (), {})
+    assert [(each.code, each.severity) for each in result.diagnostics] == [("solver-failed", "error")]
 
 
 def known(value: float, bound: float | None) -> Result:

@@ -29,7 +29,7 @@ FAMILY = Family(
     facts=BoundsFacts,
     goals=(
         GoalKind("estimate", "completion", "", "lower, average, upper and wave-based completion times"),
-        GoalKind("minimize", "slots", "", "map and reduce slots of all jobs that meet every deadline"),
+        GoalKind("minimize", "slots", "", "map and reduce slots of all jobs that meet every deadline", 0.0),
     ),
     formulations=(
         Formulation(

@@ -70,7 +70,9 @@ FAMILY = Family(
     summary="the cheapest cluster of rented VMs that meets every deadline, and which jobs to turn away",
     paper="Malekimajd et al. 2015, Optimal Map Reduce Job Capacity Allocation in Cloud Systems",
     facts=CapacityFacts,
-    goals=(GoalKind("minimize", "cost", "currency", "VMs for one period and penalties of rejected jobs, eq. (5)"),),
+    goals=(
+        GoalKind("minimize", "cost", "currency", "VMs for one period and penalties of rejected jobs, eq. (5)", 0.0),
+    ),
     formulations=(
         Formulation(
             "P2",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from math import ceil, isfinite
+from math import ceil, floor, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.comparisons import broken as violated
 from mrdsl.contracts.plan_warnings import IMPOSSIBLE, UNPRICED, firm, priced, sharing_warnings, soft_deadline_warnings
 from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, fractional_slots_hint
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, number_of, warning
@@ -20,12 +23,12 @@ from mrdsl.families.capacity.constraints import is_about_runs, promises_of
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.forms import WHOLENESS, as_planned, is_plain
 from mrdsl.families.capacity.instance import class_runs_of, instance_of, mix_of
-from mrdsl.families.capacity.market import Market, market_of
+from mrdsl.families.capacity.market import SPOT, Market, market_of
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.methods.least_cost import bound
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Mixture
-from mrdsl.families.capacity.verify import promised_times
+from mrdsl.families.capacity.verify import promised_times, quantity
 from mrdsl.families.capacity.verify import verify as broken
 from mrdsl.spec.columns import words
 from mrdsl.spec.expression import quantities_in
@@ -101,25 +104,24 @@ def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[fl
 
 
 def idle_vm_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """Yield a warning if at least one whole paid VM is idle, at the first comparison of a share.
+    """Yield a warning if at least one whole paid VM is idle because of a comparison of a share.
 
-    A comparison such as ``vms >= 40`` asks for VMs, but a plan can reach a share by renting VMs that no job needs.
+    A comparison such as ``vms >= 40`` asks for VMs, but a plan can reach a share by renting VMs that no job needs. A
+    search that a limit ended can leave others idle, without which the plan meets the comparison too.
     """
-    asks = next((each for each in spec.constraints if _compares_share(each)), None)
-    if asks is None:
-        return
-    market = market_of(spec.facts)
-    idle = _idle_vms(market, plan)
-    if idle:
-        told = ", ".join(f"{number_of(count, f'{kind} VM'.strip(), 'g')} of {vm}" for vm, kind, count, _ in idle)
-        cost = sum(count * price for _, _, count, price in idle)
-        yield warning(
-            "idle-vms",
-            f"{told} are rented for {cost:.2f} {spec.currency} a period or more, and no job uses them: "
-            f"`{asks.text or 'a share'}` counts all rented VMs, also idle ones",
-            asks.span,
-            "ask for less of it, or let classes use them: `spot` and `types` in a class select its VMs",
-        )
+    for asks in filter(_compares_share, spec.constraints):
+        idle = [*_idle_vms(replace(spec, constraints=(asks,)), plan)]
+        if idle:
+            told = ", ".join(f"{number_of(count, f'{kind} VM'.strip(), 'g')} of {vm}" for vm, kind, count, _ in idle)
+            cost = sum(count * price for _, _, count, price in idle)
+            yield warning(
+                "idle-vms",
+                f"{told} are rented for {cost:.2f} {spec.currency} a period or more, and no job uses them: "
+                f"`{asks.text or 'a share'}` counts all rented VMs, also idle ones",
+                asks.span,
+                "ask for less of it, or let classes use them: `spot` and `types` in a class select its VMs",
+            )
+            return
 
 
 def _compares_share(constraint: Constraint) -> bool:
@@ -127,22 +129,42 @@ def _compares_share(constraint: Constraint) -> bool:
     return any(each.name in ("share", "cores") for side in sides for each in quantities_in(side))
 
 
-def _idle_vms(market: Market, plan: CapacityPlan) -> list[tuple[str, str, float, float]]:
-    """Type, firm or spot, the idle VMs that cost something, and the least price of those."""
-    found = []
-    bought = {(each.vm, each.way, each.term): each.vms for each in plan.mixture.bought}
+def _idle_vms(spec: Spec, plan: CapacityPlan) -> Iterator[tuple[str, str, float, float]]:
+    """Type, firm or spot, the idle paid VMs that the comparisons of the spec require, and the least price of those."""
+    market = market_of(spec.facts)
     for number, lane in enumerate(market.lanes):
-        name = market.names[lane.vm]
-        offers = [offer for offer in market.offers if offer.lane == number]
-        counts = [bought.get((name, offer.way, offer.term), 0.0) for offer in offers]
-        paid = [(count, offer.price) for count, offer in zip(counts, offers, strict=True) if offer.price and count]
-        idle = min(sum(counts) - taken_of(market, plan, number), sum(count for count, _ in paid))
         if market.stored_on_all and market.stored_by_lane[number]:
             continue  # its disks hold data
+        prices = {(offer.way, offer.term): offer.price for offer in market.offers if offer.lane == number}
+        mine = [
+            (place, each, prices.get((each.way, each.term), 0.0))
+            for place, each in enumerate(plan.mixture.bought)
+            if each.vm == market.names[lane.vm] and (each.way == SPOT) == lane.spot
+        ]
+        paid = [(place, each.vms, price) for place, each, price in mine if price and each.vms]
+        spare = sum(each.vms for _, each, _ in mine) - taken_of(market, plan, number)
+        idle = min(
+            (
+                min(spare, vms) - _removable(spec, plan, place, floor(min(spare, vms) + FEASIBILITY))
+                for place, vms, _ in paid
+            ),
+            default=0.0,
+        )
         if idle >= 1.0 - FEASIBILITY:
             kind = ("spot" if lane.spot else "firm") if market.spot.any() else ""
-            found.append((name, kind, round(idle, 6), min(price for _, price in paid)))
-    return found
+            yield market.names[lane.vm], kind, round(idle, 6), min(price for _, _, price in paid)
+
+
+def _removable(spec: Spec, plan: CapacityPlan, place: int, most: int) -> int:
+    """Return how many VMs of one purchase, at most ``most``, the plan could leave out and meet the comparisons."""
+    bought = plan.mixture.bought
+
+    def violates(fewer: int) -> bool:
+        less = replace(bought[place], vms=bought[place].vms - fewer)
+        changed = replace(plan, mix=replace(plan.mixture, bought=(*bought[:place], less, *bought[place + 1 :])))
+        return any(True for _ in violated(spec, partial(quantity, spec, changed)))
+
+    return bisect_left(range(1, most + 1), True, key=violates)
 
 
 def taken_of(market: Market, plan: CapacityPlan, number: int) -> float:

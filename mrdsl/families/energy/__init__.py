@@ -31,9 +31,9 @@ FAMILY = Family(
     paper="Nabavinejad et al., MapReduce Service Provisioning for Frequent Big Data Jobs on Clouds",
     facts=EnergyFacts,
     goals=(
-        GoalKind("minimize", "energy", "J", "energy above idle: tasks, data placement and shuffle"),
-        GoalKind("minimize", "cost", "currency", "what the VMs taken cost, each for its job's whole uptime"),
-        GoalKind("minimize", "uptime", "s", "time until the last job has ended"),
+        GoalKind("minimize", "energy", "J", "energy above idle: tasks, data placement and shuffle", 0.0),
+        GoalKind("minimize", "cost", "currency", "what the VMs taken cost, each for its job's whole uptime", 0.0),
+        GoalKind("minimize", "uptime", "s", "time until the last job has ended", 0.0),
     ),
     formulations=(
         Formulation(

@@ -41,7 +41,7 @@ FAMILY = Family(
     summary="One cluster shared by MapReduce classes and web services, period by period.",
     paper="Cano, Carello, Ardagna: Joint Resource Allocation of MapReduce and Web Service Applications",
     facts=JointFacts,
-    goals=(GoalKind("minimize", "cost", "currency", "operation and penalties over all periods"),),
+    goals=(GoalKind("minimize", "cost", "currency", "operation and penalties over all periods", 0.0),),
     formulations=(
         Formulation(
             name="P2",

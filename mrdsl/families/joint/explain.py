@@ -211,20 +211,28 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 
 def _why_types(spec: Spec) -> Iterator[Table | str]:
-    """Yield the cost of serving each class and service on each type, with the penalty that it avoids."""
+    """Yield the cost of serving each class and service on each type, with the penalty that it avoids.
+
+    VMs under contract have a row of their own: their price is paid in every period.
+    """
     fleet, unit_cost = fleet_of(spec), f"[{spec.currency}]"
-    lanes = [fleet.names[lane.vm] + (" on spot" if lane.spot else "") for lane in fleet.lanes]
+    ways: list[tuple[int, str, float]] = []
+    for number, (lane, price) in enumerate(zip(fleet.lanes, fleet.prices.tolist(), strict=True)):
+        ways.append((number, fleet.names[lane.vm] + (" on spot" if lane.spot else ""), price))
+        if fleet.contracts[lane.vm] and not lane.spot:
+            committed = price - float(fleet.on_demand[lane.vm] - fleet.contract_prices[lane.vm])
+            ways.append((number, f"{fleet.names[lane.vm]} under contract", committed))
     jobs = [
-        (name, lane, float(gamma), float(price * gamma / fleet.reuse[i]), float(fleet.penalty[i]))
+        (name, label, float(gamma), float(price * gamma / fleet.reuse[i]), float(fleet.penalty[i]))
         for i, name in enumerate(fleet.class_names)
-        for lane, gamma, price in zip(lanes, fleet.gamma[:, i], fleet.prices, strict=True)
+        for gamma, label, price in ((fleet.gamma[lane, i], *way) for lane, *way in ways)
         if np.isfinite(gamma)
     ]
     per_request, penalties = spec.facts.cluster.period / 1e6, fleet.penalty[fleet.classes :]
     requests = [
-        (name, lane, float(rate), *(float(each / per_request) for each in (price / rate, penalties[k])))
+        (name, label, float(rate), *(float(each / per_request) for each in (price / rate, penalties[k])))
         for k, name in enumerate(fleet.service_names)
-        for lane, rate, price in zip(lanes, fleet.rate_per_vm[:, k], fleet.prices, strict=True)
+        for rate, label, price in ((fleet.rate_per_vm[lane, k], *way) for lane, *way in ways)
         if rate > 0.0
     ]
     head = ("VMs of a job", f"cost of a job {unit_cost}", f"penalty of a job {unit_cost}")

@@ -24,7 +24,7 @@ FAMILY = Family(
     summary="The order and the pools in which a batch of jobs finishes first",
     paper="003",
     facts=MakespanFacts,
-    goals=(GoalKind("minimize", "makespan", "s", "when the last job of the batch finishes"),),
+    goals=(GoalKind("minimize", "makespan", "s", "when the last job of the batch finishes", 0.0),),
     formulations=(
         Formulation(
             "time-indexed",

@@ -20,7 +20,7 @@ FAMILY = Family(
     summary="Jobs with deadlines on machines rented as they come: late jobs and cost of a scheduling policy",
     paper="003",
     facts=ScheduleFacts,
-    goals=(GoalKind("minimize", "cost", "currency", "what the VMs cost over the trace"),),
+    goals=(GoalKind("minimize", "cost", "currency", "what the VMs cost over the trace", 0.0),),
     formulations=(
         Formulation(
             "offline",

@@ -13,7 +13,9 @@ FAMILY = Family(
     summary="Jobs that start at given times: which machines to rent from when to when, and when each job runs",
     paper="none",
     facts=TimetableFacts,
-    goals=(GoalKind("minimize", "cost", "currency", "what the machines cost from their first boot to their last end"),),
+    goals=(
+        GoalKind("minimize", "cost", "currency", "what the machines cost from their first boot to their last end", 0.0),
+    ),
     method="timetable",
     promises=(
         Promise("classes.deadline", 1),

@@ -15,6 +15,7 @@ from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.instance import instance_of, mix_of
 from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.plan_warnings import idle_vm_warnings
 from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
@@ -539,6 +540,22 @@ def test_vms_that_a_share_asks_for_and_nobody_uses_are_told(spot: str, idle: boo
         used = sum(row["count"] for row in plan["packing"] if row["spot"])
         assert f"{rented - used:g} spot VMs of m5.xlarge are rented" in told[-1].message
         assert told[-1].span is not None
+
+
+def test_idle_vms_are_those_that_the_comparison_requires() -> None:
+    """Five idle VMs are added to a plan: only those count without which the share would be wrong."""
+    text = MACHINES.replace("0.192 USD/h }", "0.192 USD/h }, spot { price = 0.05 USD/h, interruptions = 0.01/h }")
+    spec = mrdsl.loads(text + "subject to { share(spot) <= 90% }\n")
+    plan = solve(spec, solver="highs").plan
+    assert isinstance(plan, CapacityPlan)
+    firm = next(i for i, each in enumerate(plan.mixture.bought) if each.way == "on_demand" and each.vms)
+    more = [replace(each, vms=each.vms + 5.0 * (i == firm)) for i, each in enumerate(plan.mixture.bought)]
+    stopped = replace(plan, mix=replace(plan.mixture, bought=tuple(more)))
+    rented, spot = (sum(each.vms for each in more if each.way in ways) for ways in (("on_demand", "spot"), ("spot",)))
+    for most, needed in ((0.9, 0), (spot / (rented - 2.5), 3), (spot / rented, 5)):
+        limited = mrdsl.loads(text + f"subject to {{ share(spot) <= {most:.12f} }}\n")
+        told = [each.message for each in idle_vm_warnings(limited, stopped)]
+        assert [int(each.split()[0]) for each in told] == [needed] * bool(needed)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import mrdsl
 from mrdsl.core.result import Table
 from mrdsl.families.joint.explain import smallest_feasible, smallest_without_rejections, why
 from mrdsl.families.joint.workload import workload
@@ -53,6 +54,20 @@ def test_one_vm_more(seed: int, concurrency: str) -> None:
         assert (table.rows[0][-2] == "–") == (said == 0.0)
     else:
         assert table.rows[0][-2] != "–" or said == 0.0
+
+
+def test_vms_under_contract_have_the_price_of_the_contract() -> None:
+    text = (
+        "problem joint\nvm a { on_demand { price = 0.2 USD/h }, reserved { price = 0.1 USD/h, available = 9 }, "
+        "fee = 0.05 USD/h }\ncluster { period = 1 h }\nclass c { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, "
+        "slots { map = 4, reduce = 2 }, jobs = 1..2, deadline = 10 min, penalty = 20 USD }\nminimize cost\n"
+    )
+    for change, part in (("", 0.15 / 0.25), ("prepaid = yes, ", 0.05 / 0.25)):
+        spec = mrdsl.loads(text.replace("reserved { ", "reserved { " + change))
+        table = why(spec, solve(spec))[0]
+        assert isinstance(table, Table)
+        costs = {row[1]: row[3] for row in table.rows}
+        assert costs["a under contract"] == pytest.approx(part * costs["a"])
 
 
 def test_reference_reasons() -> None:

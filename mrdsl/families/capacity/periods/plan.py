@@ -86,7 +86,6 @@ class PeriodsPlan(Plan):
         whole: Jobs and VMs are whole.
     """
 
-    planned: ClassVar[str] = "Commitments"
     compared_by_family: ClassVar[bool] = True
     on_trust: ClassVar[tuple[str, ...]] = ("the cost without commitments",)
 
@@ -197,7 +196,7 @@ class PeriodsPlan(Plan):
         saving = self.saving
         heads = "contract", "VMs", f"cost of a period {MONEY}", f"cost {MONEY}", "used [%]"
         return (
-            Table("Commitments", heads, commitments),
+            *([Table("Commitments", heads, commitments)] if commitments else []),
             self._periods(),
             Table(
                 f"Cost of {hours:,.6g} h",
