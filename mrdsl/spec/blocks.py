@@ -167,13 +167,6 @@ def stage_blocks() -> Any:
     return blocks(Stage, "stage", "a stage of one job, in place of map, shuffle and reduce")
 
 
-def startup_item() -> Any:
-    """Return the declaration of ``startup`` in a class."""
-    return quantity(
-        "time", "time of a job outside its tasks, such as its start; it takes no slot", default=0.0, at_least=0.0
-    )
-
-
 def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
     """Return the stages of every class, in spec order; () for a class without."""
     stages: list[tuple[Stage, ...]] = []
@@ -365,11 +358,6 @@ class OnType(Node):
         return bool(self.stages) or any(
             part is not None for part in (self.map, self.shuffle, self.reduce, self.coefficients)
         )
-
-
-def on_type_blocks() -> Any:
-    """Return the declaration of ``on TYPE { ... }`` in a class."""
-    return blocks(OnType, "on", "how the class runs on one VM type", plural="on_types", of="vm")
 
 
 def shared_rows(nodes: Sequence[Any], field: str) -> list[tuple[Any, ...]]:

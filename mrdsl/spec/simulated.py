@@ -100,27 +100,6 @@ def preemption_item() -> Any:
     )
 
 
-def distribution_item() -> Any:
-    """Return the declaration of ``distribution`` in a class."""
-    return choice(DISTRIBUTIONS, "how task times spread around their average (simulated)", default="uniform")
-
-
-def samples_item() -> Any:
-    """Return the declaration of ``samples`` in a class; ``distribution = samples("file")`` means the same."""
-    return path(
-        "recorded times of all its tasks in seconds, one a line, where they are of one kind (simulated)",
-        default=None,
-        called="distribution",
-    )
-
-
-def think_item() -> Any:
-    """Return the declaration of ``think`` in a class whose users do not think by default."""
-    return quantity(
-        "time", "mean time between a job's end and the user's next one (simulated)", default=0.0, at_least=0.0
-    )
-
-
 def arrivals_item() -> Any:
     """Return the declaration of ``arrivals`` in a class."""
     return quantity(
@@ -133,14 +112,30 @@ def burst_item() -> Any:
     return quantity("jobs", "how many jobs come with each arrival (simulated)", default=1, at_least=1, whole=True)
 
 
-def submissions_item() -> Any:
-    """Return the declaration of ``submissions`` in a class."""
-    return path("recorded times of arrivals in seconds, one a line, instead of random ones (simulated)", default=None)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class SimulatedClass(Node):
+    """A job class whose task times spread while a plan is simulated."""
+
+    distribution: str = choice(
+        DISTRIBUTIONS, "how task times spread around their average (simulated)", default="uniform"
+    )
+    samples: Source | None = path(
+        "recorded times of all its tasks in seconds, one a line, where they are of one kind (simulated)",
+        default=None,
+        called="distribution",
+    )
+    recorded: Recorded | None = block(
+        Recorded, "recorded task times, instead of times spread around their average (simulated)"
+    )
 
 
-def recorded_block() -> Any:
-    """Return the declaration of ``recorded { ... }`` in a class."""
-    return block(Recorded, "recorded task times, instead of times spread around their average (simulated)")
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ArrivingClass(SimulatedClass):
+    """A job class whose jobs can arrive at random or at recorded times while a plan is simulated."""
+
+    submissions: Source | None = path(
+        "recorded times of arrivals in seconds, one a line, instead of random ones (simulated)", default=None
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

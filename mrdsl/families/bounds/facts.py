@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage, stage_blocks, startup_item
+from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage
+from mrdsl.spec.rented import ProfiledClass, startup_item
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
 from mrdsl.spec.simulated import (
     SCHEDULERS,
+    ArrivingClass,
     Recorded,
     Run,
     arrivals_item,
     burst_item,
-    distribution_item,
     preemption_item,
-    recorded_block,
-    samples_item,
-    submissions_item,
 )
 from mrdsl.spec.typing import OptionalQuantity, Quantity, Whole
 
@@ -65,15 +63,11 @@ class Cluster(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class JobClass(Node):
+class JobClass(ArrivingClass, ProfiledClass):
     """Jobs with one profile, submitted by as many users as run at the same time."""
 
     EXAMPLE: ClassVar[str] = "{ map { tasks = 64, avg = 30 s, max = 45 s } }"
 
-    map: MapPhase | None = block(MapPhase, "the map tasks of one job")
-    shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
-    reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job; left out for map-only jobs")
-    stages: Sequence[Stage] = stage_blocks()
     startup: Quantity = startup_item()
     jobs: Whole = quantity("jobs", "jobs that run at the same time", default=1, at_least=1, whole=True, symbol="h")
     share: OptionalQuantity = quantity(
@@ -107,12 +101,8 @@ class JobClass(Node):
         default=None,
         at_least=0.0,
     )
-    distribution: str = distribution_item()
-    samples: Source | None = samples_item()
     arrivals: OptionalQuantity = arrivals_item()
     burst: Whole = burst_item()
-    submissions: Source | None = submissions_item()
-    recorded: Recorded | None = recorded_block()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -9,11 +9,9 @@ from typing import ClassVar
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
-    ONE,
     Coefficients,
     Container,
     Disk,
-    Driver,
     MapPhase,
     OnDemand,
     OnType,
@@ -25,14 +23,20 @@ from mrdsl.spec.blocks import (
     Slots,
     Spot,
     Stage,
-    System,
-    on_type_blocks,
     simulation_block,
-    stage_blocks,
-    startup_item,
 )
 from mrdsl.spec.demand import Demand
 from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
+from mrdsl.spec.rented import (
+    AdmittedClass,
+    RentedVm,
+    available_item,
+    fee_item,
+    resource_item,
+    spot_share_item,
+    startup_item,
+    think_item,
+)
 from mrdsl.spec.schema import (
     BUDGET_HINT,
     Node,
@@ -49,11 +53,6 @@ from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
     burst_item,
-    distribution_item,
-    recorded_block,
-    samples_item,
-    submissions_item,
-    think_item,
 )
 from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantities, Quantity, RangeOf, Whole
 
@@ -124,39 +123,17 @@ class TransferPrices(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VmType(Node):
+class VmType(RentedVm):
     """A VM type that can be rented."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
 
-    on_demand: OnDemand = block(OnDemand, "renting by the hour, as many as wanted", required=True)
-    reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
     terms: Sequence[Reserved] = blocks(Reserved, "reserved", "one of several long contracts", plural="reserved_terms")
-    spot: Spot | None = block(Spot, "VMs that the provider may take back")
-    fee: Quantity = quantity(
-        "price",
-        "what the platform adds for each VM, however it is bought",
-        default=0.0,
-        at_least=0.0,
-        share_of="on_demand.price",
-    )
     disk: Disk | None = block(Disk, "block storage of each VM", short="size")
-    available: OptionalWhole = quantity(
-        "vms",
-        "how many there are of the type, however bought; default: any number",
-        default=None,
-        at_least=0,
-        whole=True,
-    )
-    cores: OptionalQuantity = quantity(
-        "number", "cores that tasks may use, and those of its system if it has one", default=None, above=0.0
-    )
-    memory: OptionalQuantity = quantity(
-        "data", "memory that tasks may use, and that of its system if it has one", default=None, above=0.0
-    )
-    system: System | None = block(
-        System, "what is not for containers; default: all cores and memory are", short="platform"
-    )
+    fee: Quantity = fee_item()
+    available: OptionalWhole = available_item()
+    cores: OptionalQuantity = resource_item("number", "cores")
+    memory: OptionalQuantity = resource_item("data", "memory")
     masters: Whole = quantity(
         "vms", "VMs of the type that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )
@@ -194,39 +171,11 @@ class SavingsPlan(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class JobClass(Node):
+class JobClass(AdmittedClass):
     """Jobs with one profile, one deadline and one penalty."""
 
-    EXAMPLE: ClassVar[str] = (
-        "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
-        "jobs = 10, deadline = 15 min, penalty = 12.50 USD }"
-    )
-    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("slots", "container"), ("map", "stage", "coefficients"))
-
-    map: MapPhase | None = block(MapPhase, "the map phase of one job")
-    shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one job; not for map-only classes")
-    reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one job; left out for map-only classes")
-    stages: Sequence[Stage] = stage_blocks()
     startup: Quantity = startup_item()
-    coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
-    slots: Slots | None = block(
-        Slots, "what one VM hosts, of any type: either so many map or so many reduce tasks, or tasks of stages"
-    )
-    container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
-    driver: Driver | None = block(Driver, "what the driver of each job takes of a VM, besides its tasks")
-    on: Sequence[OnType] = on_type_blocks()
-    types: tuple[str, ...] = references(
-        "`one` keeps all jobs of the class on one VM type; a list of types limits it to those",
-        of="vm",
-        words=(ONE,),
-    )
-    spot: OptionalQuantity = quantity(
-        "share",
-        "the part of its VM time that may be on spot VMs; default: all of it",
-        default=None,
-        at_least=0.0,
-        at_most=1.0,
-    )
+    spot: OptionalQuantity = spot_share_item()
     jobs: RangeOf = value_range(
         "jobs",
         "at least the low end is admitted, the high end is expected; whole jobs",
@@ -242,14 +191,10 @@ class JobClass(Node):
         default=None,
         percentiles=True,
     )
-    distribution: str = distribution_item()
-    samples: Source | None = samples_item()
+    took: Quantities = took_item()
     think: Quantity = think_item()
     arrivals: OptionalQuantity = arrivals_item()
     burst: Whole = burst_item()
-    submissions: Source | None = submissions_item()
-    recorded: Recorded | None = recorded_block()
-    took: Quantities = took_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -22,8 +22,6 @@ from mrdsl.spec.blocks import (
     Container,
     Driver,
     MapPhase,
-    OnDemand,
-    OnType,
     Quota,
     ReducePhase,
     Reserved,
@@ -32,13 +30,19 @@ from mrdsl.spec.blocks import (
     Slots,
     Spot,
     Stage,
-    System,
-    on_type_blocks,
     simulation_block,
-    stage_blocks,
-    startup_item,
 )
 from mrdsl.spec.demand import Demand
+from mrdsl.spec.rented import (
+    AdmittedClass,
+    RentedVm,
+    available_item,
+    fee_item,
+    resource_item,
+    spot_share_item,
+    startup_item,
+    think_item,
+)
 from mrdsl.spec.schema import (
     BUDGET_HINT,
     Node,
@@ -54,11 +58,6 @@ from mrdsl.spec.simulated import (
     Recorded,
     arrivals_item,
     burst_item,
-    distribution_item,
-    recorded_block,
-    samples_item,
-    submissions_item,
-    think_item,
 )
 from mrdsl.spec.typing import OptionalQuantity, OptionalRange, OptionalWhole, Quantity, Whole
 
@@ -119,7 +118,7 @@ class Cluster(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VmType(Node):
+class VmType(RentedVm):
     """A VM type that can be rented, period by period."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h }, available = 40 }"
@@ -130,68 +129,29 @@ class VmType(Node):
         }
     )
 
-    on_demand: OnDemand = block(OnDemand, "renting by the hour", required=True)
     reserved: Reserved | None = block(
         Reserved, "VMs under a long contract: the plan chooses how many to pay for in all periods, or all are `prepaid`"
     )
     spot: Spot | None = block(Spot, "VMs that the provider may take back, for classes only")
-    fee: Quantity = quantity(
-        "price",
-        "what the platform adds for each VM, however it is bought",
-        default=0.0,
-        at_least=0.0,
-        share_of="on_demand.price",
-    )
-    available: OptionalWhole = quantity(
-        "vms",
-        "how many there are of the type, however bought; default: any number",
-        default=None,
-        at_least=0,
-        whole=True,
-    )
-    cores: OptionalQuantity = quantity(
-        "number", "cores that tasks may use, and those of its system if it has one", default=None, above=0.0
-    )
-    memory: OptionalQuantity = quantity(
-        "data", "memory that tasks may use, and that of its system if it has one", default=None, above=0.0
-    )
-    system: System | None = block(
-        System, "what is not for containers; default: all cores and memory are", short="platform"
-    )
+    fee: Quantity = fee_item()
+    available: OptionalWhole = available_item()
+    cores: OptionalQuantity = resource_item("number", "cores")
+    memory: OptionalQuantity = resource_item("data", "memory")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class JobClass(Node):
+class JobClass(AdmittedClass):
     """MapReduce jobs with one profile, one deadline and one penalty."""
 
-    EXAMPLE: ClassVar[str] = (
-        "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
-        "jobs = 10, deadline = 15 min, penalty = 12.50 USD }"
-    )
-    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("slots", "container"), ("map", "stage", "coefficients"))
-
-    map: MapPhase | None = block(MapPhase, "the map tasks of one job")
-    shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
-    reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job")
-    stages: Sequence[Stage] = stage_blocks()
-    startup: Quantity = startup_item()
-    coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
-    slots: Slots | None = block(Slots, "the tasks that one VM hosts: map tasks or reduce tasks, or tasks of stages")
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots; only with `vm`")
     driver: Driver | None = block(Driver, "the driver of each job; only in `capacity`")
-    on: Sequence[OnType] = on_type_blocks()
     types: tuple[str, ...] = references(
         "`one` keeps all jobs of a period on one VM type; a list of types limits them to those",
         of="vm",
         words=(ONE,),
     )
-    spot: OptionalQuantity = quantity(
-        "share",
-        "the part of its VMs that may be on spot; default: all of them",
-        default=None,
-        at_least=0.0,
-        at_most=1.0,
-    )
+    startup: Quantity = startup_item()
+    spot: OptionalQuantity = spot_share_item()
     jobs: OptionalRange = value_range(
         "jobs",
         "jobs of one period, run in period / deadline rounds: at least .. expected",
@@ -203,13 +163,9 @@ class JobClass(Node):
     penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     shift: Quantity = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
-    distribution: str = distribution_item()
-    samples: Source | None = samples_item()
     think: Quantity = think_item()
     arrivals: OptionalQuantity = arrivals_item()
     burst: Whole = burst_item()
-    submissions: Source | None = submissions_item()
-    recorded: Recorded | None = recorded_block()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from mrdsl.exchange.registry import JOBS, RUN_TABLES, names
 from mrdsl.spec.blocks import (
-    ONE,
     YES_OR_NO,
     Container,
     Disk,
@@ -25,20 +24,17 @@ from mrdsl.spec.blocks import (
     Spot,
     Stage,
     System,
-    on_type_blocks,
-    stage_blocks,
 )
 from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
-from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity, references
+from mrdsl.spec.rented import PlacedClass, RentedVm, available_item, fee_item, resource_item, startup_item
+from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity
 from mrdsl.spec.simulated import (
     Recorded,
+    SimulatedClass,
     Speculation,
     Stragglers,
     TaskFailures,
-    distribution_item,
     max_running_item,
-    recorded_block,
-    samples_item,
 )
 from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantities, Quantity, Whole
 
@@ -87,35 +83,20 @@ class Billing(Node):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VmType(Node):
+class VmType(RentedVm):
     """A VM type that may be rented."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
-    on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
-    reserved: Reserved | None = block(
-        Reserved, "VMs under a long contract, a limited number; the price of prepaid ones is not part of the cost"
-    )
     spot: Spot | None = block(Spot, "VMs that the provider may take back, for runs with time for a second attempt")
-    fee: Quantity = quantity(
-        "price", "what the platform adds for each VM", default=0.0, at_least=0.0, share_of="on_demand.price"
-    )
     disk: Disk | None = block(Disk, "block storage of each VM, paid while it is rented", short="size")
     boot: Quantity = quantity(
         "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
     )
     billing: Billing | None = block(Billing, "how its time is paid; default: as at the top level", short="period")
-    available: OptionalWhole = quantity(
-        "vms", "how many there are at once; default: any number", default=None, at_least=0, whole=True
-    )
-    cores: OptionalQuantity = quantity(
-        "number", "cores that tasks may use, and those of its system if it has one", default=None, above=0.0
-    )
-    memory: OptionalQuantity = quantity(
-        "data", "memory that tasks may use, and that of its system if it has one", default=None, above=0.0
-    )
-    system: System | None = block(
-        System, "what is not for containers; default: all cores and memory are", short="platform"
-    )
+    fee: Quantity = fee_item()
+    available: OptionalWhole = available_item()
+    cores: OptionalQuantity = resource_item("number", "cores")
+    memory: OptionalQuantity = resource_item("data", "memory")
     masters: Whole = quantity(
         "vms", "VMs that hold no slots and are paid all the same", default=0, at_least=0, whole=True
     )
@@ -155,7 +136,7 @@ class Arrivals(JobFile):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class JobClass(Node):
+class JobClass(SimulatedClass, PlacedClass):
     """Runs of one job: its tasks, its start times and its deadline."""
 
     EXAMPLE: ClassVar[str] = (
@@ -174,25 +155,11 @@ class JobClass(Node):
         }
     )
 
-    map: MapPhase | None = block(MapPhase, "the map phase of one run")
-    shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one run; not for map-only classes")
-    reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one run; left out for map-only classes")
-    stages: Sequence[Stage] = stage_blocks()
-    slots: Slots | None = block(Slots, "how many tasks one VM hosts, of any type")
-    container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
-    on: Sequence[OnType] = on_type_blocks()
-    types: tuple[str, ...] = references(
-        "`one` keeps all runs of the class on one VM type; a list of types limits it to those",
-        of="vm",
-        words=(ONE,),
-    )
+    startup: Quantity = startup_item()
     runs: Runs | None = block(Runs, "when the runs are released, unless `arrivals` says it", short="at")
     deadline: OptionalQuantity = quantity("time", "by when each run ends, from its release", default=None, above=0.0)
     due: float | str | None = moment(
         "when each run is due, in place of `deadline`: the first such clock time after its release", default=None
-    )
-    startup: Quantity = quantity(
-        "time", "time from the start of a run until its first task; it takes no slot", default=0.0, at_least=0.0
     )
     start_within: OptionalQuantity = quantity(
         "time", "a run starts at most this long after its release; default: any time", default=None, at_least=0.0
@@ -207,9 +174,6 @@ class JobClass(Node):
         default=None,
         percentiles=True,
     )
-    distribution: str = distribution_item()
-    samples: Source | None = samples_item()
-    recorded: Recorded | None = recorded_block()
     took: Quantities = took_item()
 
 

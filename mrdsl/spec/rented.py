@@ -1,0 +1,120 @@
+"""Fields that VM types and job classes have in several families.
+
+Base classes declare nested blocks, names and choices. Functions declare quantities, since mypy gives an inherited one
+the type of its argument, a number or a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mrdsl.spec.blocks import (
+    ONE,
+    Coefficients,
+    Container,
+    Driver,
+    MapPhase,
+    OnDemand,
+    OnType,
+    ReducePhase,
+    Reserved,
+    ShufflePhase,
+    Slots,
+    Spot,
+    Stage,
+    System,
+    stage_blocks,
+)
+from mrdsl.spec.schema import Node, block, blocks, quantity, references
+from mrdsl.spec.simulated import ArrivingClass
+
+
+def fee_item() -> Any:
+    """Return the declaration of ``fee`` of a VM type."""
+    return quantity(
+        "price",
+        "what the platform adds for each VM, however it is bought",
+        default=0.0,
+        at_least=0.0,
+        share_of="on_demand.price",
+    )
+
+
+def available_item() -> Any:
+    """Return the declaration of ``available`` of a VM type."""
+    what = "how many there are of the type at once, however bought; default: any number"
+    return quantity("vms", what, default=None, at_least=0, whole=True)
+
+
+def resource_item(kind: str, named: str) -> Any:
+    """Return the declaration of ``cores`` or ``memory`` of a VM type."""
+    what = f"{named} that tasks may use, and the part of its system if it has one"
+    return quantity(kind, what, default=None, above=0.0)
+
+
+def startup_item() -> Any:
+    """Return the declaration of ``startup`` of a class."""
+    what = "time of a job outside its tasks, such as its start; it takes no slot"
+    return quantity("time", what, default=0.0, at_least=0.0)
+
+
+def spot_share_item() -> Any:
+    """Return the declaration of ``spot`` of a class."""
+    what = "the part of its VM time that may be on spot VMs; default: all of it"
+    return quantity("share", what, default=None, at_least=0.0, at_most=1.0)
+
+
+def think_item() -> Any:
+    """Return the declaration of ``think`` of a class whose users do not think by default."""
+    what = "mean time between a job's end and the user's next one (simulated)"
+    return quantity("time", what, default=0.0, at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RentedVm(Node):
+    """A VM type that can be rented."""
+
+    on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
+    reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
+    spot: Spot | None = block(Spot, "VMs that the provider may take back")
+    system: System | None = block(
+        System, "what is not for containers; default: all cores and memory are", short="platform"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ProfiledClass(Node):
+    """A job class with a profile: phases or stages."""
+
+    map: MapPhase | None = block(MapPhase, "the map tasks of one job")
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks; not for map-only jobs")
+    reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job; left out for map-only jobs")
+    stages: Sequence[Stage] = stage_blocks()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PlacedClass(ProfiledClass):
+    """A job class whose tasks run on the VM types of a spec."""
+
+    slots: Slots | None = block(Slots, "what one VM hosts, of any type: map tasks or reduce tasks, or tasks of stages")
+    container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
+    on: Sequence[OnType] = blocks(OnType, "on", "how the class runs on one VM type", plural="on_types", of="vm")
+    types: tuple[str, ...] = references(
+        "`one` keeps all jobs of the class on one VM type; a list of types limits it to those", of="vm", words=(ONE,)
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class AdmittedClass(ArrivingClass, PlacedClass):
+    """A job class of which a plan admits a number of jobs that run at once."""
+
+    EXAMPLE: ClassVar[str] = (
+        "{ map { tasks = 64, avg = 30 s, max = 45 s }, slots { map = 2, reduce = 1 }, "
+        "jobs = 10, deadline = 15 min, penalty = 12.50 USD }"
+    )
+    ONE_OF: ClassVar[tuple[tuple[str, ...], ...]] = (("slots", "container"), ("map", "stage", "coefficients"))
+
+    coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
+    driver: Driver | None = block(Driver, "what the driver of each job takes of a VM, besides its tasks")
