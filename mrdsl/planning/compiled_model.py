@@ -38,6 +38,7 @@ class CompiledModel:
         self.relax = relax
         self._spec = spec
         self._model: Any = None
+        self._sense: Any = None
         self._updater: Updater | None = None
         self._memory = Memory()
 
@@ -57,6 +58,7 @@ class CompiledModel:
         if self._model is None:
             self._model = compile_model(self._spec, self.formulation, self.relax)
             self._model.of_caller = True
+            self._sense = _objectives(self._model)[0].sense
         return self._model
 
     def update(self, **parameters: Any) -> CompiledModel:
@@ -77,8 +79,10 @@ class CompiledModel:
     def solve(self, solver: str = "auto", limits: Limits | None = None) -> Result:
         """Solve the current spec, or its model after an access to :attr:`model`.
 
-        Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` if a pipeline is to solve a model.
+        Raises MrdslError as ``mrdsl.solve`` does, ``unable-solver`` if a pipeline is to solve a model, and
+        ``wrong-value`` if the model has not one objective of the same sense any more.
         """
+        self._require_one_objective()
         return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
 
     @checked
@@ -95,7 +99,7 @@ class CompiledModel:
             The verified plan with its cost; ``error`` as the termination if the point breaks the model or the spec.
 
         Raises:
-            MrdslError: ``no-plan`` if no variable of the model has a value.
+            MrdslError: ``no-plan`` if no variable of the model has a value; ``wrong-value`` as :meth:`solve`.
         """
         from mrdsl.planning.choice import asked
         from mrdsl.planning.results import decoded
@@ -103,7 +107,9 @@ class CompiledModel:
         from mrdsl.solving.checked_answer import answer_in
 
         formulation, relax = asked(self._spec, self.formulation, self.relax)
-        found = decoded(self._spec, self.model, answer_in(self.model, solver), formulation, relax)
+        model = self.model
+        self._require_one_objective()
+        found = decoded(self._spec, model, answer_in(model, solver), formulation, relax)
         return finish(self._spec, found, formulation, relax, {"name": solver, "version": None, "file": None})
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,6 +117,17 @@ class CompiledModel:
         asked for.
         """
         return {**self.__dict__, "_model": None, "_updater": None}
+
+    def _require_one_objective(self) -> None:
+        if self._model is None:
+            return
+        found = _objectives(self._model)
+        if len(found) != 1:
+            hint = "deactivate the others: `objective.deactivate()`" if found else "call `objective.activate()`"
+            raise one_error("wrong-value", f"the model needs one active objective, got {len(found)}", hint=hint)
+        if found[0].sense != self._sense:
+            message = f"objective `{found[0].name}` of the model must keep its sense"
+            raise one_error("wrong-value", message, hint="change the sign of its expression instead")
 
     def _reader(self) -> Updater:
         from mrdsl.language.loading import Updater
@@ -125,3 +142,9 @@ class CompiledModel:
             folder = path.parent if known else Path()
             self._updater = Updater(spec.text, spec.file, folder, known, spec.given, spec.seed)
         return self._updater
+
+
+def _objectives(model: Any) -> list[Any]:
+    from pyomo.environ import Objective
+
+    return list(model.component_data_objects(Objective, active=True, descend_into=True))

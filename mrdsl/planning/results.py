@@ -185,7 +185,14 @@ def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, re
         if formulation.decode is None:
             message = f"{formulation.name} does not support reading a plan from its model"
             raise one_error("unknown-formulation", message, span, "choose another formulation")
-        plan = formulation.decode(spec, model, relax)
+        try:
+            plan = formulation.decode(spec, model, relax)
+        except (ArithmeticError, LookupError, ValueError):
+            if not getattr(model, "of_caller", False):
+                raise
+            message = "the values of the changed model do not describe a plan"
+            told = error("broken-plan", message, span, "keep the constraints that mrdsl compiled")
+            return Result(Termination.ERROR, diagnostics=(told,), bound=answer.bound, size=answer.size)
     return result_of(answer, plan, span)
 
 

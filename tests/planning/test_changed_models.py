@@ -127,3 +127,31 @@ def test_named_and_numbered_models_of_deadlines_agree() -> None:
     spec = mrdsl.loads(DEADLINE.replace("GOAL", "maximize slack"))
     result = mrdsl.compile(spec).solve()
     assert result.plan.slack.tolist() == pytest.approx([210.0, 210.0, 570.0, 200.0], rel=1e-3)
+
+
+def test_a_changed_model_needs_its_one_objective_in_its_sense() -> None:
+    compiled = mrdsl.compile(mrdsl.loads(CAPACITY))
+    model = compiled.model
+    compiled.solve()
+    model.second = pyo.Objective(expr=model.on_demand)
+    for call in (compiled.solve, compiled.result):
+        with pytest.raises(MrdslError, match="needs one active objective, got 2"):
+            call()
+    model.cost.deactivate()
+    assert compiled.solve().objective.bound is None
+    model.second.deactivate()
+    with pytest.raises(MrdslError, match="needs one active objective, got 0"):
+        compiled.solve()
+    model.cost.activate()
+    model.cost.sense = pyo.maximize
+    with pytest.raises(MrdslError, match="keep its sense"):
+        compiled.solve()
+
+
+def test_values_of_a_changed_model_that_are_not_a_plan_are_refused() -> None:
+    compiled = mrdsl.compile(mrdsl.load("models/makespan/two-jobs.mrspec"))
+    compiled.model.all_maps.deactivate()
+    result = compiled.solve("highs")
+    assert result.termination is Termination.ERROR
+    assert result.plan is None
+    assert result.diagnostics[0].code == "broken-plan"
