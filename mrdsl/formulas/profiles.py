@@ -177,7 +177,7 @@ def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                 f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
                 "them, and the upper estimate is looser than the paper's",
                 getattr(node, block).span_of("tasks"),
-                "no change is needed: the deadline is met, with a few slots more than strictly necessary",
+                "no change is needed if the deadline is met: the plan then has a few slots more than necessary",
             )
 
 

@@ -139,7 +139,7 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                     f"class {classes[index].name} has little work: no more than twice the longest tasks of its "
                     f"critical path, {chained([stages[number].name for number in path])}; the upper estimate is looser",
                     classes[index].span,
-                    "no change is needed: the deadline is met, with a few slots more than strictly necessary",
+                    "no change is needed if the deadline is met: the plan then has a few slots more than necessary",
                 ),
                 f"classes[{index}]",
             )

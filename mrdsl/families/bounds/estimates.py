@@ -163,19 +163,20 @@ def upper_is_bound(
     - A job has at least two slots of each kind; with less it has none at times.
 
     The run must fill the shares of its jobs. No upper estimate is a bound if masters hold slots, if tasks are killed
-    for others, or if jobs arrive independently.
+    for others, if jobs arrive independently, or if the distribution of task times has no longest time.
     """
     classes, p, cluster = facts.classes, profile, facts.cluster or Cluster()
     if cluster.masters == "yes" or _come_by_themselves(classes):
         return np.zeros(len(classes), dtype=bool)
     jobs, reducing = column(classes, "jobs"), ~p.map_only
     kinds = ((map_slots, sizes[0], p.map_tasks > 0.0), (reduce_slots, sizes[1], reducing))
+    longest = _have_longest_times(classes)
     if has_own_slots(facts):
         own = [_has_own(facts, slots, size, used) for slots, size, used in kinds]
-        return np.asarray(own[0] & own[1])
+        return np.asarray(longest & own[0] & own[1])
     if jobs.sum() <= 1.0:
-        return np.ones(len(classes), dtype=bool)
-    if is_fifo(facts):
+        return longest
+    if is_fifo(facts) or not longest.all():
         return np.zeros(len(classes), dtype=bool)
     whole = np.ones(len(classes), dtype=bool)
     for slots, size, used in kinds:
@@ -187,6 +188,16 @@ def upper_is_bound(
         return np.asarray(lent & (stage_counts(classes) <= 1).all() & ~reducing.any() & (maps >= maps.max()))
     alone_in_each = (maps >= maps.max()) & (~reducing | (reduces >= reduces.max()))
     return np.asarray(lent & (stage_counts(classes) <= 1) & alone_in_each)
+
+
+def _have_longest_times(classes: Sequence[Any]) -> NDArray[np.bool_]:
+    """Return for each class if no task takes longer than the profile states, by the distributions of the spec."""
+    endless = ("exponential", "lognormal")
+    found = np.asarray(~np.isin(words(classes, "distribution", "uniform"), endless))
+    if not any_stages(classes):
+        return found
+    of_stages = [all(stage.distribution not in endless for stage in stages) for stages in stages_of(classes)]
+    return np.asarray(found & np.array(of_stages, dtype=bool))
 
 
 def _come_by_themselves(classes: Sequence[Any]) -> bool:

@@ -27,7 +27,7 @@ from mrdsl.families.bounds.verify_times import (
     waves_of,
 )
 from mrdsl.spec.blocks import any_stages, stages_of
-from mrdsl.spec.columns import Columns, column, names_of, parts_of
+from mrdsl.spec.columns import Columns, column, names_of, parts_of, words
 from mrdsl.spec.spec import Spec
 
 LEAST = 2.0
@@ -50,11 +50,12 @@ def upper_is_bound(facts: BoundsFacts, jobs: Jobs, slots: tuple[Floats, Floats],
     count = column(facts.classes, "jobs")
     if cluster.masters == "yes" or _arrive(facts):
         return np.zeros(len(count))
+    limited = _limited(facts)
     if cluster.work_conserving == "no" and cluster.scheduler == "fair" and facts.cluster is not None:
-        return _keeps_its_own(facts, jobs, slots, there)
+        return limited * _keeps_its_own(facts, jobs, slots, there)
     if count.sum() <= 1.0:
-        return np.ones(len(count))
-    if jobs.fifo:
+        return limited
+    if jobs.fifo or not limited.all():
         return np.zeros(len(count))
     return _lends(facts, cluster, jobs, slots, there)
 
@@ -70,6 +71,14 @@ def _arrive(facts: BoundsFacts) -> bool:
         elif any(node.submissions is not None for node in part):
             return True
     return False
+
+
+def _limited(facts: BoundsFacts) -> Floats:
+    """Return 1 for classes whose task times are all drawn from distributions with a longest time, 0 for others."""
+    ends = np.isin(words(facts.classes, "distribution", "uniform"), ("uniform", "fixed"))
+    for index, stages in enumerate(stages_of(facts.classes) if any_stages(facts.classes) else ()):
+        ends[index] &= {each.distribution for each in stages} <= {None, "uniform", "fixed"}
+    return ends.astype(np.float64)
 
 
 def _kinds(

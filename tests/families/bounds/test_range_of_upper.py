@@ -53,6 +53,17 @@ def test_drawn_clusters_keep_what_is_called_a_bound(seed: int) -> None:
         assert plan.observed["a"].p99 <= plan.completion["upper"][0] * (1.0 + 1e-9)
 
 
+@pytest.mark.parametrize("rule", ["work_conserving = no", "scheduler = fair"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_times_without_a_longest_one_have_no_upper_bound(rule: str, jobs: int) -> None:
+    def bounds(distribution: str) -> bool:
+        text = CLUSTER.format(slots=8, jobs=jobs, rule=rule, tasks=40, more="").replace("fixed", distribution)
+        return bool(mrdsl.solve(mrdsl.loads(text)).plan.upper_is_bound[0])
+
+    found = {each: bounds(each) for each in ("uniform", "fixed", "exponential", "lognormal")}
+    assert found == {"uniform": True, "fixed": True, "exponential": False, "lognormal": False}
+
+
 TWO = """problem bounds
 cluster {{ slots {{ map = {slots}, reduce = {slots} }}, {rule} }}
 class a {{ map {{ tasks = 40, avg = 10 s, max = 10 s }}, jobs = {jobs}{first} }}
