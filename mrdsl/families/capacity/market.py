@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
 from mrdsl.families.capacity.forms import added_price, contracts, masters_of
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
@@ -175,7 +176,11 @@ class Market(InLanes):
 
 
 def market_of(facts: CapacityFacts) -> Market:
-    """Return the market of a spec that has passed its checks."""
+    """Return the market of a spec that has passed its checks, cached with it."""
+    return kept(facts, "market", lambda: _market_of(facts))
+
+
+def _market_of(facts: CapacityFacts) -> Market:
     lanes: list[Lane] = []
     offers: list[Offer] = []
     sunk = 0.0

@@ -32,7 +32,7 @@ from mrdsl.families.capacity.slot_choices import in_fractions, slots_by_vector
 from mrdsl.families.capacity.turns import packed_in_turns
 from mrdsl.families.capacity.verify import quantity
 from mrdsl.formulas.containers import tasks_of_slots
-from mrdsl.formulas.pairs import slot_sizes, slots_on_types
+from mrdsl.formulas.pairs import slot_sizes
 from mrdsl.spec.spec import Spec
 
 
@@ -175,18 +175,16 @@ def held_by_lane(spec: Spec, plan: CapacityPlan) -> list[Held]:
         per_vm = class_runs_of(spec.facts).per_vm
         every = np.arange(len(plan.names))
         return [_held(0, False, every, per_vm, (plan.map_slots, plan.reduce_slots))]
-    mix, on_types, sizes = plan.mix, slots_on_types(spec.facts), slot_sizes(spec.facts)
+    mix, sizes = plan.mix, slot_sizes(spec.facts)
     executors = mix.map_slots / tasks_of_slots(spec.facts.classes)[mix.of_class]
     found = []
-    for vm in range(len(mix.types)):
-        for spot in (False, True):
-            mine = np.flatnonzero((mix.of_vm == vm) & (mix.spot == spot))
-            classes = mix.of_class[mine]
-            per_vm = np.maximum(on_types[0][vm, classes], 1.0), np.maximum(on_types[1][vm, classes], 1.0)
-            if sizes.vectors:
-                per_vm = sizes.keys[0][vm, classes].astype(float), sizes.keys[1][vm, classes].astype(float)
-            held = _held(vm, spot, classes, per_vm, (executors[mine], mix.reduce_slots[mine]))
-            found.append(replace(held, vectors=sizes) if sizes.vectors else held)
+    lanes = 2 * mix.of_vm + mix.spot
+    for lane in np.unique(lanes).tolist():
+        vm, spot, mine = lane // 2, bool(lane % 2), np.flatnonzero(lanes == lane)
+        classes = mix.of_class[mine]
+        per_vm = sizes.keys[0][vm, classes].astype(float), sizes.keys[1][vm, classes].astype(float)
+        held = _held(vm, spot, classes, per_vm, (executors[mine], mix.reduce_slots[mine]))
+        found.append(replace(held, vectors=sizes) if sizes.vectors else held)
     return found
 
 

@@ -11,6 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.facts import CapacityFacts, Quota
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -32,6 +33,10 @@ class Offered:
 
 def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
     """Read every way of buying a VM: a contract that is paid in any case costs the fee alone."""
+    return kept(facts, "offered", lambda: _offered(facts))
+
+
+def _offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
     found: dict[Way, Offered] = {}
     for vm in facts.vms:
         more = vm.fee if vm.disk is None else vm.fee + vm.disk.price * vm.disk.size

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts, SavingsPlan, VmType
 from mrdsl.families.capacity.forms import contracts
-from mrdsl.families.capacity.market import ON_DEMAND
+from mrdsl.families.capacity.market import ON_DEMAND, market_of
 from mrdsl.families.capacity.periods.comparisons import of_each_period, of_sums
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
 from mrdsl.formulas.pairs import slot_sizes
@@ -161,6 +161,7 @@ def spec_of_period(spec: Spec, number: int, committed: Mapping[Contract, float] 
     )
     facts = replace(base.facts, classes=classes)
     kept(facts, "slot_sizes", lambda: slot_sizes(base.facts))  # which do not depend on jobs
+    kept(facts, "market", lambda: market_of(base.facts))
     return replace(base, facts=facts)
 
 
