@@ -265,11 +265,16 @@ def _implausible(spec: Spec, vms: Sequence[Any], paths: Sequence[str]) -> Iterat
             price = getattr(owner, item)
             cores = "; else write the type's `cores`" if "cores" in known and node.cores is None else ""
             named = f" of vm {node.name}" if node.name else ""
+            hint = (
+                f"a number without a unit is per second: if it is per hour, write `{price:g} {spec.currency}/h`{cores}"
+            )
+            if owner.span_of(item) is not None:
+                hint = f"write the price of one VM, such as `{0.192 * units:g} {spec.currency}/h`{cores}"
             told = warning(
                 "implausible-price",
                 f"`{path}`{named} is {show(price, 'price', spec.currency)}, above that of nearly all VMs on sale",
                 owner.span_of(item),
-                f"a number without a unit is per second: if it is per hour, write `{price:g} {spec.currency}/h`{cores}",
+                hint,
             )
             place = f"vms[{index}].{path}" if node.name else f"cluster.{path}"
             yield told if told.span is not None else replace(told, path=place)

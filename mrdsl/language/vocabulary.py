@@ -100,11 +100,11 @@ def _vocabulary(node: Any) -> Vocabulary:
 
 
 _SIGNS = MappingProxyType({"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"})
-_NUMBER = r"\d+(?:_\d+)*(?:\.\d+)?"
+_NUMBER = r"\d+(?:_\d+)*(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _AMOUNT = re.compile(rf"\s*({_NUMBER})")
 _PER = re.compile(r"\s*(/\w+)")
 _AMOUNT_BEFORE = re.compile(rf"({_NUMBER})\s*$")
-_DECIMAL_COMMA = re.compile(rf"(\d+),({_NUMBER})$")
+_DECIMAL_COMMA = re.compile(rf"(\d{{1,3}}(?:\.\d{{3}})+|\d+),({_NUMBER})$")
 _THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
 _MORE_THOUSANDS = re.compile(r"(?:,\d{3})+(?!\w)(?:\.\d+)?")
 _APART = re.compile(r"([1-9]\d{0,2})((?:[ '’]\d{3})+)(?![\w.])")
@@ -173,7 +173,7 @@ def comma_in_number(text: str, number: Token) -> tuple[str, str]:
     match = _DECIMAL_COMMA.search(before)
     if match is None:
         return "", ""
-    return "a number has a point, not a comma", f"write `{match[1]}.{match[2]}`: a comma ends an item"
+    return "a number has a point, not a comma", f"write `{match[1].replace('.', '')}.{match[2]}`: a comma ends an item"
 
 
 def words_between(before: Token | None, at: Token, text: str) -> str:
