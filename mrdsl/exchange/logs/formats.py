@@ -23,8 +23,8 @@ SHOWN_FILES = 20
 
 
 def place(path: str, line: int = 1, column: int = 1) -> Span:
-    """Return one place in a log."""
-    return Span(path, line, column, line, column + 1)
+    """Return one place in a log; at line 0, the file itself, of which no line is quoted."""
+    return Span(path, max(line, 1), column, max(line, 1), column + (line > 0))
 
 
 @dataclass

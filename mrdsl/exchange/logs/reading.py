@@ -183,7 +183,7 @@ def _is_within(path: str, root: str, telling: Telling) -> bool:
     if not os.path.islink(path) or Path(os.path.realpath(path)).is_relative_to(root):
         return True
     hint = "name the file or folder that it leads to, or allow it with `--allow-outside`"
-    telling.warn("file-outside", "this link leads outside the folder of logs and is left out", path, 1, hint)
+    telling.warn("file-outside", "this link leads outside the folder of logs and is left out", path, 0, hint)
     telling.left_out.add(os.path.normpath(path))
     return False
 

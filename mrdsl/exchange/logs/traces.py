@@ -222,6 +222,8 @@ RUMEN = LogFormat(
 
 MOST_ALIKE = 100_000
 """Most jobs or containers of one entry; a larger count is a mistake."""
+MOST_SHOWN = 10**15
+"""Counts from here on are not printed."""
 MOST_REPEATED = 1_000_000
 """Containers of a file that no entry of their own has: those of repeated jobs, and repeated ones."""
 
@@ -238,6 +240,20 @@ class _Repeats:
         """
         used = max(1, min(count, MOST_ALIKE, 1 + self.left // max(containers, 1)))
         self.left -= (used - 1) * containers
+        return used
+
+    def used(
+        self, item: dict[str, Any], key: str, containers: int, name: str, telling: Telling, at: tuple[str, int]
+    ) -> int:
+        """Return the granted number of copies that ``key`` of an item named ``name`` states, 1 by default."""
+        count = item.get(key, 1)
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            telling.warn("broken-log", f"`{key}` of {name} is not a number of copies", *at, "1 is used")
+            return 1
+        used = self.granted(count, containers)
+        if count > used:
+            times = f"{count:,}" if count < MOST_SHOWN else "too many"
+            telling.warn("broken-log", f"{name} is there {times} times", *at, f"{used:,} are used")
         return used
 
 
@@ -263,10 +279,7 @@ def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduc
             phases_known=False,
         )
         yield job
-        count = _known(document.get("job.count")) or 1
-        used = repeats.granted(count, len(job.attempts))
-        if count > used:
-            telling.warn("broken-log", f"{name} is there {count:,} times", source, line, f"{used:,} are used")
+        used = repeats.used(document, "job.count", len(job.attempts), name, telling, (source, line))
         yield from (replace(job, job=f"{name}_{again}") for again in range(2, used + 1))
 
 
@@ -280,11 +293,7 @@ def _sls_attempts(tasks: list[Any], line: int, source: str, telling: Telling, re
         duration = _known(task.get("duration.ms"))
         if start is None or finish is None:
             start, finish = (0, duration) if duration is not None else (start, finish)
-        count = _known(task.get("count")) or 1
-        used = repeats.granted(count, 1)
-        if count > used:
-            message = f"container {position + 1} is there {count:,} times"
-            telling.warn("broken-log", message, source, line, f"{used:,} are used")
+        used = repeats.used(task, "count", 1, f"container {position + 1}", telling, (source, line))
         host = machine(task.get("container.host"))
         yield from repeat(Attempt(TaskKind(kind), AttemptEnd.SUCCEEDED, start, finish, host=host), used)
 

@@ -12,6 +12,7 @@ from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.exchange.logs.formats import SHOWN, SHOWN_FILES, Telling
 from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
 from mrdsl.planning.saved_specs import SavedFile
+from mrdsl.reporting.diagnostics import as_text
 
 from .making import BEGIN, as_json, job_events
 
@@ -183,3 +184,14 @@ def test_kinds_and_severities_are_counted_apart() -> None:
         "and one more file",
     ]
     assert telling.lost == 2 * (SHOWN_FILES + 1) + SHOWN + 2
+
+
+def test_no_line_of_a_file_outside_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("password of somebody\n")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "link").symlink_to(tmp_path / "secret")
+    telling = Telling()
+    assert list(find_logs([tmp_path / "logs"], telling)) == []
+    printed = as_text(telling.diagnostics(), {})
+    assert "warning[file-outside]" in printed
+    assert "password" not in printed

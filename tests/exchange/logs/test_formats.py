@@ -317,6 +317,15 @@ def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
     assert [each.message for each in told] == ["container 1 is there 1,000,000,000 times"]
 
 
+@pytest.mark.parametrize("count", [0, -1, 1.5, "3", None, True, 10**30])
+def test_counts_of_sls_that_are_not_numbers_of_copies_are_reported(count: Any, tmp_path: Path) -> None:
+    task = {"container.type": "map", "container.start.ms": 0, "container.end.ms": 5}
+    for written in ({"job.count": count, "job.tasks": [task]}, {"job.tasks": [{**task, "count": count}]}):
+        jobs, told = read(tmp_path, json.dumps({"job.id": "j", **written}).encode())
+        assert [each.code for each in told] == ["broken-log"]
+        assert jobs
+
+
 def test_a_log_on_standard_input() -> None:
     done = CliRunner().invoke(cli, ["profile", "-"], input=gzip.compress(as_json(EVENTS)), standalone_mode=False)
     assert done.exception is None
