@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING, floor
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Mix, of_lanes
-from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import NONE, Places, Task, cheapest, dearest, dual_bound, wanted
 from mrdsl.families.capacity.methods.relaxation import least_of_columns
@@ -132,14 +131,13 @@ def _same_jobs(mix: Mix, other: Mix) -> NDArray[np.bool_]:
 class _Kinds:
     """Kinds of lanes that are alike for all jobs: one of the ``lanes`` of each, and the ``kind`` of each lane.
 
-    Lanes with masters are kinds of their own, since VMs of others cannot be masters there. Limits on spot divide kinds.
+    Lanes with masters are kinds of their own, since VMs of others cannot be masters there.
     """
 
     def __init__(self, mix: Mix) -> None:
         kind = alike(mix)[1]
         alone = np.where(mix.market.masters_of_lane > 0.0, np.arange(len(kind)), NONE)
-        spot = mix.market.spot & bool(len(limited_classes(mix)))
-        _, self.lanes, kind = np.unique(np.stack([kind, alone, spot]), axis=1, return_index=True, return_inverse=True)
+        _, self.lanes, kind = np.unique(np.stack([kind, alone]), axis=1, return_index=True, return_inverse=True)
         self.kind = kind.ravel()
 
     def least(self, values: Floats) -> Floats:

@@ -51,7 +51,7 @@ from mrdsl.families.capacity.methods.direct_types import (
     with_room,
 )
 from mrdsl.families.capacity.methods.lane_columns import MOST_CLASSES, LaneProgram, Lanes, program_of_lanes
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, cheapest
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, costs_by_way
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.slot_prices import on_slots, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
@@ -192,7 +192,7 @@ def _by_columns(
     if at_prices is not None:
         mine = replace(task, mix=on_slots(task.mix, maps, reduces))
         lanes = VectorLanes(mine, Vessels(mine.mix, below.mix))
-    columns = program_of_lanes(lanes, cheapest(below, found.prices).cost, until)
+    columns = program_of_lanes(lanes, costs_by_way(below, found.prices), until)
     return below, columns, least if columns is None else max(least, columns.bound - worth)
 
 

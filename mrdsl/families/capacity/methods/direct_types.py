@@ -147,6 +147,7 @@ def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | 
     if exceeds(task, bought, ROUNDING):
         return placement, None
     enough = bool((jobs.sum(axis=0) >= task.low).all())
+    enough &= all(task.spare.vms(index, jobs[:, index]) is not None for index in task.spare.entries)
     mine = task if task.mix.sizes is None else replace(task, mix=replace(program.task.mix, market=task.market))
     return replace(placement, begun=jobs), Placed(mine, jobs, bought) if enough else None
 

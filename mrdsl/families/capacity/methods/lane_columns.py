@@ -2,18 +2,24 @@
 
 The relaxation takes parts of the VMs with the lowest unit cost. Here each lane has whole VMs and whole jobs.
 
-**Theorem.** Take any price ``pi_c >= 0`` of a job of each class. Every plan costs at least the sum of
+**Theorem.** Take any prices ``pi_c >= 0`` of a job of each class, and ``pi_c + tau_c`` on firm VMs. Every plan costs at
+least the sum of
 
 - the costs of the masters and the penalties of all expected jobs,
-- for each class, the least of ``(pi_c - penalty_c) n`` over its range of jobs ``n``,
+- for each class, the least of ``(pi_c - penalty_c) n + tau_c f`` over its range of jobs ``n``, of which ``f`` are firm,
 - for each VM type, the least of the cost of its VMs less the worth of the jobs on them, over the VMs of its lanes that
   its quota allows. The worth is the most that whole jobs with those VMs can have at the prices.
 
-**Proof.** Add ``pi_c`` times the number of jobs of each class to the cost of a plan, and subtract it by lane: the cost
-is unchanged. The parts are then those above, at the plan's numbers of jobs and of VMs, and each is at least its least
+**Proof.** Add the prices of the jobs of each class to the cost of a plan, and subtract them by lane: the cost is
+unchanged. The parts are then those above, at the plan's numbers of jobs and of VMs, and each is at least its least
 value. A plan's jobs in a lane take no more than its VMs, since each takes at least its part ``gamma``, whatever slots
-it holds. Other constraints (parts on spot, one type for a class) only remove plans. QED (Geoffrion 1974, *Lagrangean
-relaxation for integer programming*).
+it holds. Other constraints (one type for a class) only remove plans. QED (Geoffrion 1974, *Lagrangean relaxation for
+integer programming*).
+
+``tau_c >= 0`` is 0 unless a part of the class, and not all of it, may run on spot. Such a class has firm VM time if it
+has any (:class:`mrdsl.families.capacity.methods.spot_limits.Limits`): with ``n >= 1`` jobs, ``f`` is at least 1, and at
+most ``n - 1`` jobs are on spot in a lane. The limit itself is left out: it rarely binds on small firm VMs, of which a
+job takes many. A second program has it, for plans.
 
 The worth of whole jobs on ``k`` VMs is a bounded knapsack. Dynamic programming over parts of VMs solves it from above:
 the parts of jobs are rounded down. So does the knapsack of fractional jobs; the lesser one counts. A lane that can use
@@ -38,6 +44,7 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Mix
+from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.own_machines import Tariff, tariff_of
@@ -134,7 +141,9 @@ def contents_of(gamma: Floats, most: Floats, prices: Floats, vms: int, finest: i
 class Lanes:
     """The lanes of a task, alike or not, with the VMs that each can use beyond masters, and the costs of these.
 
-    ``closed`` lanes are not used, and ``taken`` VMs of each type are not available.
+    ``closed`` lanes are not used, and ``taken`` VMs of each type are not available. Jobs may be ``begun``: firm, all,
+    and the firm VM time that limits on spot leave, (rows, classes). ``high`` are the most jobs in each kind of lanes,
+    and ``times`` the VM times of one job there if there are such limits.
     """
 
     def __init__(
@@ -143,11 +152,18 @@ class Lanes:
         closed: NDArray[np.bool_] | None = None,
         taken: Floats | float = 0.0,
         tariff: Tariff | None = None,
+        begun: Floats | None = None,
     ) -> None:
         market = task.market
         self.task, self.market, self.price = task, market, market.cheapest()
+        self.limited = limited_classes(task.mix)
         self.gamma, self.kind = self._kinds()
         self.used = np.where(np.isfinite(self.gamma), self.gamma, 0.0)
+        self.firm = np.ones(len(self.gamma))
+        self.firm[self.kind] = ~market.spot
+        self.begun = np.zeros((3, len(task.mix))) if begun is None else begun
+        self.first = np.isin(np.arange(len(task.mix)), self.limited) & (self.begun[0] <= 0.0)
+        self.high = np.maximum(task.high - (1.0 - self.firm[:, None]) * self.first, 0.0)
         self.room = task.available - market.masters - taken
         useful = ceiling((self.used * task.high).sum(axis=1))[self.kind]
         self.most = np.maximum(np.minimum(self.room[market.vm_of_lane], useful), 0.0)
@@ -156,6 +172,9 @@ class Lanes:
         self.narrow = (self.most >= 1.0) & (self.most <= MOST_VMS)
         self.tariff = tariff_of(market, 0.0) if tariff is None else tariff
         chunks = float(np.log2(task.high[task.high > 0.0] + 1.0).sum()) + 1.0
+        first = np.zeros(len(self.gamma), dtype=np.int64)
+        first[self.kind] = np.arange(len(self.kind))
+        self.times = np.where(task.mix.possible, task.mix.gamma, 0.0)[first]
         kinds = len(np.unique(self.kind[self.narrow])) + 1
         self.finest = int(min(max(EFFORT / (kinds * chunks), FEWEST_CELLS), MOST_CELLS))
 
@@ -166,12 +185,13 @@ class Lanes:
         """Return the parts of VMs that jobs take in each kind of lanes, and the kind of each lane."""
         mix = self.task.mix
         gamma = np.where(mix.possible & (self.task.high > 0.0), mix.gamma, np.inf)
-        kinds, kind = np.unique(gamma, axis=0, return_inverse=True)
-        return kinds, kind.ravel()
+        spot = mix.market.spot[:, None] & bool(len(self.limited))
+        kinds, kind = np.unique(np.concatenate([gamma, spot], axis=1), axis=0, return_inverse=True)
+        return kinds[:, :-1], kind.ravel()
 
-    def within(self, task: Task, closed: NDArray[np.bool_], taken: Floats) -> Lanes:
+    def within(self, task: Task, closed: NDArray[np.bool_], taken: Floats, begun: Floats) -> Lanes:
         """Return the lanes of the rest of a task."""
-        return Lanes(task, closed, taken, self.tariff)
+        return Lanes(task, closed, taken, self.tariff, begun)
 
     def sizes(self, worth: Floats, lanes: Places) -> Sequence[int]:
         """Return the numbers of VMs of lanes alike for which contents of that worth are added."""
@@ -183,7 +203,7 @@ class Lanes:
 
     def alone(self, kind: int, most: int) -> list[tuple[int, Floats]]:
         """Return contents of one class each on at most so many VMs, and their VMs."""
-        gamma, high = self.gamma[kind], self.task.high
+        gamma, high = self.gamma[kind], self.high[kind]
         found = []
         for index in np.flatnonzero(gamma <= most).tolist():
             jobs = np.zeros(len(high))
@@ -209,16 +229,20 @@ class Lanes:
         costs = self.tariff.cost(np.array([lane]), vms[None])[0]
         return np.asarray(costs - costs[0])
 
-    def saved(self, prices: Floats) -> Floats:
+    def saved(self, worth: Floats) -> Floats:
         """Return the worth less the cost of fractional jobs and VMs of each lane, without its quota."""
-        each = np.where(np.isfinite(self.gamma), prices, 0.0)[self.kind] - self.price[:, None] * self.used[self.kind]
-        return np.where(self.most >= 1.0, (np.maximum(each, 0.0) * self.task.high).sum(axis=1), 0.0)
+        jobs = np.where(np.isfinite(self.gamma), worth, 0.0)
+        each = jobs[self.kind] - self.price[:, None] * self.used[self.kind]
+        return np.where(self.most >= 1.0, (np.maximum(each, 0.0) * self.high[self.kind]).sum(axis=1), 0.0)
 
-    def contents(self, prices: Floats, lanes: Places) -> Iterator[tuple[Filling, Places]]:
+    def contents(self, worth: Floats, lanes: Places) -> Iterator[tuple[Filling, Places]]:
         """Yield the contents of each kind of some narrow lanes, and these lanes."""
         for kind in np.unique(self.kind[lanes]).tolist():
             mine = lanes[self.kind[lanes] == kind]
-            yield contents_of(self.gamma[kind], self.task.high, prices, int(self.most[mine].max()), self.finest), mine
+            yield self._contents(kind, int(self.most[mine].max()), worth[kind]), mine
+
+    def _contents(self, kind: int, vms: int, prices: Floats) -> Filling:
+        return contents_of(self.gamma[kind], self.high[kind], prices, vms, self.finest)
 
 
 NEAR = 1e-3
@@ -239,24 +263,34 @@ class LaneProgram:
     """The linear program of contents, of lanes with 1, 2, ... VMs, and of pairs on lanes of fractional VMs.
 
     Rows: the least jobs of each class; one number of VMs for each lane; no more contents of each number of VMs of a
-    kind than lanes; the VMs of each type. ``bound`` is the best bound so far, at the prices ``at``.
+    kind than lanes; the VMs of each type; the first firm job of each class with a part on spot; with ``limits``, that
+    part of its VM time. ``bound`` is the best bound so far, at the prices ``at``, (rows, classes): of jobs, of first
+    firm jobs, and of limits. With these it is not a bound.
     """
 
-    def __init__(self, lanes: Lanes, prices: Floats) -> None:
+    def __init__(self, lanes: Lanes, prices: Floats, limits: bool = False) -> None:
         from mrdsl.solving.backends.highs import GrowingProgram
 
-        self.lanes, self.task, self.at = lanes, lanes.task, prices
+        self.lanes, self.task, self.at, self.limits = lanes, lanes.task, prices, limits
         self.bound, self.value = -np.inf, np.inf
         classes, self.of_lane = len(self.task.mix), len(self.task.mix)
+        limited = np.isin(np.arange(classes), lanes.limited)
+        some = (self.task.low > 0.0) | (lanes.begun[1] > 0.0)
+        share = np.where(limited, self.task.mix.spot_share, 0.0)
+        self.time = lanes.times * (lanes.firm[:, None] * share - (1.0 - lanes.firm[:, None]) * (1.0 - share))
         self.of_kind = self.of_lane + len(lanes.kind)
         self.width = int(lanes.most[lanes.narrow].max(initial=1.0))
         self.of_type = self.of_kind + len(lanes.gamma) * self.width
-        rows = self.of_type + len(lanes.room)
+        self.of_first = self.of_type + len(lanes.room)
+        self.of_share = self.of_first + classes
+        rows = self.of_share + classes
         lower, upper = np.full(rows, -np.inf), np.full(rows, np.inf)
         lower[:classes] = self.task.low
+        lower[self.of_first : self.of_share] = np.where(lanes.first, some, -np.inf)
+        lower[self.of_share :] = np.where(limited & limits, -lanes.begun[2], -np.inf)
         upper[self.of_lane : self.of_kind] = 1.0
         upper[self.of_kind : self.of_type] = 0.0
-        upper[self.of_type :] = np.maximum(lanes.room, 0.0)
+        upper[self.of_type : self.of_first] = np.maximum(lanes.room, 0.0)
         self.program = GrowingProgram(lower, upper)
         self.rows, self.count = rows, 0
         self.chosen: dict[int, tuple[int, int, Floats]] = {}
@@ -264,13 +298,23 @@ class LaneProgram:
         self.seen: set[tuple[int, int, bytes]] = set()
         self.there = np.zeros(len(lanes.kind), dtype=bool)
         mix = self.task.mix
-        self.dear = DEAR * np.maximum(prices, LEAST * float(prices.max(initial=0.0)) + ROUNDING)
+        firm = prices[0] + prices[1]
+        self.dear = DEAR * np.maximum(firm, LEAST * float(firm.max(initial=0.0)) + ROUNDING)
         self.dearest = 10.0 * (float(mix.worth.max(initial=0.0)) + float(self.dear.max(initial=0.0))) + 1.0
         each = np.arange(classes)
-        self._columns(-mix.worth, self.task.high - self.task.low, each, each, -np.ones(classes))
-        self._columns(self.dear, np.full(classes, np.inf), each, each, np.ones(classes))
+        places = np.concatenate([each, self.of_first + each, self.of_share + each])
+        of_job = np.where(some, 0.0, lanes.first / np.maximum(self.task.high, 1.0))
+        more = np.concatenate([np.ones(classes), of_job, np.zeros(classes)])
+        time = np.where(self.time > 0.0, self.time, np.inf).min(axis=0)
+        lacking = np.concatenate([np.ones(2 * classes), np.where(np.isfinite(time), time, 0.0)])
+        self._columns(-mix.worth, self.task.high - self.task.low, places, np.tile(each, 3), -more)
+        self._columns(self.dear, np.full(classes, np.inf), places, np.tile(each, 3), lacking)
         self._pairs(FURTHER * prices)
-        self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(FURTHER * prices) > 0.0)))
+        self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(self.worth(FURTHER * prices)) > 0.0)))
+
+    def worth(self, prices: Floats) -> Floats:
+        """Return the worth of one job in each kind, (kinds, classes), at some prices."""
+        return np.asarray(prices[0] + self.lanes.firm[:, None] * prices[1] + self.time * prices[2])
 
     def _columns(self, costs: Floats, upper: Floats, rows: Places, columns: Places, values: Floats) -> None:
         from scipy.sparse import coo_array
@@ -281,16 +325,18 @@ class LaneProgram:
     def _pairs(self, prices: Floats) -> None:
         """Add the pairs on lanes of fractional VMs that pay at some prices, the cheapest first if they are many."""
         lanes = self.lanes
-        cost = lanes.price[:, None] * np.where(np.isfinite(lanes.gamma), lanes.gamma, 0.0)[lanes.kind]
-        pays = (~lanes.narrow & (lanes.most > 0.0))[:, None] & np.isfinite(lanes.gamma)[lanes.kind] & (cost < prices)
+        cost = lanes.price[:, None] * lanes.used[lanes.kind]
+        worth = np.where(np.isfinite(lanes.gamma), self.worth(prices), 0.0)[lanes.kind]
+        pays = (~lanes.narrow & (lanes.most > 0.0))[:, None] & (cost < worth)
         of_lane, of_class = pays.nonzero()
-        order = np.argsort(cost[pays] / prices[of_class], kind="stable")[:MOST_PAIRS]
+        order = np.argsort(cost[pays] / worth[pays], kind="stable")[:MOST_PAIRS]
         of_lane, of_class = of_lane[order], of_class[order]
-        each = np.arange(len(order))
-        gamma = lanes.gamma[lanes.kind[of_lane], of_class]
-        rows = np.concatenate([of_class, self.of_type + lanes.market.vm_of_lane[of_lane]])
-        values = np.concatenate([np.ones(len(order)), gamma])
-        self._columns(cost[of_lane, of_class], self.task.high[of_class], rows, np.tile(each, 2), values)
+        each, kind = np.arange(len(order)), lanes.kind[of_lane]
+        types = self.of_type + lanes.market.vm_of_lane[of_lane]
+        values = [np.ones(len(order)), lanes.gamma[kind, of_class], lanes.firm[kind], self.time[kind, of_class]]
+        rows = np.concatenate([of_class, types, self.of_first + of_class, self.of_share + of_class])
+        most = lanes.high[kind, of_class]
+        self._columns(cost[of_lane, of_class], most, rows, np.tile(each, 4), np.concatenate(values))
 
     def _lanes(self, new: Places) -> None:
         """Add lanes with any number of VMs, and contents of one class alone for their kinds."""
@@ -328,12 +374,14 @@ class LaneProgram:
                 self.chosen[self.count + len(new)] = kind, vms, jobs
                 new.append((kind, vms, jobs))
         if new:
-            jobs = np.array([each[2] for each in new])
+            jobs, kinds = np.array([each[2] for each in new]), np.array([each[0] for each in new])
             columns, of_class = jobs.nonzero()
-            every = np.arange(len(new))
-            rows = np.concatenate([of_class, [self._row(kind, vms) for kind, vms, _ in new]])
-            values = np.concatenate([jobs[columns, of_class], np.ones(len(new))])
-            self._columns(np.zeros(len(new)), np.full(len(new), np.inf), rows, np.concatenate([columns, every]), values)
+            count, at, every = jobs[columns, of_class], kinds[columns], np.arange(len(new))
+            own = [self._row(kind, vms) for kind, vms, _ in new]
+            rows = np.concatenate([of_class, self.of_first + of_class, self.of_share + of_class, own])
+            values = [count, count * self.lanes.firm[at], count * self.time[at, of_class], np.ones(len(new))]
+            places = np.concatenate([np.tile(columns, 3), every])
+            self._columns(np.zeros(len(new)), np.full(len(new), np.inf), rows, places, np.concatenate(values))
         return bool(new)
 
     def solve(self, until: float | None) -> None:
@@ -356,7 +404,8 @@ class LaneProgram:
             if (near or (not found and not inside)) and not self._dearer(lacking):
                 return
             inside = inside if found else 0.0
-            prices = inside * self.at + (1.0 - inside) * np.maximum(duals[:classes], 0.0)
+            found_prices = np.concatenate([duals[:classes], duals[self.of_first :]]).reshape(3, classes)
+            prices = inside * self.at + (1.0 - inside) * np.maximum(found_prices, 0.0)
 
     def _dearer(self, lacking: NDArray[np.bool_]) -> bool:
         """Raise the prices of lacking jobs; return False if none lack, or if these are no longer worth it."""
@@ -368,11 +417,12 @@ class LaneProgram:
     def _priced(self, prices: Floats) -> tuple[float, list[tuple[int, int, Floats]], bool]:
         """Return the bound at some prices, the contents that are worth most, and True if it added lanes."""
         lanes, task = self.lanes, self.task
-        saved = lanes.saved(prices)
+        worth = self.worth(prices)
+        saved = lanes.saved(worth)
         some = np.flatnonzero(lanes.narrow & (saved > 0.0))
         new: list[tuple[int, int, Floats]] = []
         both: dict[int, list[Floats]] = {}
-        for contents, mine in lanes.contents(prices, some):
+        for contents, mine in lanes.contents(worth, some):
             for lane in mine.tolist():
                 net = contents.worth[: int(lanes.most[lane]) + 1] - lanes.costs(lane)
                 saved[lane] = net.max()
@@ -385,8 +435,11 @@ class LaneProgram:
                 of_types[vm] = min(of_types[vm], _within(nets[0], nets[1], float(lanes.room[vm])))
         pays = np.flatnonzero((saved > 0.0) & lanes.narrow & ~self.there)
         self._lanes(pays[np.argsort(-saved[pays], kind="stable")[:MORE]])
-        numbers = np.where(prices > task.mix.worth, task.low, task.high)
-        least = float(task.mix.penalty @ task.mix.expected + (prices - task.mix.worth) @ numbers)
+        firm, price = np.where(lanes.first, prices[1], 0.0), prices[0] - task.mix.worth
+        numbers = np.stack([task.low, np.clip(1.0, task.low, task.high), task.high])
+        least = float(
+            task.mix.penalty @ task.mix.expected + (price * numbers + firm * (numbers > 0.0)).min(axis=0).sum()
+        )
         return task.market.of_masters + least - float(of_types.sum()), new, len(pays) > 0
 
     def with_a_vm(self) -> Floats:
@@ -394,7 +447,7 @@ class LaneProgram:
         lanes, vms = self.lanes, self.lanes.market.vm_of_lane
         least = np.where(lanes.most > 0.0, -np.inf, np.inf)
         alone = np.bincount(vms, minlength=len(lanes.room))[vms] == 1
-        for contents, mine in lanes.contents(self.at, np.flatnonzero(lanes.narrow)):
+        for contents, mine in lanes.contents(self.worth(self.at), np.flatnonzero(lanes.narrow)):
             for lane in mine.tolist():
                 net = contents.worth[: int(lanes.most[lane]) + 1] - lanes.costs(lane)
                 saved = max(float(net[0]), float(net[1:].max())) if alone[lane] else 0.0
@@ -410,28 +463,36 @@ def _within(one: Floats, other: Floats, room: float) -> float:
 
 
 def program_of_lanes(lanes: Lanes, prices: Floats, until: float | None) -> LaneProgram | None:
-    """Return the solved program, from prices of jobs on; None if one round would look at too much."""
+    """Return the solved program, from prices of all and of firm jobs on; None if a round would look at too much."""
     task = lanes.task
     if not (lanes.is_small and lanes.narrow.any()):
         return None
-    program = LaneProgram(lanes, np.where(task.high > 0.0, prices, 0.0))
+    more = np.where(np.isin(np.arange(len(task.mix)), lanes.limited), prices[1] - prices[0], 0.0)
+    program = LaneProgram(lanes, np.where(task.high > 0.0, np.stack([prices[0], more, 0.0 * more]), 0.0))
     program.solve(until)
     return program
 
 
 def program_of_plans(task: Task, program: LaneProgram, until: float | None) -> LaneProgram:
-    """Return a solved program whose contents keep classes on one type and parts on spot VMs: those have none."""
+    """Return a solved program of plans: their contents keep classes on one type, and parts on spot VMs.
+
+    Classes on one type have none, and those without a part on spot have none there.
+    """
     mix = replace(program.task.mix, spot_share=task.mix.spot_share)
-    alone = task.market.spot[:, None] & (mix.spot_share < 1.0)
+    capped = mix.spot_share < 1.0
+    capped[limited_classes(mix)] = False
+    alone = task.market.spot[:, None] & capped
     together = mix.together & task.same_type
     gamma = np.where(alone | together, np.inf, mix.gamma)
-    if bool((gamma == mix.gamma).all()):
+    limits = len(limited_classes(mix)) > 0
+    if bool((gamma == mix.gamma).all()) and not limits:
         return program
     low, high = (np.where(together, 0.0, each) for each in (task.low, task.high))
     possible = np.isfinite(gamma).any(axis=0)
     low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
     left = replace(task, mix=replace(mix, gamma=gamma), low=low, high=high)
-    plans = LaneProgram(program.lanes.of(left), program.at)
+    plans = LaneProgram(program.lanes.of(left), program.at, limits)
+    plans.add(list(program.chosen.values()) if limits else [])
     plans.solve(until)
     return plans
 
@@ -480,6 +541,8 @@ def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
     These are VMs of narrow lanes, masters not among them. Jobs may be left.
     """
     task, kinds = program.task, program.lanes.kind
+    spot, times = task.market.spot[:, None], np.where(task.mix.possible, task.mix.gamma, 0.0)
+    times *= task.mix.spot_share - spot
     room, jobs, rented = program.lanes.packer(), np.zeros_like(task.mix.gamma), np.zeros(len(task.mix.gamma))
     closed, taken = np.zeros(len(jobs), dtype=bool), np.zeros(len(task.available))
     low, high = task.low, task.high
@@ -494,9 +557,10 @@ def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
         if not fixed or not high.any():
             break
         left = replace(task, mix=replace(task.mix, expected=high), low=low, high=high)
+        begun = np.stack([jobs[~spot[:, 0]].sum(axis=0), total, (times * jobs).sum(axis=0)])
         before, kinds = list(program.chosen.values()), program.lanes.kind
         first = dict(zip(reversed(kinds.tolist()), reversed(range(len(kinds))), strict=True))
-        program = LaneProgram(program.lanes.within(left, closed, taken), program.at)
+        program = LaneProgram(program.lanes.within(left, closed, taken, begun), program.at, program.limits)
         program.add(
             [
                 (int(program.lanes.kind[first[kind]]), vms, np.minimum(content, high))

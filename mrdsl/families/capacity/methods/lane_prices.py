@@ -212,6 +212,14 @@ def cheapest(task: Task, prices: Floats) -> Ways:
     return found
 
 
+def costs_by_way(task: Task, prices: Floats) -> Floats:
+    """Return the least cost of one job of each class on any VMs, and that on firm ones, shape (2, classes)."""
+    mix, cost = task.mix, cheapest(task, prices).cost
+    firm = mix.possible & ~task.market.spot[:, None]
+    alone = np.where(firm, prices[:, None] * np.where(firm, mix.gamma, 0.0), np.inf).min(axis=0)
+    return np.stack([cost, np.where(np.isfinite(alone), np.maximum(alone, cost), cost)])
+
+
 def _mixed_cost(task: Task, cost: Floats, at: Places, firm: Places, spot: Places) -> tuple[Floats, Floats]:
     """Of one job in a firm lane with its class's part in a spot lane, (firm, spot, classes); and that part of jobs."""
     mix = task.mix

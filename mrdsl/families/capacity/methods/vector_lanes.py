@@ -17,7 +17,7 @@ on the pair of slots that a plan has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_columns import LESS, NOISE, Contents, Filling, Lanes, Packer, contents_of
+from mrdsl.families.capacity.methods.lane_columns import LESS, NOISE, Contents, Lanes, Packer, contents_of
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.own_machines import Tariff
 from mrdsl.families.capacity.methods.weighing import alike, least_at
@@ -223,19 +223,20 @@ class VectorLanes(Lanes):
         closed: NDArray[np.bool_] | None = None,
         taken: Floats | float = 0.0,
         tariff: Tariff | None = None,
+        begun: Floats | None = None,
     ) -> None:
         self.vessels = vessels
         self.most_units = MOST_UNITS if len(task.mix) <= FEW_CLASSES else UNITS
-        super().__init__(task, closed, taken, tariff)
+        super().__init__(task, closed, taken, tariff, begun)
 
     def _kinds(self) -> tuple[Floats, Places]:
         gammas = np.where(self.task.high > 0.0, self.vessels.gammas, np.inf)
         self.gammas = gammas
         return gammas.max(axis=0), self.vessels.kind
 
-    def within(self, task: Task, closed: NDArray[np.bool_], taken: Floats) -> VectorLanes:
+    def within(self, task: Task, closed: NDArray[np.bool_], taken: Floats, begun: Floats) -> VectorLanes:
         """Return the lanes of the rest of a task."""
-        lanes = VectorLanes(task, self.vessels, closed, taken, self.tariff)
+        lanes = VectorLanes(task, self.vessels, closed, taken, self.tariff, begun)
         lanes.rounds = FEW_ROUNDS
         return lanes
 
@@ -258,23 +259,17 @@ class VectorLanes(Lanes):
         """Return no contents of one class: those of several are as many."""
         return []
 
-    def saved(self, prices: Floats) -> Floats:
+    def saved(self, worth: Floats) -> Floats:
         """Return the worth less the cost of fractional jobs and VMs of each lane, without its quota."""
         least = np.full(len(self.kind), np.inf)
         for gamma in self.gammas:
-            used = np.where(np.isfinite(gamma), gamma, 0.0)
-            each = np.where(np.isfinite(gamma), prices, 0.0)[self.kind] - self.price[:, None] * used[self.kind]
-            least = np.minimum(least, (np.maximum(each, 0.0) * self.task.high).sum(axis=1))
+            used, jobs = (np.where(np.isfinite(gamma), each, 0.0) for each in (gamma, worth))
+            each = jobs[self.kind] - self.price[:, None] * used[self.kind]
+            least = np.minimum(least, (np.maximum(each, 0.0) * self.high[self.kind]).sum(axis=1))
         return np.where(self.most >= 1.0, least, 0.0)
 
-    def contents(self, prices: Floats, lanes: Places) -> Iterator[tuple[Filling, Places]]:
-        """Yield the contents of each kind of some narrow lanes, and these lanes."""
-        for kind in np.unique(self.kind[lanes]).tolist():
-            mine = lanes[self.kind[lanes] == kind]
-            yield self._contents(kind, int(self.most[mine].max()), prices), mine
-
     def _contents(self, kind: int, vms: int, prices: Floats) -> VectorContents:
-        gammas, high = self.gammas[:, kind], self.task.high
+        gammas, high = self.gammas[:, kind], self.high[kind]
         some = np.flatnonzero((prices > 0.0) & (gammas.max(axis=0) <= vms * (1.0 + ROUNDING)) & (high > 0.0))
         if not len(some):
             return VectorContents(self.vessels, kind, np.zeros(vms + 1), prices, high, (1, 1), ())
@@ -307,7 +302,7 @@ class VectorLanes(Lanes):
         best = np.zeros((units[0] * vms + 1, units[1] * vms + 1))
         taken = []
         for index, each in zip(classes.tolist(), points, strict=True):
-            left, count, sizes = float(self.task.high[index]), 1.0, each
+            left, count, sizes = float(self.high[kind, index]), 1.0, each
             while left > 0.0:
                 whole = np.floor(sizes * units + NOISE).astype(np.int64)
                 fits = (whole < best.shape).all(axis=1)

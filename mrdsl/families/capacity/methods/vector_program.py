@@ -12,8 +12,10 @@ for which this is no less than the cost of a known plan are left out: a cheaper 
 lanes a plan's jobs keep their VMs if they are moved to pairs of the program, which fit in the places of their slots. So
 the plan is a point of the program, or costs more than one. So each plan costs at least the known cost or the bound of
 the program, whichever is less. Of lanes alike that differ only in price, as many as there are jobs are enough: each
-lane in use has a job, and a plan moves from a lane that was left out to a cheaper one that is not in use. Parts on spot
-and classes that stay on one type only remove plans. QED
+lane in use has a job, and a plan moves from a lane that was left out to a cheaper one that is not in use. Classes that
+stay on one type only remove plans. A class of which a part may be on spot has a firm job if it has jobs: it has a row
+for that (:class:`mrdsl.families.capacity.methods.spot_limits.Limits`). The limit itself is a row for plans, and left
+out of bounds. QED
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram
 from mrdsl.families.capacity.methods.lane_prices import Places, Task, by_type
+from mrdsl.families.capacity.methods.slot_prices import on_slots
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes
 from mrdsl.families.capacity.slot_choices import whole_points
 from mrdsl.formulas.packing import Size, generated_patterns
@@ -69,6 +72,10 @@ class _Columns:
         classes, place = len(task.mix), {lane: number for number, lane in enumerate(kept.tolist())}
         self.row_of = {lane: classes + 3 * number for lane, number in place.items()}
         self.of_type = classes + 3 * len(place)
+        self.limited = limited_classes(task.mix)
+        self.of_first = self.of_type + len(lanes.room)
+        self.of_limit = self.of_first + len(self.limited)
+        self.of_cut = self.of_limit + len(self.limited)
         for lane in kept.tolist():
             self._vms(lane)
         self.first = len(self.costs)
@@ -117,6 +124,7 @@ class _Columns:
                         continue
                     upper = min(float(task.high[index]), float(np.floor(most / size)) if size else np.inf)
                     rows = [*self._rows(lane, (*taken.tolist(), gamma)), (index, 1.0)]
+                    rows += self._of_limits(lane, index, slots)
                     self._add(-float(task.mix.worth[index]), upper, lane, rows)
                     self.of_class.append(index)
                     self.slots.append((float(slots[0]), float(slots[1])))
@@ -124,14 +132,32 @@ class _Columns:
                 return False
         return True
 
-    def program(self) -> LinearProgram:
-        """Return the program; its last column is its constant, so that gaps are relative to the cost."""
+    def _of_limits(self, lane: int, index: int, slots: Floats) -> list[tuple[int, float]]:
+        """Return the entries of one job in the rows of its class's part on spot, if it has one."""
+        mix, vm = self.task.mix, int(self.task.market.vm_of_lane[lane])
+        spot, share = bool(self.task.market.spot[lane]), float(mix.spot_share[index])
+        vms = float(slots[0] / mix.pairs.map_per_vm[vm, index] + slots[1] / mix.pairs.reduce_per_vm[vm, index])
+        most = max(float(self.task.high[index]) - 1.0, 0.0)
+        first = (0.0 if self.task.low[index] > 0.0 else -1.0) if spot else max(most, 1.0)
+        found = []
+        for place in np.flatnonzero(self.limited == index).tolist():
+            found = [(self.of_first + place, first), (self.of_limit + place, vms * (share - spot))]
+        return found
+
+    def program(self, limits: bool = False) -> LinearProgram:
+        """Return the program, with ``limits`` on spot or without.
+
+        Its last column is its constant, so that gaps are relative to the cost.
+        """
         from scipy.sparse import csr_array
 
         task, count, room = self.task, len(self.costs), self.lanes.room
         rows, columns, values = (np.array(each) for each in zip(*self.entries, strict=True))
-        matrix = csr_array((values, (rows, columns)), shape=(self.of_type + len(room) + self.cuts, count + 1))
+        matrix = csr_array((values, (rows, columns)), shape=(self.of_cut + self.cuts, count + 1))
         inside = np.zeros(self.of_type - len(task.low))
+        most = np.maximum(task.high[self.limited] - 1.0, 1.0)
+        first = np.where(task.low[self.limited] > 0.0, most, 0.0)
+        limit = np.full(len(first), 0.0 if limits else -np.inf)
         constant = float(task.mix.penalty @ task.mix.expected) + task.market.of_masters
         return LinearProgram(
             costs=np.append(self.costs, 1.0),
@@ -143,8 +169,12 @@ class _Columns:
             starts=matrix.indptr.astype(np.int64),
             columns=matrix.indices.astype(np.int64),
             coefficients=matrix.data,
-            row_lower=np.concatenate([task.low, inside - np.inf, np.full(len(room) + self.cuts, -np.inf)]),
-            row_upper=np.concatenate([task.high, inside, np.maximum(room, 0.0), np.zeros(self.cuts)]),
+            row_lower=np.concatenate(
+                [task.low, inside - np.inf, np.full(len(room), -np.inf), first, limit, np.full(self.cuts, -np.inf)]
+            ),
+            row_upper=np.concatenate(
+                [task.high, inside, np.maximum(room, 0.0), np.inf + first, np.inf + first, np.zeros(self.cuts)]
+            ),
         )
 
     def cut(self, point: Floats) -> bool:
@@ -188,16 +218,15 @@ class _Columns:
     def _exclude(self, kind: int, keys: NDArray[np.int64], prices: Floats) -> None:
         """Add a row for each lane of a kind: the worth of its slots is no more than its VMs."""
         rows: dict[int, int] = {}
-        first = self.of_type + len(self.lanes.room)
         for number, lane in enumerate(self.lane):
             if int(self.lanes.kind[lane]) == kind:
-                row = rows.setdefault(lane, first + self.cuts + len(rows))
+                row = rows.setdefault(lane, self.of_cut + self.cuts + len(rows))
                 value = -1.0 if number < self.first else float(prices @ self._demand(keys, number))
                 self.entries.append((row, number, value))
         self.cuts += len(rows)
 
     def placed(self, point: Floats) -> Placed | None:
-        """Return the jobs of a point; None if a class has more spot VMs than its part, or several types for its one."""
+        """Return the jobs of a point; None if a class has more on spot than its part, or several types for its one."""
         task, mix, market = self.task, self.task.mix, self.task.market
         jobs, best = np.zeros_like(mix.gamma), np.zeros_like(mix.gamma)
         slots = [mix.map_slots.copy(), mix.reduce_slots.copy()]
@@ -212,11 +241,15 @@ class _Columns:
                 best[lane, index] = count
                 for each, value in zip(slots, self.slots[number], strict=True):
                     each[lane, index] = value
-        spot = market.spot[:, None] & (mix.spot_share < 1.0)
+        capped = mix.spot_share < 1.0
+        capped[self.limited] = False
+        spot = market.spot[:, None] & capped
         types = np.array([len(np.unique(market.vm_of_lane[jobs[:, index] > 0.0])) for index in range(len(mix))])
         if bool((jobs[spot] > 0.0).any()) or bool((task.same_type & mix.together & (types > 1)).any()):
             return None
-        part = replace(task, mix=replace(mix, map_slots=slots[0], reduce_slots=slots[1]))
+        part = replace(task, mix=on_slots(mix, slots[0], slots[1]))
+        if any(part.spare.vms(index, jobs[:, index]) is None for index in part.spare.entries):
+            return None
         taken = part.mix.taken(*(np.where(jobs > 0.0, each, 0.0) * jobs for each in slots)).sum(axis=2).max(axis=0)
         bought = market.buy(np.maximum(vms, ceiling(taken + market.masters_of_lane)))
         over = bool((by_type(market, bought) > task.available + ROUNDING).any())
@@ -229,12 +262,12 @@ def by_program(
     """Yield plans near the optimum, or None, each with a bound; ``cost`` is that of a known plan.
 
     First come plans of few nodes, until their slots pack, then that of a search for the bound. There are none if the
-    program has too many columns, a class is in part on spot, or several types share a quota.
+    program has too many columns, or several types share a quota.
     """
     from mrdsl.solving.backends.highs import integer_point
 
     lanes = program.lanes
-    if not isinstance(lanes, VectorLanes) or len(limited_classes(task.mix)) or len(task.market.quota_limits):
+    if not isinstance(lanes, VectorLanes) or len(task.market.quota_limits):
         return
     kept = _enough(task, lanes, np.flatnonzero(program.with_a_vm() < cost))
     room = lanes.room[task.market.vm_of_lane[kept]]
@@ -246,8 +279,10 @@ def by_program(
     turns = [1] * TURNS + [min(MOST_NODES, NODES // len(columns.costs)), 1]
     while turns and (until is None or time.monotonic() < until):
         seconds = None if until is None else max(until - time.monotonic(), LEAST_TIME)
-        point, bound = integer_point(columns.program(), GAP, turns.pop(0), seconds)
-        yield None if point is None else columns.placed(point), min(bound, cost)
+        nodes = turns.pop(0)
+        limits = len(columns.limited) > 0 and nodes == 1
+        point, bound = integer_point(columns.program(limits), GAP, nodes, seconds)
+        yield None if point is None else columns.placed(point), -np.inf if limits else min(bound, cost)
         if point is None:
             return
         if not columns.cut(point):

@@ -161,16 +161,21 @@ def of_contents(parts: Floats, maps: Floats, reduces: Floats) -> Floats:
 
 
 def alike(mix: Mix) -> tuple[Places, Places]:
-    """Return a lane of each group of lanes that are alike for all classes, and the group of each lane."""
+    """Return a lane of each group of lanes that are alike for all classes, and the group of each lane.
+
+    Limits on the parts of classes on spot VMs divide firm from spot lanes.
+    """
     assert mix.sizes is not None
+    spot = mix.market.spot & bool(len(limited_classes(mix)))
     vms, work, limits = mix.market.vm_of_lane, mix.pairs.work, mix.pairs.limits
     of_types = [mix.sizes.keys[0], mix.sizes.keys[1], work.map_work, work.reduce_work, work.constant]
     of_types += [limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most]
+    of_lane = [spot, mix.possible, mix.map_kept, mix.reduce_kept]
     groups: dict[bytes, int] = {}
     found = np.empty(len(vms), dtype=np.int64)
     first: list[int] = []
     for lane, vm in enumerate(vms.tolist()):
-        rows = [each[vm] for each in of_types] + [mix.possible[lane], mix.map_kept[lane], mix.reduce_kept[lane]]
+        rows = [each[vm] for each in of_types] + [each[lane] for each in of_lane]
         key = b"".join(np.ascontiguousarray(row).tobytes() for row in rows)
         found[lane] = groups.setdefault(key, len(groups))
         if found[lane] == len(first):
