@@ -16,7 +16,7 @@ from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.methods import lane_columns, relaxation
 from mrdsl.families.capacity.methods.few_lanes import PARTS, placed_in_turn, whole_cost
-from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, dual_bound, wanted
+from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, costs_by_way, dual_bound, wanted
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.verify import verify
 from tests.families.capacity.type_specs import best_by_trying, random_types
@@ -210,10 +210,12 @@ def test_the_bound_of_columns_is_below_every_plan_at_any_prices(seed: int) -> No
             patch.setattr(lane_columns, "MOST_VMS", most_vms)
             lanes = lane_columns.Lanes(task)
             for _ in range(5):
-                prices = random.uniform(0.0, 2.0, len(task.mix)) * cheapest(task, below.prices).cost
+                cost = cheapest(task, below.prices).cost
+                prices = random.uniform(0.0, 2.0, (3, len(cost))) * cost
+                prices[1:] *= np.isin(np.arange(len(cost)), lanes.limited) * np.array([[1.0], [0.0]])
                 bound = lane_columns.LaneProgram(lanes, prices)._priced(prices)[0]
                 assert bound <= best * (1.0 + 1e-9) + 1e-9
-            program = lane_columns.program_of_lanes(lane_columns.Lanes(task), cheapest(task, below.prices).cost, None)
+            program = lane_columns.program_of_lanes(lane_columns.Lanes(task), costs_by_way(task, below.prices), None)
             if program is not None:
                 assert program.bound <= best * (1.0 + 1e-9) + 1e-9
                 with_a_vm = program.with_a_vm()
@@ -226,7 +228,7 @@ def test_the_bound_of_columns_is_often_the_optimum_where_the_relaxation_is_not()
         spec = scarce(seed, 12)
         best, task = best_by_trying(spec), task_of(spec)
         below = relaxed(task, 1e-9)
-        program = lane_columns.program_of_lanes(lane_columns.Lanes(task), cheapest(task, below.prices).cost, None)
+        program = lane_columns.program_of_lanes(lane_columns.Lanes(task), costs_by_way(task, below.prices), None)
         if np.isfinite(best) and best > 0.0 and program is not None:
             gaps.append((1.0 - below.bound / best, 1.0 - program.bound / best))
     assert len(gaps) > 10

@@ -13,7 +13,7 @@ import mrdsl
 from mrdsl.core.result import Limits
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.methods.lane_columns import Lanes, program_of_lanes
-from mrdsl.families.capacity.methods.lane_prices import Task, cheapest
+from mrdsl.families.capacity.methods.lane_prices import Task, costs_by_way
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.slot_prices import Shapes, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
@@ -75,7 +75,7 @@ def test_bounds_at_prices_of_slots_are_below_proven_optima(seed: int) -> None:
     found = relaxed(below, 1e-9)
     assert found.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
     for lanes in (Lanes(below), VectorLanes(weighed(task)[0], Vessels(weighed(task)[0].mix, below.mix))):
-        program = program_of_lanes(lanes, cheapest(below, found.prices).cost, None)
+        program = program_of_lanes(lanes, costs_by_way(below, found.prices), None)
         assert program is None or program.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
     direct = mrdsl.solve(spec, "direct")
     assert direct.objective.bound is None or direct.objective.bound <= proven.objective.value * (1.0 + 1e-9) + 1e-9
@@ -97,7 +97,7 @@ def test_a_worth_that_is_too_low_makes_some_bound_too_high(monkeypatch: pytest.M
             continue
         plan, below = weighed(task)
         program = program_of_lanes(
-            VectorLanes(plan, Vessels(plan.mix, below.mix)), cheapest(below, relaxed(below, 1e-9).prices).cost, None
+            VectorLanes(plan, Vessels(plan.mix, below.mix)), costs_by_way(below, relaxed(below, 1e-9).prices), None
         )
         proven = mrdsl.solve(contained(seed), "highs", limits=Limits(gap=1e-9)).objective.value
         if program is not None and proven is not None:

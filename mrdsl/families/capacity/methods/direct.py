@@ -145,7 +145,7 @@ def fill(draft: Draft) -> Draft:
     elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
         near = near_full(task, found, until)
     close = near is not None and _is_close(draft, near, least)
-    if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING):
+    if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING or _is_divided(task)):
         below, columns, least = _by_columns(task, below, found, least, until)
     draft = replace(draft, state=Placement(task, below, found, least, columns, near=near), bound=least)
     if not draft.relax:
@@ -290,8 +290,9 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     task, bound, cost = placement.task, placement.bound, np.inf
     of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
     close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
+    if found is not None and np.isinf(cost := _packed(draft, found)):
+        found = None
     if found is not None:
-        cost = task.mix.cost(found.bought, found.jobs)
         yield found, bound
         if task.mix.sizes is not None:
             found, cost, bound = _by_program(draft, placement, found, gap)
@@ -324,6 +325,11 @@ def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> 
         if cost - bound <= max(gap, CLOSE) * abs(bound - draft.fixed):
             break
     return own, cost, bound
+
+
+def _is_divided(task: Task) -> bool:
+    """Return True if many classes of containers have a part on spot: columns take minutes."""
+    return task.mix.sizes is not None and len(limited_classes(task.mix)) > FEW_CLASSES
 
 
 def _fills_cores(task: Task) -> bool:

@@ -467,7 +467,8 @@ def program_of_lanes(lanes: Lanes, prices: Floats, until: float | None) -> LaneP
     task = lanes.task
     if not (lanes.is_small and lanes.narrow.any()):
         return None
-    more = np.where(np.isin(np.arange(len(task.mix)), lanes.limited), prices[1] - prices[0], 0.0)
+    some = np.isin(np.arange(len(task.mix)), lanes.limited) & (task.high > 0.0)
+    more = np.subtract(prices[1], prices[0], where=some, out=np.zeros(len(some)))
     program = LaneProgram(lanes, np.where(task.high > 0.0, np.stack([prices[0], more, 0.0 * more]), 0.0))
     program.solve(until)
     return program
@@ -484,15 +485,15 @@ def program_of_plans(task: Task, program: LaneProgram, until: float | None) -> L
     alone = task.market.spot[:, None] & capped
     together = mix.together & task.same_type
     gamma = np.where(alone | together, np.inf, mix.gamma)
-    limits = len(limited_classes(mix)) > 0
-    if bool((gamma == mix.gamma).all()) and not limits:
+    limits, same = len(limited_classes(mix)) > 0, bool((gamma == mix.gamma).all())
+    if same and not limits:
         return program
     low, high = (np.where(together, 0.0, each) for each in (task.low, task.high))
     possible = np.isfinite(gamma).any(axis=0)
     low, high = np.where(possible, low, 0.0), np.where(possible, high, 0.0)
     left = replace(task, mix=replace(mix, gamma=gamma), low=low, high=high)
-    plans = LaneProgram(program.lanes.of(left), program.at, limits)
-    plans.add(list(program.chosen.values()) if limits else [])
+    plans = LaneProgram(program.lanes if same else program.lanes.of(left), program.at, limits)
+    plans.add(list(program.chosen.values()) if same else [])
     plans.solve(until)
     return plans
 
