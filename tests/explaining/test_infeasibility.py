@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 from math import ceil, sqrt
 
 import pytest
 
 import mrdsl
-from mrdsl.explaining.infeasibility import explain
+from mrdsl.explaining.infeasibility import Explanation, explain
 from mrdsl.explaining.promises import Oracle, given_up, lines_of, moved
 from mrdsl.explaining.why import as_diagnostic, as_tables
 from mrdsl.families import family
@@ -43,12 +44,17 @@ def spec_with(promise: str, whole: str = "no") -> Spec:
     return mrdsl.loads(SPEC.format(promise=promise, whole=whole))
 
 
+@cache
+def explained(promise: str, whole: str = "no", solver: str = "highs", questions: int = 90) -> Explanation:
+    return explain(spec_with(promise, whole), solver, questions=questions)
+
+
 def least_vms(deadline_a: float = 600.0, deadline_b: float = 1200.0) -> float:
     return 4 * GAMMA_A / (deadline_a - 95) + 2 * GAMMA_B / (deadline_b - 60)
 
 
 def test_changes_are_the_closed_forms() -> None:
-    found = explain(spec_with("vms <= 30"), "highs", questions=90)
+    found = explained("vms <= 30")
     changes = {r.line.label: r.value for r in found.relaxations}
     assert changes["`vms <= 30`"] == ceil(least_vms())
     exact = 95 + 4 * GAMMA_A / (30 - 2 * GAMMA_B / 1140)
@@ -60,7 +66,7 @@ def test_changes_are_the_closed_forms() -> None:
 
 def test_changes_in_whole_slots_are_those_of_whole_slots() -> None:
     """The pairs of whole slots that keep both deadlines on the fewest VMs, of all there are."""
-    found = explain(spec_with("vms <= 30", "slots"), "highs", questions=90)
+    found = explained("vms <= 30", "slots")
     jobs = ((4, 5400, 1250, 505, 4, 2), (2, 3000, 900, 1140, 2, 1))
     pairs = [(m, r) for m in range(1, 100) for r in range(1, 100)]
     least = [(n, min(m / c + r / d for m, r in pairs if a / m + b / r <= left)) for n, a, b, left, c, d in jobs]
@@ -82,8 +88,7 @@ def subsets_without_plan(spec: Spec) -> list[frozenset[str]]:
 
 @pytest.mark.parametrize("promise", ["cost <= 20 USD"])
 def test_the_conflict_is_irreducible(promise: str) -> None:
-    spec = spec_with(promise)
-    found = explain(spec, "highs", questions=90)
+    spec, found = spec_with(promise), explained(promise)
     conflict = frozenset(line.label for line in found.conflict)
     without = subsets_without_plan(spec)
     assert conflict in without
@@ -92,8 +97,7 @@ def test_the_conflict_is_irreducible(promise: str) -> None:
 
 @pytest.mark.parametrize("promise", ["vms <= 30", "cost <= 20 USD", "vms <= 44, admitted(b) >= 5"])
 def test_every_change_is_enough_and_little_less_is_not(promise: str) -> None:
-    spec = spec_with(promise)
-    found = explain(spec, "highs", questions=90)
+    spec, found = spec_with(promise), explained(promise)
     assert found.relaxations
     for change in found.relaxations:
         assert mrdsl.solve(moved(spec, {change.line: change.value}), "highs").plan is not None
@@ -106,7 +110,7 @@ def test_every_change_is_enough_and_little_less_is_not(promise: str) -> None:
 
 def test_the_message_names_lines_and_changes() -> None:
     spec = spec_with("vms <= 30")
-    found = as_diagnostic(spec, explain(spec, "highs", questions=90))
+    found = as_diagnostic(spec, explained("vms <= 30"))
     assert found.impossible
     assert found.message.startswith("these constraints conflict: deadline of a, ")
     assert f"`vms <= 30` to {ceil(least_vms())} vms" in found.hint
@@ -135,10 +139,9 @@ def test_no_time_is_no_answer() -> None:
 
 
 def test_other_solvers_explain_alike() -> None:
-    spec = spec_with("vms <= 30")
-    own = explain(spec, "highs", questions=90)
+    own = explained("vms <= 30", questions=40)
     for solver in ("glpk", "scip"):
-        other = explain(spec, solver, questions=90)
+        other = explained("vms <= 30", solver=solver, questions=40)
         assert own.conflict == other.conflict, solver
         assert [r.value for r in own.relaxations] == pytest.approx([r.value for r in other.relaxations], rel=0.02)
 
