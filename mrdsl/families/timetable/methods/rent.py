@@ -26,6 +26,9 @@ from mrdsl.families.timetable.types import Market, market_in_parts, market_of, m
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
+FOR_EXACT = 0.8
+"""Share of the time left for the exact solution of an elastic night; the rest is for the local search."""
+
 
 def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
     """Plan a night as its spec rents machines, with a bound; stop early if the time limit ends.
@@ -115,11 +118,12 @@ class _Ways:
             return found
         if way == "elastic" or not found.bound:
             found = replace(found, bound=self._elastic_bound(found.best))
-        if way == "elastic" and found.best is not None and found.is_open:
-            found = replace(found, best=improved(market, found.best, lambda: is_late(self.draft)))
         if way == "constant" and (len(market.nights) == 2 or has_optional(market.nights[0])):
             found = self._assigned(found)
-        return self._exact(found, way)
+        found = self._exact(found, way)
+        if way == "elastic" and found.best is not None and found.is_open:
+            found = replace(found, best=improved(market, found.best, lambda: is_late(self.draft)))
+        return found
 
     def _assigned(self, found: Found) -> Found:
         """Return the better plan and bound of those that are known and of a program that assigns runs."""
@@ -177,7 +181,10 @@ class _Ways:
         """Solve a small night exactly unless its gap is closed."""
         if not found.is_open or is_late(self.draft):
             return found
-        exact = solve_exactly(self.market, way, self.draft.seconds_left())
+        seconds = self.draft.seconds_left()
+        if seconds is not None and way == "elastic":
+            seconds *= FOR_EXACT
+        exact = solve_exactly(self.market, way, seconds)
         if exact is None:
             return (
                 replace(found, best=self._constant_as_elastic()) if found.best is None and way == "elastic" else found
