@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from io import TextIOWrapper
-from itertools import combinations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from mrdsl.core.diagnostics import MrdslError, one_error
-from mrdsl.core.output_names import STANDARD_OUTPUT, same_output
+from mrdsl.core.output_names import STANDARD_OUTPUT, identities
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Table
@@ -47,14 +46,17 @@ class Outputs:
         named = {option: path for option, path in self.files.items() if path is not None}
         if not named:
             return
-        for (first, one), (second, other) in combinations(named.items(), 2):
-            if same_output(one, other):
-                raise one_error(
-                    "wrong-option",
-                    f"`{first}` and `{second}` would write the same file, `{one}`",
-                    None,
-                    "give each output its own file name",
-                )
+        owners: dict[object, str] = {}
+        for option, path in named.items():
+            for identity in identities(path):
+                first = owners.setdefault(identity, option)
+                if first != option:
+                    raise one_error(
+                        "wrong-option",
+                        f"`{first}` and `{option}` would write the same file, `{named[first]}`",
+                        None,
+                        "give each output its own file name",
+                    )
         taken = self.to_standard_output
         if self.printed and taken not in (None, "-o"):
             raise one_error(

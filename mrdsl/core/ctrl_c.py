@@ -8,13 +8,15 @@ mrdsl keeps its own handler.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 TYPE_CHECKING = False  # typing is not imported for it: the handler is to be in place as early as possible
 if TYPE_CHECKING:
+    import signal
     from types import FrameType
     from typing import Any
+else:
+    import _signal as signal  # without the enumerations that signal makes, which take milliseconds
 
 _IMPORTING = "<frozen importlib"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import stat
@@ -57,14 +56,21 @@ def same_output(first: Path, second: Path) -> bool:
     """Return True if two names are one file, even if it does not exist yet; devices and pipes are never the
     same file.
     """
-    with contextlib.suppress(OSError):
-        if is_standard_output(first) or is_standard_output(second):
-            return is_standard_output(first) and is_standard_output(second)
-        one, other = target_of(first), target_of(second)
-        if one.before is not None and other.before is not None and os.path.samestat(one.before, other.before):
-            return not one.through
-        return one.path == other.path and not one.through
-    return False
+    return not identities(first).isdisjoint(identities(second))
+
+
+def identities(path: Path) -> frozenset[object]:
+    """Return what two names of one file share: its place, and its number if it exists; nothing of devices and pipes."""
+    try:
+        target = target_of(path)
+    except OSError:
+        return frozenset()
+    if target.descriptor == 1:
+        return frozenset({STANDARD_OUTPUT})
+    if target.through:
+        return frozenset()
+    before = target.before
+    return frozenset({target.path} if before is None else {target.path, (before.st_dev, before.st_ino)})
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def test_a_ctrl_c_at_any_moment_is_told(command: list[str]) -> None:
 
 
 EARLY = """
-import __future__, os, signal, sys
+import __future__, os, sys, _signal as signal
 sys.argv[:] = ["mrdsl"]
 before, place = set(sys.modules), signal.signal
 def noted(number, handler):

@@ -16,6 +16,9 @@ import pytest
 
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
+from mrdsl.cli.outputs import Outputs
+from mrdsl.core import output_names
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.reporting.document import FORMAT
 
@@ -312,3 +315,20 @@ def test_a_spec_with_an_error_leaves_no_file_in_the_way(monkeypatch: pytest.Monk
     Path("a.mrspec").write_text(right, encoding="utf-8")
     assert mrdsl(monkeypatch, "solve", "a.mrspec", "-o", "plan.json") == 0
     assert Path("plan.json").exists()
+
+
+def test_many_outputs_are_compared_without_pairs_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+    target_of = output_names.target_of
+
+    def counted(path: Path) -> output_names.Target:
+        asked.append(path)
+        return target_of(path)
+
+    monkeypatch.setattr(output_names, "target_of", counted)
+    files = {str(number): tmp_path / str(number) for number in range(200)}
+    Outputs(files, force=False).check()
+    assert len(asked) <= 3 * 200
+    (tmp_path / "link").symlink_to(tmp_path / "7")
+    with pytest.raises(MrdslError, match="`7` and `link` would write the same file"):
+        Outputs({**files, "link": tmp_path / "link"}, force=False).check()
