@@ -101,6 +101,9 @@ def profile(
             None,
             "for example, `mrdsl profile logs/ -o night.mrspec`",
         )
+    if output is None and (family is not None or on):
+        name = "--family" if family is not None else "--on"
+        raise one_error("wrong-option", f"`{name}` requires `-o`", None, f"add `-o night.mrspec`, or remove `{name}`")
     split_at = None if share is None else _share(share)
     options: dict[str, Any] = {
         "by": by,

@@ -206,7 +206,7 @@ def table_text(table: Table, width: int | None = None, bold: Style = str) -> str
     parts = [columns] if width is None else list(_parts(columns, _key_columns(rows), width))
     texts = []
     for number, part in enumerate(parts):
-        title = printable(table.title) + (" (continued)" if number else "")
+        title = wrapped(printable(table.title) + (" (continued)" if number else ""), width)
         texts.append("\n".join([*([bold(title)] if table.title else []), *_lines(part, bold)]) + "\n")
     return "\n".join(texts)
 

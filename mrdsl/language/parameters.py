@@ -174,8 +174,11 @@ class Parameters:
         """
         if isinstance(node, tree.Text):
             require_printable(node.token, self.scope)
-        elif not isinstance(node, tree.Name) or node.token in units.UNITS:
+        elif not isinstance(node, tree.Name):
             return None
+        elif node.token in units.UNITS:
+            hint = f'write its number before it, or quote a word: `param {name} = "{node.token}"`'
+            raise self.scope.mistake("unit-without-number", f"the unit `{node.token}` has no number", node, hint)
         elif node.token in self._nodes:
             value = self.value(str(node.token))
             return value if value is not None and isinstance(value.number, Word) else None

@@ -116,12 +116,10 @@ class PlanExpressions:
             message, hint = f"`{name}` is defined below", "a `let` uses those above it: move that line up"
             return self.scope.mistake("unknown-name", message, node, hint)
         names = (*self.known, *self.own, *self.scope.parameter_names)
-        return self.scope.mistake(
-            "unknown-name",
-            f"{kind_words(self.family.name)} plan has no quantity `{name}`",
-            node,
-            did_you_mean(name, names, "quantities and params: "),
-        )
+        hint = did_you_mean(name, names, "quantities and params: ") if self.known else "remove it"
+        plan = kind_words(self.family.name)
+        message = f"{plan} plan has no {f'quantity `{name}`' if self.known else 'quantities for `subject to` or `let`'}"
+        return self.scope.mistake("unknown-name", message, node, hint)
 
     def _quantity(self, name: str, arguments: Sequence[Any], node: Any) -> Built:
         kind = self.known[name]

@@ -168,7 +168,9 @@ def point_of(spec: Spec, form: ArrayForm, start: Result) -> tuple[Array | None, 
         return None, "it has no plan"
     if start.problem != spec.problem:
         return None, f"it is {kind_words(start.problem)} plan"
-    if form.point is None or form.program.kind != "MILP":
+    if form.point is None:
+        return None, "this method does not support a starting plan"
+    if form.program.kind != "MILP":
         return None, "this model has no integer variables to search"
     point = form.point(start.plan)
     if point is None:

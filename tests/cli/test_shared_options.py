@@ -107,3 +107,9 @@ def test_one_name_has_one_value(option: tuple[str, ...], tmp_path: Path) -> None
     assert ended.exit_code == 2
     assert f"`{option[0]} {option[1].split('=')[0]}` is passed twice" in ended.output
     assert run_here(("check", "j.mrspec", *option[:2]), tmp_path).exit_code == 0
+
+
+@pytest.mark.parametrize("option", [("--family", "joint"), ("--on", "r5", "logs")])
+def test_options_of_a_spec_require_that_it_is_written(option: tuple[str, ...], tmp_path: Path) -> None:
+    refused = run_here(("profile", ".", *option), tmp_path)
+    assert (refused.exit_code, f"`{option[0]}` requires `-o`" in refused.output) == (2, True)

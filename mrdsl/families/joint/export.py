@@ -102,7 +102,7 @@ def _tasks(node: JobClass, slots: tuple[float, float]) -> Iterator[Tasks]:
 
 def _notes(plan: JointPlan, t: int) -> Iterator[str]:
     for name, vms in zip(plan.service_names, plan.services.vms[t].tolist(), strict=True):
-        yield f"{vms:g} VMs of the service {name}, which is no job of YARN"
+        yield f"{vms:g} VMs of the service {name}: only classes have jobs"
 
 
 def targets() -> tuple[Target, ...]:
