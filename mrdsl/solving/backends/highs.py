@@ -179,6 +179,33 @@ class GrowingProgram:
         """Give columns other costs."""
         self._solver.changeColsCost(len(columns), columns.astype(np.int32), costs)
 
+    def limit(self, columns: NDArray[np.int64], upper: Array) -> None:
+        """Give columns other upper limits."""
+        self._solver.changeColsBounds(len(columns), columns.astype(np.int32), np.zeros(len(columns)), upper)
+
+    def whole(self, gap: float, nodes: int, seconds: float | None) -> tuple[Array | None, float]:
+        """Return the best point of whole numbers, None if there is none, and a bound. All later solves are whole too.
+
+        Args:
+            gap: Absolute gap.
+            nodes: Limit on branch-and-bound nodes.
+            seconds: Time limit [s], or None.
+        """
+        solver, count = self._solver, self._solver.getNumCol()
+        for name, value in {"mip_abs_gap": gap, "mip_rel_gap": 0.0, "mip_max_nodes": nodes}.items():
+            solver.setOptionValue(name, value)
+        if seconds is not None:
+            solver.setOptionValue("time_limit", solver.getRunTime() + max(seconds, 0.0))
+        every = np.arange(count, dtype=np.int32)
+        solver.changeColsIntegrality(count, every, np.full(count, highspy.HighsVarType.kInteger, dtype=np.uint8))
+        solver.run()
+        info, status = solver.getInfo(), solver.getModelStatus()
+        if status == _STATUS.kInfeasible:
+            return None, inf
+        found = np.array(solver.getSolution().col_value) if info.primal_solution_status == _FEASIBLE else None
+        bound = float(info.mip_dual_bound)
+        return found, bound if np.isfinite(bound) else -inf
+
     def solve(self, seconds: float | None = None) -> tuple[float, Array, Array] | None:
         """Return value, point and duals of the rows, or None if the optimum is not found within that many seconds.
 

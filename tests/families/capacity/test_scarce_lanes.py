@@ -14,7 +14,7 @@ from mrdsl import Spec
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
-from mrdsl.families.capacity.methods import lane_columns, relaxation
+from mrdsl.families.capacity.methods import contents_program, lane_columns, relaxation
 from mrdsl.families.capacity.methods.few_lanes import PARTS, placed_in_turn, whole_cost
 from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, costs_by_way, dual_bound, wanted
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
@@ -220,6 +220,35 @@ def test_the_bound_of_columns_is_below_every_plan_at_any_prices(seed: int) -> No
                 assert program.bound <= best * (1.0 + 1e-9) + 1e-9
                 with_a_vm = program.with_a_vm()
                 assert program.bound <= with_a_vm.max()
+
+
+def test_the_program_of_contents_finds_and_proves_the_optimum_of_few_classes() -> None:
+    """Against trying everything: contents below the cost of a known plan, or so few that only a part is proven."""
+    proven = planned = tried = 0
+    for seed in range(70):
+        spec = scarce(seed, 12)
+        best, task = best_by_trying(spec), replace(task_of(spec), same_type=True)
+        if not np.isfinite(best) or task.mix.together.any():
+            continue
+        for dearer, most in ((1.0, 2_500), (1.3, 2_500), (np.inf, 2_500), (1.3, 3)):
+            prices = cheapest(task, relaxed(task, 1e-9).prices).cost
+            program = lane_columns.program_of_lanes(lane_columns.Lanes(task), prices, None)
+            assert program is not None
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(contents_program, "MOST_CONTENTS", most)
+                plans = list(contents_program.by_contents(task, program, dearer * best, 1e-9, None))
+            tried += bool(plans)
+            for placed, bound in plans:
+                assert bound <= best * (1.0 + 1e-6) + 1e-9
+                proven += bound >= best * (1.0 - 1e-6)
+                if placed is not None:
+                    cost = task.mix.cost(placed.bought, placed.jobs)
+                    assert cost >= best * (1.0 - 1e-6) - 1e-9
+                    assert (placed.jobs.sum(axis=0) >= task.low).all()
+                    planned += cost <= best * (1.0 + 1e-6)
+    assert tried > 40
+    assert proven > 0.9 * tried
+    assert planned > 0.8 * tried
 
 
 def test_the_bound_of_columns_is_often_the_optimum_where_the_relaxation_is_not() -> None:

@@ -37,6 +37,7 @@ from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
+from mrdsl.families.capacity.methods.contents_program import by_contents
 from mrdsl.families.capacity.methods.direct_types import (
     Placement,
     by_columns,
@@ -286,6 +287,13 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
         yield near, placement.bound
         if _is_close(draft, near, placement.bound) or (near.task.mix.sizes is not None and _fills_cores(near.task)):
             return
+    if placement.task.mix.sizes is None and placement.program is not None:
+        near, proven = _by_contents(draft, placement, near, gap)
+        placement = replace(placement, bound=max(placement.bound, proven))
+        if near is not None:
+            yield near, placement.bound
+            if _is_close(draft, near, placement.bound):
+                return
     placement, found = by_columns(draft, placement)
     task, bound, cost = placement.task, placement.bound, np.inf
     of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
@@ -299,12 +307,23 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     if found is None or cost - bound > close * abs(bound - draft.fixed):
         other, proven = placed(draft, placement, gap)
         bound = max(bound, proven)
-        if task.has_limits:
+        if task.has_limits and not any(np.isfinite(_packed(draft, each)) for each in (near, found) if each is not None):
             other = with_room(draft, placement, other, gap)
         if other is not None and _packed(draft, alike := Placed(task, *other)) < cost:
             found = alike
     plans = [each for each in (near, found) if each is not None]
     yield min(plans, key=lambda each: _packed(draft, each), default=None), bound
+
+
+def _by_contents(draft: Draft, placement: Placement, near: Placed | None, gap: float) -> tuple[Placed | None, float]:
+    """Return the best of a plan and those of an integer program over contents if these are few, and a bound."""
+    assert placement.program is not None
+    cost, bound = np.inf if near is None else _packed(draft, near), placement.bound
+    for found, proven in by_contents(placement.task, placement.program, cost, gap, until_of(draft)):
+        bound = max(bound, proven)
+        if found is not None and (total := _packed(draft, found)) < cost:
+            near, cost = found, total
+    return near, bound
 
 
 def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> tuple[Placed, float, float]:

@@ -384,10 +384,14 @@ class LaneProgram:
             self._columns(np.zeros(len(new)), np.full(len(new), np.inf), rows, places, np.concatenate(values))
         return bool(new)
 
+    @property
+    def _constant(self) -> float:
+        mix = self.task.mix
+        return float(mix.penalty @ mix.expected - mix.worth @ self.task.low) + self.task.market.of_masters
+
     def solve(self, until: float | None) -> None:
         """Add contents and lanes that pay until the bound meets the program."""
-        task, classes, inside = self.task, len(self.task.mix), INSIDE
-        constant = float(task.mix.penalty @ task.mix.expected - task.mix.worth @ task.low) + task.market.of_masters
+        classes, inside = len(self.task.mix), INSIDE
         prices = self.at
         for _ in range(self.lanes.rounds):
             bound, new, more = self._priced(prices)
@@ -399,13 +403,40 @@ class LaneProgram:
                 return
             value, self.point, duals = solved
             lacking = self.point[classes : 2 * classes] > ROUNDING
-            self.value = value + constant
+            self.value = value + self._constant
             near = self.value - self.bound <= NEAR * abs(self.bound)
             if (near or (not found and not inside)) and not self._dearer(lacking):
                 return
             inside = inside if found else 0.0
             found_prices = np.concatenate([duals[:classes], duals[self.of_first :]]).reshape(3, classes)
             prices = inside * self.at + (1.0 - inside) * np.maximum(found_prices, 0.0)
+
+    def only(self, rented: set[tuple[int, int]], contents: list[tuple[int, int, Floats]]) -> None:
+        """Leave some lanes with numbers of VMs, and some contents, in the program, and nothing else."""
+        new = np.array(sorted({lane for lane, _ in rented if not self.there[lane]}), dtype=np.int64)
+        self._lanes(new)
+        self.add(contents)
+        keys = {(kind, vms, jobs.tobytes()) for kind, vms, jobs in contents}
+        others = [number for number, vms in self.vms.items() if vms not in rented]
+        others += [number for number, each in self.chosen.items() if (*each[:2], each[2].tobytes()) not in keys]
+        self.close(others)
+
+    def close(self, columns: list[int]) -> None:
+        """Leave lanes with numbers of VMs, or contents, out of the program."""
+        self.program.limit(np.array(columns, dtype=np.int64), np.zeros(len(columns)))
+
+    def whole(self, gap: float, nodes: int, seconds: float | None) -> tuple[Floats | None, float]:
+        """Return whole contents and lanes at which no job lacks, None if there are none, and a bound on their cost.
+
+        Args:
+            gap: Relative gap, to the bound of the linear program.
+            nodes: Limit on branch-and-bound nodes.
+            seconds: Time limit [s], or None.
+        """
+        classes, rest = len(self.task.mix), self.program
+        rest.limit(np.arange(classes, 2 * classes), np.zeros(classes))
+        point, bound = rest.whole(gap * abs(self.bound), nodes, seconds)
+        return point, bound + self._constant
 
     def _dearer(self, lacking: NDArray[np.bool_]) -> bool:
         """Raise the prices of lacking jobs; return False if none lack, or if these are no longer worth it."""
