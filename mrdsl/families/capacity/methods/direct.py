@@ -292,7 +292,7 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
         placement = replace(placement, bound=max(placement.bound, proven))
         if near is not None:
             yield near, placement.bound
-            if _is_close(draft, near, placement.bound):
+            if np.isfinite(proven) and np.isfinite(_packed(draft, near)):
                 return
     placement, found = by_columns(draft, placement)
     task, bound, cost = placement.task, placement.bound, np.inf
@@ -316,9 +316,12 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
 
 
 def _by_contents(draft: Draft, placement: Placement, near: Placed | None, gap: float) -> tuple[Placed | None, float]:
-    """Return the best of a plan and those of an integer program over contents if these are few, and a bound."""
+    """Return the best of a plan and those of an integer program over contents, and its bound.
+
+    The bound is minus infinity if there is no such program.
+    """
     assert placement.program is not None
-    cost, bound = np.inf if near is None else _packed(draft, near), placement.bound
+    cost, bound = np.inf if near is None else _packed(draft, near), -np.inf
     for found, proven in by_contents(placement.task, placement.program, cost, gap, until_of(draft)):
         bound = max(bound, proven)
         if found is not None and (total := _packed(draft, found)) < cost:
