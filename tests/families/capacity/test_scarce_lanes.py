@@ -232,7 +232,7 @@ def test_the_program_of_contents_finds_and_proves_the_optimum_of_few_classes() -
             continue
         for dearer, most in ((1.0, 2_500), (1.3, 2_500), (np.inf, 2_500), (1.3, 3)):
             prices = cheapest(task, relaxed(task, 1e-9).prices).cost
-            program = lane_columns.program_of_lanes(lane_columns.Lanes(task), prices, None)
+            program = lane_columns.program_of_lanes(lane_columns.Lanes(task), np.stack([prices, prices]), None)
             assert program is not None
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(contents_program, "MOST_CONTENTS", most)

@@ -100,7 +100,8 @@ def _contents(
     budget = _Budget(MOST_CONTENTS, STEPS)
     found: list[tuple[int, int, Floats]] = []
     rented: set[tuple[int, int]] = set()
-    for filling, mine in lanes.contents(program.at, some):
+    worth = program.worth(program.at)
+    for filling, mine in lanes.contents(worth, some):
         kind = int(lanes.kind[mine[0]])
         least = np.full(len(filling.worth), np.inf)
         for lane in mine.tolist():
@@ -115,7 +116,7 @@ def _contents(
             return None
         for vms in range(1, len(least)):
             if filling.worth[vms] >= least[vms]:
-                jobs = _largest(gamma, task.high, program.at, vms, float(least[vms]), budget)
+                jobs = _largest(gamma, lanes.high[kind], worth[kind], vms, float(least[vms]), budget)
                 if jobs is None:
                     return None
                 found += [(kind, vms, each) for each in jobs]
