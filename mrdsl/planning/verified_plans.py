@@ -11,7 +11,7 @@ from mrdsl.contracts.family import Family
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, one_error, warning
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, plain, unfinite
+from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, Termination, plain, unfinite
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.claims import unproven, violations
 from mrdsl.planning.results import amounts, goal_of
@@ -46,7 +46,8 @@ def trust_in(result: Result, family: Family, again: bool = False) -> Trust:
         family: The family of its spec.
         again: True if its runs were repeated with the same outcome.
     """
-    found = _found_anew(result, family) if result.bound is not None and result.plan is not None else Trust(())
+    claims = result.bound is not None if result.plan is not None else result.termination is Termination.INFEASIBLE
+    found = _found_anew(result, family) if claims else Trust(())
     confirmed = result.bound is None or (found.bound is not None and not _is_beyond(result.bound, found.bound, result))
     taken = [] if confirmed else ["the bound", "the gap"]
     if result.solution is SolutionStatus.OPTIMAL and not confirmed:
@@ -72,13 +73,16 @@ def _found_anew(result: Result, family: Family) -> Trust:
             known = formulation.known(result.spec, result.relaxed, Limits(time=SECONDS))
         except MrdslError:  # a comparison that the method does not know
             continue
-        if known is None or known.plan is None or _wholeness(known.plan) != _wholeness(result.plan):
+        if known is None or known.plan is None:
+            continue
+        if result.plan is not None and _wholeness(known.plan) != _wholeness(result.plan):
             continue
         if has_errors(tuple(violations(result.spec, family, known.plan, result.relaxed))) or family.measure is None:
             continue
         value = family.measure(result.spec, known.plan)
         better = None
-        if value is not None and contradicts(result.bound or 0.0, value, result.sense == "maximize", result.size):
+        maximize, bound = result.sense == "maximize", result.bound or 0.0
+        if value is not None and (result.plan is None or contradicts(bound, value, maximize, result.size)):
             better = float(value)
         return Trust((), method_of(formulation), known.bound, better)
     return Trust(())
@@ -145,8 +149,11 @@ def verify(saved: Saved) -> Verified:
     if not has_errors(found):
         trust = trust_in(result, find_family(result.spec))
         if trust.better is not None:
-            what = f"is {_number(result.bound)}, but {trust.method} has a plan worth {trust.better:.10g}"
-            found = (*found, _differs(saved, "objective.bound", what))
+            has = f"but {trust.method} has a plan worth {trust.better:.10g}"
+            claim = ("termination", f"is {result.termination}, {has}")
+            if result.plan is not None:
+                claim = ("objective.bound", f"is {_number(result.bound)}, {has}")
+            found = (*found, _differs(saved, *claim))
     return Verified(result, (*found, *told), tuple((file.path, state) for file, state in states), False, trust)
 
 
@@ -199,6 +206,9 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
         yield _differs(saved, "objective", "differs from the spec")
     if plan is None:
         return
+    if result.solution is SolutionStatus.NONE or result.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        path = "solution" if result.solution is SolutionStatus.NONE else "termination"
+        yield _differs(saved, path, f"is {getattr(result, path)}, but there is a plan")
     lacking = unfinite(plan)
     if lacking:
         yield _differs(saved, f"state.{lacking}", "is not a number")

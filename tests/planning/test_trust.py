@@ -71,6 +71,24 @@ def test_a_bound_that_another_plan_beats_is_refused() -> None:
     assert any("`objective.bound` is" in each.message and "direct has a plan" in each.message for each in found.found)
 
 
+@pytest.mark.parametrize(("path", "said"), [("termination", "infeasible"), ("solution", "none")])
+def test_a_plan_beside_a_claim_of_none_is_refused(path: str, said: str) -> None:
+    text = mrdsl.solve(mrdsl.loads(CAPACITY), "direct").to_json()
+    found, _, _ = checked(resealed(text, lambda written: written.update({path: said})))
+    assert [each.message for each in found.found] == [f"`{path}` is {said}, but there is a plan"]
+
+
+def test_a_claim_that_there_is_no_plan_is_refused_if_direct_has_one() -> None:
+    impossible = mrdsl.loads(CAPACITY.replace("minimize cost", "minimize cost\nsubject to { vms <= 1 }"))
+    nothing = mrdsl.solve(impossible, "highs")
+    assert nothing.plan is None
+    found, _, _ = checked(nothing.to_json())
+    assert found.kept
+    easy = json.loads(mrdsl.solve(mrdsl.loads(CAPACITY), "direct").to_json())
+    found, _, _ = checked(resealed(nothing.to_json(), lambda written: written.update({"spec": easy["spec"]})))
+    assert any("`termination` is infeasible, but direct has a plan" in each.message for each in found.found)
+
+
 def test_a_bound_that_nothing_proves_is_on_trust() -> None:
     """Of a batch no method finds a bound anew: one that somebody wrote is believed, and said to be."""
     plan = mrdsl.solve(mrdsl.loads(BATCH), "genetic")
