@@ -23,6 +23,7 @@ from mrdsl.planning.saved_specs import (
     migrated,
     parsed,
     saved_files,
+    seen_from,
     spec_document,
     spec_of,
 )
@@ -59,7 +60,7 @@ def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
         raise one_error("nothing-to-write", message, None, "save a result of `mrdsl.solve` or `mrdsl.simulate`")
     resolved, state, files = spec_document(spec, result.plan, folder)
     document = {
-        **result_document(result),
+        **seen_from(folder, spec, result_document(result)),
         "relaxed": result.relaxed,
         "size": result.size,
         **({"fixed": result.fixed} if result.fixed else {}),

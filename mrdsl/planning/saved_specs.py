@@ -314,7 +314,25 @@ def spec_document(
     facts = encoded(spec.facts, collected.number)
     head = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in PLAIN}}
     state = encoded(plan, collected.number)
-    return {**head, "facts": facts}, state, collected.documents(folder)
+    documents = collected.documents(folder)
+    document, state = seen_from(folder, spec, ({**head, "facts": facts}, state))
+    return document, state, documents
+
+
+def seen_from(folder: str | None, spec: Spec, value: Any) -> Any:
+    """Return JSON values of a spec with absolute names of its files, also in places, as seen from a folder if given."""
+    read = {spec.file, *(each.path for each in spec.files)} if folder is not None else ()
+    names = {name: _relative(name, str(folder)) for name in read if os.path.isabs(name)}
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, str):
+            name = value if value in names else value.rsplit(":", 3)[0]
+            return names[name] + value[len(name) :] if name in names else value
+        if isinstance(value, Mapping):
+            return {key: renamed(item) for key, item in value.items()}
+        return [renamed(item) for item in value] if isinstance(value, list | tuple) else value
+
+    return renamed(value) if names else value
 
 
 def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:

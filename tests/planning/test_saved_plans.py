@@ -417,6 +417,19 @@ def test_a_plan_behind_a_link_or_a_pipe_names_files_that_are_found(tmp_path: Pat
     assert {file.state() for file in read_file(tmp_path / "plan.json").files} == {"same"}
 
 
+def test_a_plan_is_the_same_whether_its_spec_was_named_by_an_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = with_samples(tmp_path / "a").resolve()
+    monkeypatch.chdir(tmp_path)
+    texts = [
+        mrdsl.solve(mrdsl.load(each)).to_json(folder=str(tmp_path)) for each in (whole, whole.relative_to(tmp_path))
+    ]
+    one, other = ({**json.loads(text), "seconds": None} for text in texts)
+    assert str(tmp_path) not in texts[0]
+    assert one == other
+
+
 def test_absolute_names_of_files_are_read_too(tmp_path: Path) -> None:
     spec = mrdsl.load(with_samples(tmp_path / "a"))
     text = mrdsl.solve(spec).to_json()
