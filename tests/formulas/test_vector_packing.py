@@ -3,44 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
 
 from mrdsl.formulas import packing
 from mrdsl.formulas.packing import Size, dearest, generated_patterns, pack, quickly_filled, units_of
-
-Vector = tuple[Fraction, Fraction]
-
-
-def vector(size: Size) -> Vector:
-    return (Fraction(1, size),) * 2 if isinstance(size, int) else (size[0], size[1])
-
-
-def holds(sizes: list[Size], content: tuple[int, ...]) -> bool:
-    parts = [vector(size) for size in sizes]
-    return all(sum(n * part[r] for n, part in zip(content, parts, strict=True)) <= 1 for r in (0, 1))
-
-
-def contents_of(sizes: list[Size]) -> list[tuple[int, ...]]:
-    most = [int(min(1 / each for each in vector(size) if each)) for size in sizes]
-    return [c for c in product(*(range(n + 1) for n in most)) if any(c) and holds(sizes, c)]
-
-
-def fewest(sizes: list[Size], slots: tuple[int, ...]) -> int:
-    """The fewest VMs by trying every content of the next one."""
-    contents = contents_of(sizes)
-
-    @cache
-    def least(left: tuple[int, ...]) -> int:
-        if not any(left):
-            return 0
-        fitting = (p for p in contents if all(a <= b for a, b in zip(p, left, strict=True)))
-        return 1 + min(least(tuple(b - a for a, b in zip(p, left, strict=True))) for p in fitting)
-
-    return least(slots)
+from tests.formulas.packings import contents_of, fewest, holds
 
 
 def drawn(rng: np.random.Generator) -> tuple[list[Size], tuple[int, ...]]:
@@ -76,7 +45,7 @@ def test_the_dearest_content_is_that_of_all(seed: int) -> None:
         sizes, _ = drawn(rng)
         prices = rng.uniform(0.0, 1.0, len(sizes)) * (rng.random(len(sizes)) < 0.9)
         content, worth, proven = dearest(sizes, prices.tolist())
-        best = max((sum(n * p for n, p in zip(c, prices, strict=True)) for c in contents_of(sizes)), default=0.0)
+        best = max((sum(n * p for n, p in zip(c, prices, strict=True)) for c in contents_of(tuple(sizes))), default=0.0)
         assert proven
         assert worth == pytest.approx(best)
         assert holds(sizes, content)

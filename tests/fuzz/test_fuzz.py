@@ -173,7 +173,7 @@ PARTS: dict[str, tuple[Callable[[random.Random], bytes], Case, int]] = {
     "data": (data_files, with_data, 60),
     "solvers": (solver_files, declared, 60),
     "solutions": (solutions, read_back, 50),
-    "messages": (messages, served, 40),
+    "messages": (messages, served, 25),
     "plans": (plans, taken_up, 60),
 }
 

@@ -56,7 +56,7 @@ def test_one_job_at_a_time_takes_the_time_of_the_formula(slots: int, users: int,
     stages = """  stage one { tasks = 5, avg = 3 s, max = 9 s }
   stage two { tasks = 2, avg = 4 s, max = 9 s, after = [one] }"""
     expected = one_after_another(users, think, rates_of(5, 3.0, slots) + rates_of(2, 4.0, slots))
-    seen = mean_time(slots=slots, stages=stages, users=users, think=think, running=1, jobs=2500)
+    seen = mean_time(slots=slots, stages=stages, users=users, think=think, running=1, jobs=1000)
     assert seen == pytest.approx(expected, rel=0.02)
 
 
@@ -71,7 +71,7 @@ def test_single_tasks_are_a_queue_with_as_many_servers_as_jobs_may_run() -> None
     waiting = sum(n * way for n, way in enumerate(ways)) / sum(ways)
     expected = waiting / ((users - waiting) / think)
     stages = "  stage only { tasks = 1, avg = 6 s, max = 9 s }"
-    seen = mean_time(slots=9, stages=stages, users=users, think=think, running=running, jobs=2500)
+    seen = mean_time(slots=9, stages=stages, users=users, think=think, running=running, jobs=1000)
     assert seen == pytest.approx(expected, rel=0.02)
 
 

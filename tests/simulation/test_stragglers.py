@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mrdsl
@@ -72,6 +72,7 @@ def test_a_slow_attempt_shuffles_slowly_too() -> None:
     assert bounds(profile, "slowstart = 0%, stragglers { share = 100%, factor = 4 }") == 120.0
 
 
+@settings(max_examples=20)
 @given(
     times=st.tuples(*[st.integers(1, 50)] * 4),
     factor=st.sampled_from([1.0, 1.5, 4.0, 100.0]),

@@ -18,7 +18,7 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify import verify
 from mrdsl.formulas.packing import Size
 from mrdsl.spec.spec import Spec
-from tests.formulas.test_vector_packing import fewest
+from tests.formulas.packings import fewest
 
 SPEC = """problem capacity "executors"
 whole = {whole}

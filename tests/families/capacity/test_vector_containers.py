@@ -20,7 +20,7 @@ from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, Container, OnDemand, Resources, Slots
 from mrdsl.spec.schema import Range
 from tests.families.capacity.capacity_oracle import estimate
-from tests.formulas.test_vector_packing import fewest
+from tests.formulas.packings import fewest
 
 GIB = 1024**3
 CLICKS = """problem capacity "containers"

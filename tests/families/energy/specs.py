@@ -97,7 +97,8 @@ def splits(tasks: int, vms: int) -> list[tuple[int, ...]]:
 def enumerate_best(spec: Spec) -> float:
     """The least goal value of a spec with one job over all assignments of tasks to single VMs, inf if there is none.
 
-    ``subject to`` counts: ``machines`` are those that run a task, and nobody waits.
+    ``subject to`` counts: ``machines`` are those that run a task, and nobody waits. VMs of a type are in order of their
+    tasks.
     """
     job, network = spec.facts.jobs[0], spec.facts.network
     profiles = {p.name: p for p in job.on}
@@ -105,8 +106,11 @@ def enumerate_best(spec: Spec) -> float:
     reduces = job.reduce_tasks
     block, out = job.map.block, job.map.block * job.intermediate if reduces else 0.0
     read = job.map.tasks * out / reduces if reduces else 0.0
+    alike = [place for place in range(1, len(vms)) if vms[place] is vms[place - 1]]
     best = inf
     for maps, reds in product(splits(job.map.tasks, len(vms)), splits(reduces, len(vms))):
+        if any((maps[at], reds[at]) > (maps[at - 1], reds[at - 1]) for at in alike):
+            continue
         rows = [(v, profiles[v.name], m, r) for v, m, r in zip(vms, maps, reds, strict=True) if m or r]
         if any((m and p.map is None) or (r and p.reduce is None) for _, p, m, r in rows):
             continue

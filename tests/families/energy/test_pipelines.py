@@ -112,8 +112,9 @@ def test_a_plan_that_breaks_a_promise_is_not_reported() -> None:
     assert result.diagnostics[0].span is not None
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "scale"), [(name, scale) for scale in SCALES for name in NAMES[:: 2 if scale == "large" else 1]]
+)
 def test_ours_is_near_the_proven_optimum(name: str, scale: str) -> None:
     spec = workload(name, scale)
     ours, proven = mrdsl.solve(spec, "mrdsl-energy"), mrdsl.solve(spec, "highs")
