@@ -11,9 +11,10 @@ for the reader; other unknown columns are reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, number_of, warning
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.text import Mistakes
+from mrdsl.spec.scaling import factors_in, factors_of
 from mrdsl.spec.schema import Source
 
 COLUMN = "column"
@@ -53,6 +55,14 @@ class Wanted:
     @property
     def is_rate(self) -> bool:
         return self.word == "service"
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """The path of the number of the spec that the column replaces, and no path without one."""
+        if self.word == PRICE:
+            vm, _, way = self.name.rpartition(" ")
+            return ("vm", vm, way) if self.share else ("vm", vm, way, "price")
+        return () if self.word == COLUMN else (self.word, self.name, "rate" if self.is_rate else "jobs")
 
 
 def columns_of(source: Source, shown: str = "") -> dict[str, str | None]:
@@ -89,6 +99,26 @@ def read_demand(
         if raw.rows == periods:
             empty[:, which] = units.scaled(values, factor)
     return empty, tuple(report.found)
+
+
+def unscaled_columns(
+    source: Source, wanted: Sequence[Wanted], given: Mapping[str, Any], shown: str
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each factor of ``--scale`` of numbers that the table has, which keep their values there."""
+    kept: dict[str, list[str]] = {}
+    there = columns_of(source, shown) if any(factors_in(given)) else {}
+    for each in wanted:
+        if each.name in there and each.replaced:
+            for name in factors_of(given, each.replaced):
+                kept.setdefault(name, []).append(each.name)
+    for name, columns in kept.items():
+        more = f" and {number_of(len(columns) - 1, 'more column')}" if len(columns) > 1 else ""
+        yield warning(
+            "unused",
+            f"`--scale {name}` does not multiply column `{columns[0]}`{more} of `{shown}`",
+            None,
+            "multiply the numbers in the table",
+        )
 
 
 def _columns(raw: RawTable, wanted: Sequence[Wanted], report: Mistakes) -> list[tuple[int, int, float]]:

@@ -2,7 +2,7 @@
 
 A quantity is named by its last words: ``deadline`` are all deadlines, ``clicks.deadline`` is that of one block, and
 ``on_demand.price`` are the prices in one kind of block. ``tasks.time`` are the times of tasks, in all blocks that have
-some. Numbers in files of jobs and of samples keep their values.
+some. Numbers in files of jobs, of samples and of a demand keep their values.
 """
 
 from __future__ import annotations
@@ -207,6 +207,14 @@ def _are_whole(item: Item, value: Range) -> bool:
 def _times(value: float, factor: float, whole: bool) -> float:
     product = value * factor
     return ceil(product * (1.0 - ROUNDING)) if whole else product
+
+
+def factors_of(given: Mapping[str, Any], path: Path) -> Iterator[str]:
+    """Yield the quantities with a factor that match the path of a number, other than times of tasks."""
+    for name, _ in factors_in(given):
+        words = tuple(name.split("."))
+        if words[-1] == path[-1] and _in_order(words[:-1], path[:-1]):
+            yield name
 
 
 def factors_in(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

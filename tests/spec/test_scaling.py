@@ -155,6 +155,25 @@ def test_a_saved_plan_keeps_the_factors(tmp_path: Path) -> None:
         mrdsl.load(tmp_path / "p.json", scale={"tasks.time": 2.0})
 
 
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("jobs", "a"),
+        ("a.jobs", "a"),
+        ("price", "m5.large spot"),
+        ("fee", "m5.large fee"),
+        ("deadline", ""),
+        ("b.jobs", ""),
+    ],
+)
+def test_factors_of_numbers_in_a_demand_are_reported(name: str, column: str, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("a,m5.large spot,m5.large fee [%],factor\n1,0.1,10,1\n", encoding="utf-8")
+    text = SPEC.replace("minimize", 'demand { periods = 1, from = "d.csv" }\nminimize')
+    (tmp_path / "s.mrspec").write_text(text, encoding="utf-8")
+    told = load_file(tmp_path / "s.mrspec", {f"scale {name}": 2}).diagnostics
+    assert [(each.code, f"column `{column}`" in each.message) for each in told] == [("unused", True)] * bool(column)
+
+
 def test_limits_of_items_hold_for_products() -> None:
     hybrid = MODELS / "hybrid" / "reference.mrspec"
     with pytest.raises(mrdsl.MrdslError, match="acceptance"):

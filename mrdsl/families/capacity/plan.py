@@ -257,7 +257,7 @@ class CapacityPlan(Plan):
                     c.penalty,
                 )
 
-        number = int if self.whole else float
+        number, packing = int if self.whole else float, self.packing
         vms = Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))])
         rented = (vms,) if self.mix is None else self.mix.tables(self.names, SHOWN, self.whole, self.stages)
         sunk = self.mixture.sunk
@@ -283,7 +283,7 @@ class CapacityPlan(Plan):
                 most=SHOWN,
             ),
             Table("Cost", tuple(f"{part} {MONEY}" for part in costs), [tuple(costs.values())]),
-            *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
+            *([packing.table(self.types, self.names, self.stages, SHOWN)] if packing and len(packing.count) else []),
             *(() if self.calibration is None else self.calibration.tables()),
             *((table_of(self.observed.items(), most=SHOWN),) if self.observed else ()),
         )

@@ -141,7 +141,7 @@ class LanePlan:
             (
                 name,
                 self.vm[n],
-                self.way[n],
+                "firm" if self.committed.size and self.committed[n] else self.way[n],
                 float(taken[:, n].mean()),
                 *(None if each is None else float(each[:, n].mean()) for each in (jobs, rate)),
             )

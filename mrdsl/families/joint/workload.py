@@ -82,20 +82,16 @@ def _expected_demand(spec: Spec) -> tuple[Floats, Floats]:
 
 def read_table(spec: Spec) -> tuple[Floats, tuple[Diagnostic, ...]]:
     """Return the demand table as (periods, classes + services), and its errors."""
-    from mrdsl.exchange.demand import Wanted, read_demand
+    from mrdsl.exchange.demand import Wanted, read_demand, unscaled_columns
 
     facts: JointFacts = spec.facts
     assert facts.demand is not None
     assert facts.demand.from_ is not None
+    source, shown = facts.demand.from_, _beside(spec.file, facts.demand.from_.written)
     wanted = [Wanted("class", one.name, one.span) for one in facts.classes]
     wanted += [Wanted("service", one.name, one.span) for one in facts.services]
-    return read_demand(
-        facts.demand.from_,
-        wanted,
-        facts.demand.periods,
-        facts.demand.span_of("periods"),
-        _beside(spec.file, facts.demand.from_.written),
-    )
+    table, told = read_demand(source, wanted, facts.demand.periods, facts.demand.span_of("periods"), shown)
+    return table, (*told, *unscaled_columns(source, wanted, spec.given, shown))
 
 
 def _beside(spec_file: str, written: str) -> str:

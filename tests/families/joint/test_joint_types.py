@@ -144,6 +144,8 @@ def test_defects_of_contracts_are_found(tmp_path: Path) -> None:
     assert ("a under contract", 7.0) in [(each.what, each.value) for each in operated(spec, plan).settings]
     lanes = next(table for table in plan.tables() if table.title == "VM types")
     assert [tuple(row)[1:4] for row in lanes.rows] == [("on_demand", 3.5, 7.0), ("reserved, 7", 7.0, 7.0)]
+    places = next(table for table in plan.tables() if table.title.startswith("Classes and services"))
+    assert {row[2] for row in places.rows} == {"firm"}, "of a type both on demand and under contract"
     for change, words in (
         (lambda vms: vms + 4.0, "under contract of 10"),
         (lambda vms: vms + 0.5, "under contract of 10"),

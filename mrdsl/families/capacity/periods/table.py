@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import ceiling
-from mrdsl.exchange.demand import COLUMN, PERCENT, PRICE, Wanted, columns_of, read_demand
+from mrdsl.exchange.demand import COLUMN, PERCENT, PRICE, Wanted, columns_of, read_demand, unscaled_columns
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
@@ -139,6 +139,7 @@ def read_table(spec: Spec) -> tuple[Written, tuple[Diagnostic, ...]]:
         for vm in facts.vms:
             if (units.get(f"{vm.name} {FEE}") or "").strip() == PERCENT and f"{vm.name} {FEE}" in prices:
                 prices[f"{vm.name} {FEE}"] *= prices.get(f"{vm.name} {ON_DEMAND}", vm.on_demand.price)
+        told += tuple(unscaled_columns(source, [*wanted, *beside], spec.given, shown))
         return Written(table[:, :classes], table[:, classes : classes + 1], table[:, classes + 1], prices), told
 
     table, told = read(optional=True)
