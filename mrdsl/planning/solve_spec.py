@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, has_errors, one_error
-from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.watching import DEBUG, INFO, log, of_the_goal, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 KNOWN_PART = 0.25
 """The part of a time limit in which a family may find what a solver begins at."""
+CLOSE = 0.01
+"""Relative gap of the family's own result of a large spec at which no solver is asked."""
 LEAST_TIME = 0.01
 """Time of a second model if the first took the whole limit [s]."""
 
@@ -193,7 +195,8 @@ class _Run:
     def _proven_first(self, chosen: Formulation) -> Result | None:
         """Return the family's own result if it is proven, and the user named no solver: a second method adds nothing.
 
-        Another result is kept for the comparison with the solver's.
+        Of a large spec without limits, it is enough that it is close to its bound. Another result is kept for the
+        comparison with the solver's.
         """
         name, limits = _method(chosen), self.choice.limits
         if (
@@ -208,14 +211,28 @@ class _Run:
         self.spent = time.perf_counter() - started
         if self.interrupted:
             raise KeyboardInterrupt
-        if self.first is None or self.first.solution is not SolutionStatus.OPTIMAL:
+        if self.first is None or not self._is_enough(chosen, self.first):
             return None
         self.seconds["solve"] = self.spent
         result = self._verified(self.first)
-        if result.solution is not SolutionStatus.OPTIMAL:
+        if result.solution is not self.first.solution:
             return None
         self.choice = replace(self.choice, solver=registry.find(name), formulation=None)
         return result
+
+    def _is_enough(self, chosen: Formulation, first: Result) -> bool:
+        """Return True if the family's own result is optimal, or close to its bound for a large spec without limits."""
+        if first.plan is None or first.solution is SolutionStatus.OPTIMAL:
+            return first.solution is SolutionStatus.OPTIMAL
+        away = relative_gap(first.value, first.bound, first.fixed)
+        large = self._is_unlimited and chosen.nodes is not None and chosen.nodes(self.spec, self.relax) is not None
+        return large and away is not None and away <= CLOSE
+
+    @property
+    def _is_unlimited(self) -> bool:
+        """Return True if the user set no limit."""
+        limits = self.choice.limits
+        return limits.time is None and limits.gap is None and limits.nodes is None
 
     def _best_known(self) -> Result:
         """Return the result of an interrupted run: the plan of the family's own method if it has ended."""
@@ -370,8 +387,7 @@ class _Run:
         A plan of that method also limits the nodes of a large spec if the user set no limit.
         """
         limits, chosen = self.choice.limits, self.choice.formulation
-        unlimited = limits.time is None and limits.gap is None and limits.nodes is None
-        if unlimited and self.first is not None and self.first.plan is not None and chosen and chosen.nodes:
+        if self._is_unlimited and self.first is not None and self.first.plan is not None and chosen and chosen.nodes:
             return replace(limits, nodes=chosen.nodes(self.spec, self.relax))
         if limits.time is None or not self.spent:
             return limits

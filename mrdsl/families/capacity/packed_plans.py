@@ -221,16 +221,19 @@ def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> Capacity
     more = _bought_more(market, bought, lanes)
     if more is None or bool((more == bought).all()):
         return None if more is None else plan
-    rented = tuple(Bought(*key, vms) for key, vms in zip(market.ways, more.tolist(), strict=True))
-    costs = float(market.prices @ more), market.cost_of_disks(more)
-    return _with_bought(replace(plan, vm_cost=costs[0], disk_cost=costs[1]), rented)
+    return with_bought(plan, market, more)
 
 
-def _with_bought(plan: CapacityPlan, bought: tuple[Bought, ...]) -> CapacityPlan:
-    assert plan.mix is not None
-    mix = replace(plan.mix, bought=bought)
+def with_bought(plan: CapacityPlan, market: Market, bought: Floats) -> CapacityPlan:
+    """Return the plan on several types with these VMs by offer, at the prices of a market."""
+    mix = plan.mixture
+    rented = tuple(Bought(*key, vms) for key, vms in zip(market.ways, bought.tolist(), strict=True))
+    of_masters = float(market.prices @ market.buy(market.masters_of_lane, bought))
+    mix = replace(mix, bought=rented, masters_cost=of_masters)
     return replace(
         plan,
+        vm_cost=float(market.prices @ bought),
+        disk_cost=market.cost_of_disks(bought),
         vm=", ".join(name for name in mix.types if mix.total(vm=name)),
         on_demand=mix.total("on_demand"),
         reserved=mix.total("reserved"),

@@ -8,8 +8,11 @@ import pytest
 
 import mrdsl
 from mrdsl.core.answer import Answer
+from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.capacity import formulations
+from mrdsl.families.capacity.methods.other_comparisons import without_others
+from mrdsl.families.capacity.verify import verify
 from mrdsl.solving import checked_answer
 from mrdsl.spec import Constraint
 from mrdsl.spec.expression import Constant, PlanQuantity
@@ -79,6 +82,49 @@ def test_a_solver_without_a_bound_or_a_plan_does_not_lose_them(monkeypatch: pyte
     assert known is not None
     assert (result.termination, result.solution) == (Termination.TIME_LIMIT, SolutionStatus.FEASIBLE)
     assert (result.value, result.bound) == (known.value, known.bound)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_prices_of_a_limit_on_spot_bound_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also at high limits, and with VMs that are rented for the limit alone."""
+    spec = varied_types(40 + seed, classes=3, types=3, jobs=4)
+    spec = replace(
+        spec, facts=replace(spec.facts, classes=tuple(replace(each, spot=None) for each in spec.facts.classes))
+    )
+    spec = replace(spec, constraints=(Constraint(PlanQuantity("share", "spot"), "<=", Constant(0.1 + 0.1 * seed)),))
+    best = mrdsl.solve(spec, "highs")
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
+    found = formulations.direct(spec, False, Limits())
+    assert found is not None
+    assert found.bound is not None
+    if best.value is not None:
+        assert found.bound <= best.value * (1.0 + 1e-6)
+    if found.plan is not None:
+        assert found.value is not None
+        assert best.value is not None
+        assert found.value >= best.value * (1.0 - 1e-6)
+        assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+
+
+def test_idle_firm_vms_keep_a_limit_on_spot() -> None:
+    """Jobs on 4 large spot VMs, and 10 of the smallest type; parts of VMs cost less."""
+    spec = mrdsl.loads(
+        """problem capacity
+        vm large { on_demand { price = 0.9 USD/h }, spot { price = 0.01 USD/h, interruptions = 0/h } }
+        vm small { on_demand { price = 0.001 USD/h } }
+        class c { coefficients { A = 9000 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }, types = [large]
+          jobs = 1, deadline = 30 min, penalty = 9 USD }
+        minimize cost
+        subject to { share(spot) <= 30% }
+        """
+    )
+    found = without_others(spec, False, Limits())
+    best = mrdsl.solve(spec, "highs")
+    assert found is not None
+    assert best.value is not None
+    assert found.value == pytest.approx(best.value) == pytest.approx(4 * 0.01 + 10 * 0.001)
+    assert found.bound is not None
+    assert 0.04 < found.bound <= best.value
 
 
 LIMITED = """problem capacity

@@ -60,6 +60,33 @@ def test_the_program_bounds_the_optimum_and_its_plans_do_not_beat_it(
     assert not any(below(right.upper, bound) for bound in bounds), text_of(drawn)
 
 
+def test_columns_keep_the_part_on_spot_of_jobs_without_more_slots() -> None:
+    """A job of class b has one slot of each kind at most, so its firm jobs make no room for more on spot."""
+    spec = mrdsl.loads(
+        "problem capacity\n"
+        "vm m0 { cores = 4, memory = 8 GiB, on_demand { price = 0.281 USD/h }, available = 12,\n"
+        "  spot { price = 0.056 USD/h, interruptions = 0.05/h } }\n"
+        "vm m1 { cores = 2, memory = 16 GiB, on_demand { price = 0.136 USD/h }, available = 11,\n"
+        "  spot { price = 0.027 USD/h, interruptions = 0/h } }\n"
+        "vm m2 { cores = 8, memory = 64 GiB, on_demand { price = 0.213 USD/h }, available = 6,\n"
+        "  spot { price = 0.085 USD/h, interruptions = 0.05/h } }\n"
+        "class a { map { tasks = 40, avg = 40 s, max = 50 s }, shuffle { first_max = 3 s, avg = 8 s, max = 10 s },\n"
+        "  reduce { tasks = 1, avg = 20 s, max = 25 s }, spot = 10%, jobs = 0..4, deadline = 5 min, penalty = 1 USD,\n"
+        "  container { map { cores = 1, memory = 1 GiB }, reduce { cores = 1, memory = 1 GiB } },\n"
+        "  guarantee = average }\n"
+        "class b { map { tasks = 1, avg = 40 s, max = 50 s }, shuffle { first_max = 3 s, avg = 8 s, max = 10 s },\n"
+        "  reduce { tasks = 1, avg = 20 s, max = 25 s }, spot = 70%, jobs = 2..7, deadline = 4 min, penalty = 1 USD,\n"
+        "  container { map { cores = 1, memory = 1 GiB }, reduce { cores = 1, memory = 4 GiB } },\n"
+        "  guarantee = average }\n"
+        "minimize cost\n"
+    )
+    found, best = mrdsl.solve(spec, "direct"), mrdsl.solve(spec, "highs")
+    assert found.plan is not None
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+    assert best.value is not None
+    assert found.objective.bound <= best.value * (1.0 + 1e-9)
+
+
 def test_slots_that_do_not_pack_raise_the_bound() -> None:
     """Reduce slots of 5 GiB on VMs of 8 GiB: one on each, though those of a job take the memory of fewer VMs."""
     spec = mrdsl.loads(

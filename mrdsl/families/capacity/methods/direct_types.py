@@ -146,10 +146,11 @@ def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | 
     bought = task.market.buy(vms + task.market.masters_of_lane)
     if exceeds(task, bought, ROUNDING):
         return placement, None
-    if any(task.spare.vms(index, jobs[:, index]) is None for index in task.spare.entries):
+    mine = task if task.mix.sizes is None else replace(task, mix=replace(program.task.mix, market=task.market))
+    limited = limited_classes(task.mix).tolist()
+    if any(each.spare.vms(index, jobs[:, index]) is None for each in (task, mine) for index in limited):
         return placement, None
     enough = bool((jobs.sum(axis=0) >= task.low).all())
-    mine = task if task.mix.sizes is None else replace(task, mix=replace(program.task.mix, market=task.market))
     return replace(placement, begun=jobs), Placed(mine, jobs, bought) if enough else None
 
 

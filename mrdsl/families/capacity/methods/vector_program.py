@@ -248,7 +248,7 @@ class _Columns:
         if bool((jobs[spot] > 0.0).any()) or bool((task.same_type & mix.together & (types > 1)).any()):
             return None
         part = replace(task, mix=on_slots(mix, slots[0], slots[1]))
-        if any(part.spare.vms(index, jobs[:, index]) is None for index in part.spare.entries):
+        if any(part.spare.vms(index, jobs[:, index]) is None for index in self.limited.tolist()):
             return None
         taken = part.mix.taken(*(np.where(jobs > 0.0, each, 0.0) * jobs for each in slots)).sum(axis=2).max(axis=0)
         bought = market.buy(np.maximum(vms, ceiling(taken + market.masters_of_lane)))
