@@ -197,6 +197,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         from mrdsl.sweeping.study.study import tables_in
 
         say_tables(tables_in(filled))
+        say_wrapped(f"{filled}: values and bounds as in its files, not checked again", err=True)
         return PLAN
     path = study_file(file)
     outputs = Outputs({"--table": table, "--report": report}, options["force"])

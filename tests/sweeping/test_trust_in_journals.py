@@ -41,6 +41,8 @@ def test_rows_of_a_journal_are_said_to_be_on_trust(tmp_path: Path) -> None:
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     said = "1 of them from an earlier run (values and bounds read from runs.jsonl, not checked again)"
     assert said in again.stderr
+    shown = run_here(("study", "out"), tmp_path)
+    assert "not checked again" in shown.output
 
 
 def test_rows_of_a_sweep_that_goes_on_are_said_to_be_on_trust(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
