@@ -131,10 +131,18 @@ def _mistaken(mistake: click.ClickException) -> Diagnostic:
     """Return the diagnostic of an error of the command-line parser."""
     context = getattr(mistake, "ctx", None)
     hint = f"`{context.command_path} --help` lists the options" if context is not None else ""
+    if isinstance(mistake, click.NoSuchOption):
+        near = ", ".join(f"`{each}`" for each in sorted(mistake.possibilities or ())[:5])
+        hint = f"did you mean {near}?" if near else hint
+        return error("wrong-option", f"unknown option `{mistake.option_name}`", None, hint)
     named = mistake.param if isinstance(mistake, click.BadParameter) else None
-    if named is None or isinstance(mistake, click.MissingParameter):
-        return error("wrong-option", mistake.format_message(), None, hint)
+    if named is None:
+        message = mistake.format_message().rstrip(".").replace("'", "`")
+        return error("wrong-option", message[:1].lower() + message[1:], None, hint)
     name = named.opts[0] if isinstance(named, click.Option) else named.human_readable_name
+    if isinstance(mistake, click.MissingParameter):
+        command = context.info_name if context is not None else "the command"
+        return error("wrong-option", f"`{command}` requires `{name}`", None, hint)
     return error("wrong-option", f"`{name}`: {mistake.message}", None, hint)
 
 

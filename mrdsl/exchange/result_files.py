@@ -51,7 +51,7 @@ def gantt_chart(result: Result, path: Path) -> bytes:
     """Return the plan's bars over time, drawn as the name of the file ends."""
     bars = result.plan.bars() if result.plan is not None else ()
     if not bars:
-        raise NothingToWriteError("no Gantt chart", "the plan has no times to draw")
+        raise NothingToWriteError("no Gantt chart", "no times to draw")
     return chart_bytes(path, GanttChart(result.title, bars))
 
 

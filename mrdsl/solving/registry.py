@@ -160,8 +160,8 @@ def readable() -> Iterator[SolverFile]:
 def _unknown(name: str, known: Iterable[str], span: Span | None) -> Any:
     known = list(known)
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    hint = (f"did you mean {near[0]}? " if near else "") + "there are: auto, " + ", ".join(sorted(known))
-    hint += "; --solvers DIR adds a folder of your own files"
+    hint = f"did you mean `{near[0]}`?" if near else "`mrdsl solvers` lists all;"
+    hint += " `--solvers DIR` adds a folder of your own files"
     return error("unknown-solver", f"there is no solver `{name}`", span, hint)
 
 

@@ -108,7 +108,7 @@ def test_no_text_of_a_spec_runs_a_program(tmp_path: Path, mrdsl: Run) -> None:
 
 
 WRONG = {
-    "no such solver": (["solve", REFERENCE, "--solver", "higsh"], 2, "did you mean highs?"),
+    "no such solver": (["solve", REFERENCE, "--solver", "higsh"], 2, "did you mean `highs`?"),
     "of another family": (["solve", REFERENCE, "--solver", "johnson"], 2, "these can: "),
     "no such formulation": (["compile", REFERENCE, "-o", "x.lp", "--formulation", "P9"], 2, "known formulations: P2"),
     "no such format": (["compile", REFERENCE, "-o", "x.xls"], 2, "ends in .lp, .mps"),

@@ -81,8 +81,8 @@ def test_a_whole_limit_out_of_range_is_said_as_python_says_it(
         (["solve", QUICK, "--threads", "1.5"], "wrong-option", "`1.5` is not a whole number"),
         (["solve", QUICK, "--nodes", "9" * 5000], "wrong-option", "(5000 characters)"),
         (["solve", QUICK, "--time-limit", "x"], "wrong-option", "`--time-limit`: write `10` (seconds)"),
-        (["solve", QUICK, "--bogus"], "wrong-option", "No such option"),
-        (["solve"], "wrong-option", "Missing argument"),
+        (["solve", QUICK, "--bogus"], "wrong-option", "unknown option `--bogus`"),
+        (["solve"], "wrong-option", "`solve` requires `FILE`"),
         (["no-such-command"], "wrong-option", "no-such-command"),
     ],
 )
