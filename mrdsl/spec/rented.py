@@ -1,4 +1,4 @@
-"""Fields that VM types and job classes have in several families.
+"""Fields that VM types, job classes and clusters in logs have in several families.
 
 Base classes declare nested blocks, names and choices. Functions declare quantities, since mypy gives an inherited one
 the type of its argument, a number or a text.
@@ -27,8 +27,9 @@ from mrdsl.spec.blocks import (
     System,
     stage_blocks,
 )
-from mrdsl.spec.schema import Node, block, blocks, quantity, references
+from mrdsl.spec.schema import Node, block, blocks, quantities, quantity, references
 from mrdsl.spec.simulated import ArrivingClass
+from mrdsl.spec.typing import OptionalQuantity, Quantities, Quantity, Whole
 
 
 def fee_item() -> Any:
@@ -118,3 +119,37 @@ class AdmittedClass(ArrivingClass, PlacedClass):
 
     coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
     driver: Driver | None = block(Driver, "what the driver of each job takes of a VM, besides its tasks")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class ObservedCluster(Node):
+    """The cluster as it was; no plan depends on it."""
+
+    EXAMPLE: ClassVar[str] = "{ vms = 8, time = 6 h, used = 40% }"
+
+    vms: Whole = quantity("vms", "VMs that it had", at_least=1, whole=True)
+    time: Quantity = quantity("time", "time from the first task of the logs to the last", above=0.0)
+    price: OptionalQuantity = quantity(
+        "price", "what one VM cost; default: as the first VM type of the spec, on demand", default=None, at_least=0.0
+    )
+    used: OptionalQuantity = quantity(
+        "share", "the part of the slot time of its VMs in which tasks ran", default=None, at_least=0.0, at_most=1.0
+    )
+    busy: Quantities = quantities(
+        "number", "mean number of running tasks in equal parts of the time", default=(), at_least=0.0
+    )
+    slots: Quantities = quantities(
+        "number", "mean number of slots in equal parts of the time", default=(), at_least=0.0
+    )
+
+
+def observed_block() -> Any:
+    """Return the declaration of ``observed { ... }``."""
+    return block(ObservedCluster, "the cluster of the logs that the spec comes from, to compare a plan with")
+
+
+def took_item() -> Any:
+    """Return the declaration of the times that runs of a class took in the logs."""
+    return quantities(
+        "time", "how long runs took in the logs, to compare a plan with `observed`", default=(), at_least=0.0
+    )

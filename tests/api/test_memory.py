@@ -42,7 +42,7 @@ def kept_after(rounds: int, one: Callable[[], None]) -> int:
 
 @pytest.mark.parametrize(
     ("one", "rounds"),
-    [(solved, 20), (solved_by_a_solver, 10), (solved_for_an_own_goal, 10), (saved_and_read, 10)],
+    [(solved, 10), (solved_by_a_solver, 10), (solved_for_an_own_goal, 10), (saved_and_read, 10)],
 )
 def test_rounds_leave_nothing(one: Callable[[], None], rounds: int) -> None:
     tracemalloc.start()

@@ -23,8 +23,8 @@ from tests.solving.test_limits import fake_program
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = str(resource("models") / "capacity" / "reference.mrspec")
 SPEC = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
-AT_ONCE = 4
-ROUNDS = max(1, int(os.environ.get("MRDSL_KILLS", "16")) // (AT_ONCE * 4))
+AT_ONCE = 2
+ROUNDS = max(1, int(os.environ.get("MRDSL_KILLS", "8")) // (AT_ONCE * 4))
 STUDY = """[[runs]]
 specs = "a.mrspec"
 methods = ["highs", "glpk"]

@@ -96,7 +96,7 @@ def bounded(model: pyo.ConcreteModel, total: object, at_point: float) -> pyo.Con
 
 @pytest.mark.parametrize("ending", ["lp", "mps"])
 @pytest.mark.parametrize("maximize", [False, True])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_solver_reads_the_same_program(seed: int, maximize: bool, ending: str, tmp_path: Path) -> None:
     model = random_model(seed, maximize)
     path = write_model(model, tmp_path / f"x.{ending}")[0]

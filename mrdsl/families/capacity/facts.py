@@ -26,16 +26,18 @@ from mrdsl.spec.blocks import (
     simulation_block,
 )
 from mrdsl.spec.demand import Demand
-from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
 from mrdsl.spec.rented import (
     AdmittedClass,
+    ObservedCluster,
     RentedVm,
     available_item,
     fee_item,
+    observed_block,
     resource_item,
     spot_share_item,
     startup_item,
     think_item,
+    took_item,
 )
 from mrdsl.spec.schema import (
     BUDGET_HINT,

@@ -25,8 +25,17 @@ from mrdsl.spec.blocks import (
     Stage,
     System,
 )
-from mrdsl.spec.observed import ObservedCluster, observed_block, took_item
-from mrdsl.spec.rented import PlacedClass, RentedVm, available_item, fee_item, resource_item, startup_item
+from mrdsl.spec.rented import (
+    ObservedCluster,
+    PlacedClass,
+    RentedVm,
+    available_item,
+    fee_item,
+    observed_block,
+    resource_item,
+    startup_item,
+    took_item,
+)
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, moment, moments, quantity
 from mrdsl.spec.simulated import (
     Recorded,

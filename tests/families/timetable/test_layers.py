@@ -9,8 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.families.timetable.assigned import elastic_of
 from mrdsl.families.timetable.elastic_bounds import fluid_bound
-from mrdsl.families.timetable.methods.elastic import batched
-from mrdsl.families.timetable.methods.layers import PARTS, layered
+from mrdsl.families.timetable.methods.elastic import PARTS, batched, layered
 from mrdsl.families.timetable.night import Night
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.types import market_of
