@@ -19,7 +19,7 @@ from mrdsl.solving.arrays import linear_program
 from mrdsl.solving.backends import highs, scip
 from mrdsl.solving.checked_answer import judge, solve_model
 from mrdsl.solving.processes import kept
-from tests.solving.test_limits import fake_program, fresh_workers  # noqa: F401
+from tests.solving.test_limits import easy, fake_program, fresh_workers  # noqa: F401
 
 AT_ONCE, PLENTY = 1e-6, 1e4
 """Time limits that every run exceeds and that none exceeds."""
@@ -33,15 +33,6 @@ FILES = {
     "glpk-stopped": "s mip 1 1 f {x}\\ni 1 7\\nj 1 {x}\\ne o f\\n",
 }
 WRITES = 'for a; do case "$a" in *.sol) printf "{text}" > "$a";; esac; done\necho "{printed}"\n'
-
-
-def easy() -> pyo.ConcreteModel:
-    """At least 7/3, so 3 in whole numbers."""
-    model = pyo.ConcreteModel()
-    model.x = pyo.Var(domain=pyo.NonNegativeIntegers)
-    model.goal = pyo.Objective(expr=model.x)
-    model.enough = pyo.Constraint(expr=3 * model.x >= 7)
-    return model
 
 
 def summary(answer: Answer) -> tuple[object, ...]:

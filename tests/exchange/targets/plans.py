@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import mrdsl
 from mrdsl.exchange.targets.deployment import Exported, Wishes
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -65,3 +68,14 @@ def exported(text: str, form: str, wishes: Wishes | None = None) -> Exported:
     """A text's plan in a form."""
     spec, plan = planned(text)
     return export(spec, plan, form, wishes or Wishes())
+
+
+def changed(document: dict[str, Any], path: str, value: Any, between: str = "/") -> dict[str, Any]:
+    """The document with one value put at a path such as ``spec/executor/0/cores``."""
+    copied = copy.deepcopy(document)
+    at: Any = copied
+    *above, last = (int(key) if key.isdigit() else key for key in path.split(between))
+    for key in above:
+        at = at[key]
+    at[last] = value
+    return copied

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.exchange.targets.dataproc import RULES, TYPE, cluster_name, mistakes
 from mrdsl.exchange.targets.deployment import Wishes
-from tests.exchange.targets.plans import MACHINES, exported, planned
+from tests.exchange.targets.plans import MACHINES, changed, exported, planned
 
 yaml = pytest.importorskip("yaml")
 ONE_TYPE = MACHINES[: MACHINES.index('vm "r5')] + MACHINES[MACHINES.index("class") :]
@@ -99,16 +98,6 @@ def test_types_are_googles() -> None:
 )
 def test_forms_of_machine_types(name: str, fine: bool) -> None:
     assert bool(TYPE.fullmatch(name)) == fine
-
-
-def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    copied = copy.deepcopy(document)
-    at = copied
-    *above, last = path.split("/")
-    for key in above:
-        at = at[key]
-    at[last] = value
-    return copied
 
 
 REFUSED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import json
 import os
@@ -18,7 +17,7 @@ from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import FLEET_RULES, RULES, mistakes
 from mrdsl.planning.exporting import export
 from tests.command_lines import command_lines, run_here
-from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
+from tests.exchange.targets.plans import MACHINES, STAGES, changed, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
@@ -175,17 +174,6 @@ def test_a_plan_of_fractions_is_refused() -> None:
         export(spec, plan, "emr", Wishes())
 
 
-def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The document with one value put at a path such as ``Instances.InstanceGroups.0.InstanceCount``."""
-    copied = copy.deepcopy(document)
-    at: Any = copied
-    *above, last = path.split(".")
-    for key in above:
-        at = at[int(key) if key.isdigit() else key]
-    at[int(last) if last.isdigit() else last] = value
-    return copied
-
-
 TASK = {"InstanceRole": "TASK", "InstanceType": "m5.xlarge", "InstanceCount": 1, "Market": "ON_DEMAND"}
 REFUSED = {
     "one_layout": ("Instances.InstanceFleets", [{"InstanceFleetType": "MASTER"}], "one of them"),
@@ -214,7 +202,7 @@ def test_a_rule_refuses(rule: str, document: dict[str, Any]) -> None:
     path, value, reason = REFUSED[rule]
     assert not mistakes(document)
     (refusing,) = [each for each in RULES if each.__name__ == rule]
-    told = [what for what, _ in refusing(changed(document, path, value))]
+    told = [what for what, _ in refusing(changed(document, path, value, "."))]
     assert len(told) == 1
     assert reason in told[0]
 
@@ -235,7 +223,7 @@ def test_a_rule_refuses(rule: str, document: dict[str, Any]) -> None:
     ],
 )
 def test_what_shapes_let_pass_is_refused(path: str, value: Any, reason: str, document: dict[str, Any]) -> None:
-    assert any(reason in what for what, _ in mistakes(changed(document, path, value)))
+    assert any(reason in what for what, _ in mistakes(changed(document, path, value, ".")))
 
 
 @pytest.mark.skipif(not CATALOGUE.is_file(), reason="the catalogue of EC2's types is not here")
@@ -247,7 +235,7 @@ def test_the_rule_of_types_knows_those_that_emr_takes() -> None:
     document = json.loads(emr(one, Wishes()).files["emr.json"])
     taken = {
         row["instance_type"]: not mistakes(
-            changed(document, "Instances.InstanceGroups.1.InstanceType", row["instance_type"])
+            changed(document, "Instances/InstanceGroups/1/InstanceType", row["instance_type"])
         )
         for row in rows
     }

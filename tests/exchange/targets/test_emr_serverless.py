@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 import mrdsl
 from mrdsl.exchange.targets.emr_serverless import CPU, GIGABYTES, RULES, WORKERS, mistakes, number
-from tests.exchange.targets.plans import STAGES, exported, planned
+from tests.exchange.targets.plans import STAGES, changed, exported, planned
 
 
 def written(text: str = STAGES) -> dict[str, dict[str, Any]]:
@@ -87,16 +86,6 @@ def test_a_task_that_no_worker_holds_is_refused() -> None:
                 "cores = 2", "cores = 17"
             )
         )
-
-
-def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    copied = copy.deepcopy(document)
-    at: Any = copied
-    *above, last = path.split("/")
-    for key in above:
-        at = at[int(key) if key.isdigit() else key]
-    at[last] = value
-    return copied
 
 
 SIZE = "initialCapacity/Executor/workerConfiguration"

@@ -20,7 +20,7 @@ from mrdsl.exchange.targets.kubernetes import (
     settings_of,
 )
 from mrdsl.exchange.targets.spark import mib
-from tests.exchange.targets.plans import STAGES, exported, planned
+from tests.exchange.targets.plans import STAGES, changed, exported, planned
 
 yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[3]
@@ -111,16 +111,6 @@ def test_where_it_comes_from_stands_in_comments_and_annotations(application: dic
     assert text.startswith("# spec: ")
     assert "# not exported: the driver" in text
     assert application["metadata"]["annotations"]["mrdsl/plan"] in text.split("apiVersion")[0]
-
-
-def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    copied = copy.deepcopy(document)
-    at = copied
-    *above, last = path.split("/")
-    for key in above:
-        at = at[key]
-    at[last] = value
-    return copied
 
 
 REFUSED = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -14,6 +13,7 @@ import mrdsl
 from mrdsl.families.bounds import estimates
 from mrdsl.families.bounds.methods import formulas
 from mrdsl.families.bounds.verify import verify
+from tests.families.planted import planted
 
 CLASSES = """
 class etl {
@@ -49,11 +49,6 @@ def refused(spec: str) -> bool:
     return "broken-plan" in {each.code for each in mrdsl.solve(mrdsl.loads(SPECS[spec])).diagnostics}
 
 
-def changed(module: Any, name: str, change: Callable[[Any], Any]) -> tuple[Any, str, Any]:
-    genuine = getattr(module, name)
-    return module, name, lambda *given: change(genuine(*given))
-
-
 def halved_work(found: Any) -> Any:
     work = {n: replace(each, map_work=each.map_work / 2.0) for n, each in found.by_name.items()}
     return replace(found, by_name=work)
@@ -64,14 +59,14 @@ def shorter_waves(found: Any) -> Any:
 
 
 DEFECTS = {
-    "half the map work": changed(formulas, "estimates_of", halved_work),
-    "shorter waves": changed(formulas, "estimates_of", shorter_waves),
-    "slots that no job has": changed(formulas, "slots_of_one_job", lambda slots: (slots[0] * 2.0, slots[1])),
-    "fewer slots than asked for": changed(formulas, "least_slots", lambda slots: (slots[0] * 0.9, slots[1])),
-    "upper estimates that bound nothing": changed(formulas, "upper_is_bound", lambda flags: ~flags),
-    "no more data": changed(estimates, "growth_of", lambda growth: np.ones_like(growth)),
-    "more of the slots": changed(estimates, "shares_of", lambda shares: shares * 0.8),
-    "bounds of two jobs": changed(
+    "half the map work": planted(formulas, "estimates_of", halved_work),
+    "shorter waves": planted(formulas, "estimates_of", shorter_waves),
+    "slots that no job has": planted(formulas, "slots_of_one_job", lambda slots: (slots[0] * 2.0, slots[1])),
+    "fewer slots than asked for": planted(formulas, "least_slots", lambda slots: (slots[0] * 0.9, slots[1])),
+    "upper estimates that bound nothing": planted(formulas, "upper_is_bound", lambda flags: ~flags),
+    "no more data": planted(estimates, "growth_of", lambda growth: np.ones_like(growth)),
+    "more of the slots": planted(estimates, "shares_of", lambda shares: shares * 0.8),
+    "bounds of two jobs": planted(
         formulas, "two_jobs_of", lambda two: two and replace(two, last_lower=two.last_lower * 0.9)
     ),
 }
@@ -94,7 +89,7 @@ def test_without_a_defect_plans_are_right(spec: str) -> None:
 
 @pytest.mark.parametrize(("defect", "spec"), [(defect, spec) for defect in DEFECTS for spec in APPLIES[defect]])
 def test_defects_are_found(defect: str, spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(*DEFECTS[defect])
+    DEFECTS[defect](monkeypatch)
     assert refused(spec)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from mrdsl.families.capacity import constraints, instance, market, packed_plans,
 from mrdsl.families.capacity import packing as family_packing
 from mrdsl.families.capacity.methods import vector_lanes
 from mrdsl.formulas import mapreduce, packing, pairs, spot_losses
+from tests.families.planted import planted
 
 PLAIN = """
 problem capacity "Nightly"
@@ -70,11 +70,6 @@ def refused(text: str, whole: str, solver: str) -> bool:
     return "broken-plan" in {each.code for each in found.diagnostics}
 
 
-def of(module: Any, name: str, change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    original = getattr(module, name)
-    return lambda patch: patch.setattr(module, name, lambda *given, **named: change(original(*given, **named)))
-
-
 def less_work(work: mapreduce.Coefficients) -> mapreduce.Coefficients:
     return replace(work, map_work=0.8 * work.map_work)
 
@@ -97,13 +92,13 @@ def without_masters(there: market.Market) -> market.Market:
 
 
 IN_PLAIN = {
-    "half the price": of(instance, "market_of", cheaper),
-    "no fee": of(instance, "market_of", without_fee),
-    "more reserved VMs": of(instance, "market_of", more_reserved),
-    "less map work, lower": of(mapreduce, "lower", less_work),
-    "less map work, upper": of(mapreduce, "upper", less_work),
-    "twice the slots": of(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
-    "fewer jobs": of(instance, "whole_jobs", lambda jobs: (jobs[0] - 1.0, jobs[1] - 1.0)),
+    "half the price": planted(instance, "market_of", cheaper),
+    "no fee": planted(instance, "market_of", without_fee),
+    "more reserved VMs": planted(instance, "market_of", more_reserved),
+    "less map work, lower": planted(mapreduce, "lower", less_work),
+    "less map work, upper": planted(mapreduce, "upper", less_work),
+    "twice the slots": planted(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
+    "fewer jobs": planted(instance, "whole_jobs", lambda jobs: (jobs[0] - 1.0, jobs[1] - 1.0)),
     "a later deadline": lambda patch: patch.setattr(
         constraints.ClassBounds,
         "tighten",
@@ -111,11 +106,13 @@ IN_PLAIN = {
     ),
 }
 IN_TYPES = {
-    "half the price": of(instance, "market_of", cheaper),
-    "no masters": of(instance, "market_of", without_masters),
-    "nothing is lost on spot": of(spot_losses, "kept_work", lambda kept: tuple(np.ones_like(each) for each in kept)),
-    "less map work": of(mapreduce, "lower", less_work),
-    "twice the slots on any type": of(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
+    "half the price": planted(instance, "market_of", cheaper),
+    "no masters": planted(instance, "market_of", without_masters),
+    "nothing is lost on spot": planted(
+        spot_losses, "kept_work", lambda kept: tuple(np.ones_like(each) for each in kept)
+    ),
+    "less map work": planted(mapreduce, "lower", less_work),
+    "twice the slots on any type": planted(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
     "shuffles at the speed of tasks": lambda patch: patch.setattr(
         mapreduce, "faster", lambda profile, speed: replace(profile, shuffle_avg=profile.shuffle_avg / (2.0 * speed))
     ),

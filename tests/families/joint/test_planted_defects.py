@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 import mrdsl
 from mrdsl.families.joint import plan, workload
 from mrdsl.formulas import mapreduce
+from tests.families.planted import planted
 
 SPEC = """
 problem joint "Shop"
@@ -36,16 +35,11 @@ def refused(sharing: str = "", period: str = "1 h") -> bool:
     return "broken-plan" in {each.code for each in found.diagnostics}
 
 
-def of(module: Any, name: str, change: Callable[[Any], Any]) -> Callable[[pytest.MonkeyPatch], None]:
-    original = getattr(module, name)
-    return lambda patch: patch.setattr(module, name, lambda *given, **named: change(original(*given, **named)))
-
-
 DEFECTS = {
-    "less map work": of(mapreduce, "lower", lambda work: replace(work, map_work=0.7 * work.map_work)),
-    "twice the slots": of(workload, "slots_per_vm", lambda slots: (2 * slots[0], slots[1])),
-    "more turns in a period": of(workload, "reuse_factor", lambda turns: 2.0 * turns),
-    "less demand": of(workload, "expected_demand", lambda both: (0.5 * both[0], 0.5 * both[1])),
+    "less map work": planted(mapreduce, "lower", lambda work: replace(work, map_work=0.7 * work.map_work)),
+    "twice the slots": planted(workload, "slots_per_vm", lambda slots: (2 * slots[0], slots[1])),
+    "more turns in a period": planted(workload, "reuse_factor", lambda turns: 2.0 * turns),
+    "less demand": planted(workload, "expected_demand", lambda both: (0.5 * both[0], 0.5 * both[1])),
     "services that answer sooner": lambda patch: patch.setattr(
         workload.workloads, "rate_per_vm", lambda mu, delay, response: 0.0 * delay + 1.1 * mu
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from mrdsl.families.schedule.methods import policy
 from mrdsl.families.schedule.verify import jobs_of, verify
 from mrdsl.planning.verified_plans import trust_in
 from mrdsl.simulation.sampling import ConstantPrice
+from tests.families.planted import planted
 
 MODELS = Path(__file__).parents[3] / "models/schedule"
 CLASSES = """
@@ -55,25 +55,20 @@ def refused(spec: str) -> bool:
     return "broken-schedule" in {each.code for each in solved(spec).diagnostics}
 
 
-def changed(module: Any, name: str, change: Callable[[Any], Any]) -> tuple[Any, str, Any]:
-    genuine = getattr(module, name)
-    return module, name, lambda *given: change(genuine(*given))
-
-
 def in_time(jobs: Any) -> Any:
     return (replace(job, due=job.due + 1e6) for job in jobs)
 
 
 DEFECTS = {
-    "shorter tasks of classes": (changed(trace, "class_times", lambda t: (t[0], t[1] / 2, *t[2:])), "on demand"),
-    "fewer tasks of classes": (changed(trace, "class_times", lambda t: (t[0], t[1], 0, 0.0, 0.0)), "drawn spot"),
-    "shorter tasks of a trace": (changed(trace, "tasks_of_trace_job", lambda t: (t[0], t[1] / 2, *t[2:])), "trace"),
-    "deadlines that nobody wrote": (changed(policy, "jobs_of", in_time), "on demand"),
-    "fewer jobs": (changed(policy, "jobs_of", lambda jobs: list(jobs)[1:]), "on demand"),
-    "half the price": (changed(policy, "machine_type", lambda m: replace(m, price=m.price / 2)), "on demand"),
-    "shorter periods": (changed(policy, "machine_type", lambda m: replace(m, billing=m.billing * 0.7)), "on demand"),
-    "cheaper spot": (changed(policy, "price_process", lambda p: ConstantPrice(0.01 / 3600)), "constant spot"),
-    "cheaper drawn spot": (changed(policy, "price_process", lambda p: ConstantPrice(1e-9)), "drawn spot"),
+    "shorter tasks of classes": (planted(trace, "class_times", lambda t: (t[0], t[1] / 2, *t[2:])), "on demand"),
+    "fewer tasks of classes": (planted(trace, "class_times", lambda t: (t[0], t[1], 0, 0.0, 0.0)), "drawn spot"),
+    "shorter tasks of a trace": (planted(trace, "tasks_of_trace_job", lambda t: (t[0], t[1] / 2, *t[2:])), "trace"),
+    "deadlines that nobody wrote": (planted(policy, "jobs_of", in_time), "on demand"),
+    "fewer jobs": (planted(policy, "jobs_of", lambda jobs: list(jobs)[1:]), "on demand"),
+    "half the price": (planted(policy, "machine_type", lambda m: replace(m, price=m.price / 2)), "on demand"),
+    "shorter periods": (planted(policy, "machine_type", lambda m: replace(m, billing=m.billing * 0.7)), "on demand"),
+    "cheaper spot": (planted(policy, "price_process", lambda p: ConstantPrice(0.01 / 3600)), "constant spot"),
+    "cheaper drawn spot": (planted(policy, "price_process", lambda p: ConstantPrice(1e-9)), "drawn spot"),
 }
 
 
@@ -86,8 +81,8 @@ def test_without_a_defect_plans_are_right(spec: str) -> None:
 
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_defects_are_found(defect: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (module, name, other), spec = DEFECTS[defect]
-    monkeypatch.setattr(module, name, other)
+    plant, spec = DEFECTS[defect]
+    plant(monkeypatch)
     assert refused(spec)
 
 
