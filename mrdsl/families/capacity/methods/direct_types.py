@@ -137,21 +137,22 @@ def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None
 def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | None]:
     """Return the placement with jobs near the program of columns; and these with VMs on which they pack, if enough.
 
-    Jobs of containers have the pairs of slots of the program.
+    Jobs of containers have the pairs of slots of the program. If the firm VM time is too short for the parts of classes
+    on spot, these classes have none there.
     """
     task, program, until = placement.task, placement.program, until_of(draft)
     if program is None:
         return placement, None
-    jobs, vms = dived(program_of_plans(task.without_quotas, program, until), until)
-    bought = task.market.buy(vms + task.market.masters_of_lane)
-    if exceeds(task, bought, ROUNDING):
-        return placement, None
     mine = task if task.mix.sizes is None else replace(task, mix=replace(program.task.mix, market=task.market))
     limited = limited_classes(task.mix).tolist()
-    if any(each.spare.vms(index, jobs[:, index]) is None for each in (task, mine) for index in limited):
-        return placement, None
-    enough = bool((jobs.sum(axis=0) >= task.low).all())
-    return replace(placement, begun=jobs), Placed(mine, jobs, bought) if enough else None
+    for limits in (True, False) if limited else (False,):
+        jobs, vms = dived(program_of_plans(task.without_quotas, program, limits, until), until)
+        bought = task.market.buy(vms + task.market.masters_of_lane)
+        enough = bool((jobs.sum(axis=0) >= task.low).all())
+        short = any(each.spare.vms(index, jobs[:, index]) is None for each in (task, mine) for index in limited)
+        if not (short or exceeds(task, bought, ROUNDING)) and (enough or not limits):
+            return replace(placement, begun=jobs), Placed(mine, jobs, bought) if enough else None
+    return placement, None
 
 
 def with_room(

@@ -505,18 +505,18 @@ def program_of_lanes(lanes: Lanes, prices: Floats, until: float | None) -> LaneP
     return program
 
 
-def program_of_plans(task: Task, program: LaneProgram, until: float | None) -> LaneProgram:
+def program_of_plans(task: Task, program: LaneProgram, limits: bool, until: float | None) -> LaneProgram:
     """Return a solved program of plans: their contents keep classes on one type, and parts on spot VMs.
 
-    Classes on one type have none, and those without a part on spot have none there.
+    Classes on one type have none. With ``limits``, classes with a part on spot have that, otherwise none there.
     """
     mix = replace(program.task.mix, spot_share=task.mix.spot_share)
     capped = mix.spot_share < 1.0
-    capped[limited_classes(mix)] = False
+    capped[limited_classes(mix)] = not limits
     alone = task.market.spot[:, None] & capped
     together = mix.together & task.same_type
     gamma = np.where(alone | together, np.inf, mix.gamma)
-    limits, same = len(limited_classes(mix)) > 0, bool((gamma == mix.gamma).all())
+    same = bool((gamma == mix.gamma).all())
     if same and not limits:
         return program
     low, high = (np.where(together, 0.0, each) for each in (task.low, task.high))
