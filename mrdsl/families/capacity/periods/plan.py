@@ -140,6 +140,8 @@ class PeriodsPlan(Plan):
         """The cost without commitments less the cost of this plan, or None if the former is not known."""
         if np.isnan(self.without):
             return None
+        if not any(each.vms for each in self.committed) and not any(each.cost for each in self.savings):
+            return 0.0
         saved = self.without - self.total
         return saved if abs(saved) > ROUNDING * abs(self.total) else 0.0
 
