@@ -96,3 +96,23 @@ def test_runs_with_penalties_and_types_stay_right(seed: int, monkeypatch: pytest
 
 def test_the_same_timetable_is_found_again() -> None:
     assert both(dense(0))[1] == both(dense(0))[1]
+
+
+ODD = ((10, 1, 3, 5, 12, 38), (10, 3, 4, 4, 11, 21), (4, 4, 2, 1, 21, 29), (9, 5, 1, 5, 50, 40))
+"""Of each run the tasks of two stages, with the minutes of each, its release and its deadline [min]."""
+
+
+def test_solve_searches_a_night_that_is_not_proven() -> None:
+    classes = "".join(
+        f"class c{tasks}{minutes} {{ stage s {{ tasks = {tasks}, avg = {minutes} min, max = 9 min }}\n"
+        f"stage t {{ tasks = {later}, avg = {each} min, max = 9 min, after = [s] }}, slots {{ task = 1 }}\n"
+        f"runs = [{at} min], deadline = {deadline} min }}\n"
+        for tasks, minutes, later, each, at, deadline in ODD
+    )
+    vm = "vm m { on_demand { price = 2 USD/h }, boot = 1 min, billing { period = 5 min, minimum = 10 min } }\n"
+    spec = mrdsl.loads(f"problem timetable\nrent = elastic\n{vm}{classes}minimize cost\n")
+    result, known = mrdsl.solve(spec), searched(spec, market_of(spec.facts))
+    assert known is not None
+    assert result.value is not None
+    assert result.bound is not None
+    assert result.bound <= result.value < known.value - 0.1
