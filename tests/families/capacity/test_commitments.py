@@ -209,3 +209,15 @@ def test_periods_without_the_embedded_solver_name_what_to_install(
         mrdsl.solve(spec, "direct")
     assert [each.code for each in told.value.diagnostics] == ["missing-solver"]
     assert "highspy" in told.value.diagnostics[0].hint
+
+
+def test_nothing_is_saved_without_commitments() -> None:
+    """The plan has no table of contracts, and a bound below its cost is not a loss."""
+    spec = mrdsl.loads(
+        "problem capacity\nvm m5 { on_demand { price = 0.2 USD/h } }\ndemand { periods = 2 }\n"
+        "class c { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }\n"
+        "jobs = 4, deadline = 20 min, penalty = 20 USD }\nminimize cost\n"
+    )
+    plan = mrdsl.solve(spec).plan_of(PeriodsPlan)
+    assert [table.title for table in plan.tables()] == ["Periods", "Cost of 2 h"]
+    assert replace(plan, without=plan.total - 1.0, at_least=True).saving == 0.0
