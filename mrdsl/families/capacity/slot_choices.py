@@ -262,10 +262,13 @@ def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bo
     return SlotsByVector(of_class, of_lane, maps_more, reduces_more, taken, base, complete)
 
 
-def efficient_points(mix: Mix, lane: int, index: int, known: dict[tuple[object, ...], list[Pair] | None]) -> Floats:
-    """Return what efficient pairs of whole slots take of both resources, (pairs, 2), or a point below all of them.
+def efficient_points(
+    mix: Mix, lane: int, index: int, known: dict[tuple[object, ...], list[Pair] | None]
+) -> tuple[Floats | None, Floats]:
+    """Return the efficient pairs of whole slots, and what they take of both resources, (pairs, 2).
 
-    ``known`` has the pairs of jobs alike.
+    There are no pairs if they are too many to try, but a point below all of them. ``known`` has the pairs of jobs
+    alike.
     """
     curve = _curve(mix, lane, index)
     key = curve.work, curve.left, curve.least, curve.most
@@ -275,7 +278,8 @@ def efficient_points(mix: Mix, lane: int, index: int, known: dict[tuple[object, 
     pairs, (low, high) = known[key], curve.range()
     below = (low, float(curve.reduces(np.array([high]))[0])) if pairs is None else pairs
     both = np.array(below, dtype=np.float64).reshape(-1, 2)
-    return np.asarray(both[:, :1] * curve.parts[0] + both[:, 1:] * curve.parts[1])
+    points = both[:, :1] * curve.parts[0] + both[:, 1:] * curve.parts[1]
+    return None if pairs is None else both, np.asarray(points)
 
 
 def whole_points(mix: Mix, lane: int, index: int) -> tuple[Floats, Floats] | None:

@@ -12,6 +12,7 @@ import pytest
 import mrdsl
 from mrdsl.core.result import Limits
 from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.methods import vector_lanes
 from mrdsl.families.capacity.methods.lane_columns import Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Task, costs_by_way
 from mrdsl.families.capacity.methods.relaxation import relaxed
@@ -60,8 +61,15 @@ def test_the_best_content_is_that_of_trying_all(seed: int) -> None:
             assert (shape.parts @ content <= 1.0 + 1e-9).all()
 
 
+@pytest.mark.parametrize("many_jobs", [vector_lanes.MANY_JOBS, 1])
 @pytest.mark.parametrize("seed", range(20))
-def test_bounds_at_prices_of_slots_are_below_proven_optima(seed: int) -> None:
+def test_bounds_at_prices_of_slots_are_below_proven_optima(
+    seed: int, many_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among few classes as among many, of which lanes of more jobs have no knapsack of two resources."""
+    if many_jobs == 1:
+        monkeypatch.setattr(vector_lanes, "MANY_JOBS", many_jobs)
+        monkeypatch.setattr(vector_lanes, "FEW_CLASSES", 0)
     spec = contained(seed)
     task = task_of(spec)
     if task.mix.sizes is None or bool((~task.mix.possible.any(axis=0) & (task.low > 0.0)).any()):
@@ -86,8 +94,8 @@ def test_a_worth_that_is_too_low_makes_some_bound_too_high(monkeypatch: pytest.M
     original = VectorLanes._knapsack
 
     def less(self: VectorLanes, kind: int, classes: Any, vms: int, prices: Any) -> Any:
-        best, units, taken = original(self, kind, classes, vms, prices)
-        return np.concatenate([best[:1], best[:-1]]), units, taken
+        best = original(self, kind, classes, vms, prices)
+        return np.concatenate([best[:1], best[:-1]])
 
     monkeypatch.setattr(VectorLanes, "_knapsack", less)
     above = []

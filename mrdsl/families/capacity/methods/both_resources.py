@@ -39,8 +39,9 @@ DEAR = 100.0
 class Both:
     """The relaxed optimum: jobs of (lanes, classes) on the slots of ``mix``, a bound, and prices.
 
-    ``cores`` are prices of cores of quotas, ``prices`` those of VMs of lanes. ``pairs`` are the columns of the program:
-    lanes, classes, map and reduce slots, and jobs, 0 for slots beyond those of a job.
+    ``cores`` are prices of cores of quotas, ``prices`` those of VMs of lanes, and ``costs`` those of a job of each
+    class at the best bound. ``pairs`` are the columns of the program: lanes, classes, map and reduce slots, and jobs, 0
+    for slots beyond those of a job.
     """
 
     mix: Mix
@@ -49,6 +50,7 @@ class Both:
     bound: float
     cores: Floats
     prices: Floats
+    costs: Floats
     pairs: tuple[NDArray[Any], ...] = ()
 
 
@@ -75,7 +77,7 @@ def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR, near: Bo
     for weight in FIRST_WEIGHTS if changed.any() else ():
         gamma, maps, reduces = least_at(few.mix, np.full(len(weights), weight))
         program.add(least_of_columns(_worth(few.mix, prices, gamma), FIRST) & changed, maps, reduces)
-    best = -np.inf
+    best, costs = -np.inf, np.zeros(len(mix))
     for _ in range(ROUNDS):
         solved = program.solve(None if until is None else until - time.monotonic())
         if solved is None:
@@ -91,7 +93,8 @@ def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR, near: Bo
         below = replace(few, mix=replace(few.mix, gamma=gamma))
         ways = cheapest(below, prices)
         bound = dual_bound(task, prices[kinds.kind], quotas, ways, wanted(below, ways), cores)
-        best = max(best, bound + least.constant)
+        if bound + least.constant > best:
+            best, costs = bound + least.constant, ways.cost
         if value - best <= gap * abs(value):
             break
         reduced = _worth(few.mix, prices, gamma) - mix.worth - of_classes
@@ -108,7 +111,7 @@ def relaxed_by_both(task: Task, until: float | None, gap: float = NEAR, near: Bo
     planned = replace(mix, gamma=each[0], map_slots=each[1], reduce_slots=each[2])
     bought = np.bincount(market.lane_of_offer, point[: len(market.offers)], len(kinds.kind))
     jobs = kinds.on_lanes(jobs, gamma, np.maximum(bought - market.masters_of_lane, 0.0))
-    return Both(planned, jobs, value, min(best, value), cores, prices[kinds.kind], program.columns)
+    return Both(planned, jobs, value, min(best, value), cores, prices[kinds.kind], costs, program.columns)
 
 
 def _same_jobs(mix: Mix, other: Mix) -> NDArray[np.bool_]:

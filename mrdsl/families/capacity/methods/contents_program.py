@@ -25,7 +25,7 @@ import numpy as np
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_columns import LaneProgram, Packer
+from mrdsl.families.capacity.methods.lane_columns import Content, LaneProgram, Packer
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.vector_program import Placed
 
@@ -75,22 +75,24 @@ def by_contents(
         return
     lane_of = {int(lanes.kind[lane]): lane for lane, _ in sorted(found[0], reverse=True)}
     there = [
-        (number, lane_of[kind], vms, jobs) for number, (kind, vms, jobs) in program.chosen.items() if kind in lane_of
+        (number, lane_of[kind], vms, content)
+        for number, (kind, vms, content) in program.chosen.items()
+        if kind in lane_of
     ]
-    program.close([number for number, lane, vms, jobs in there if not _packs(packer, lane, vms, jobs)])
+    program.close([number for number, lane, vms, content in there if not _packs(packer, lane, vms, content)])
     point, _ = program.whole(gap, nodes, None if until is None else until - time.monotonic())
     if point is not None:
         yield _placed(task, program, point, list(_assigned(program, point))), bound
 
 
-def _packs(packer: Packer, lane: int, vms: int, jobs: Floats) -> bool:
+def _packs(packer: Packer, lane: int, vms: int, content: Content) -> bool:
     """Return True if the slots of jobs are packed on so many VMs of a lane."""
-    return bool((packer.packed(lane, vms, jobs)[1] >= jobs).all())
+    return bool((packer.packed(lane, vms, content)[1].jobs >= content.jobs).all())
 
 
 def _contents(
     task: Task, program: LaneProgram, some: Places, below: float
-) -> tuple[set[tuple[int, int]], list[tuple[int, int, Floats]]] | None:
+) -> tuple[set[tuple[int, int]], list[tuple[int, int, Content]]] | None:
     """Return lanes with numbers of VMs, and their largest contents, for plans that cost less; None if too many.
 
     Each content is a kind of lanes, a number of VMs, and the jobs of each class.
@@ -98,7 +100,7 @@ def _contents(
     lanes, market = program.lanes, task.market
     alone = np.bincount(market.vm_of_lane, minlength=len(lanes.room)) == 1
     budget = _Budget(MOST_CONTENTS, STEPS)
-    found: list[tuple[int, int, Floats]] = []
+    found: list[tuple[int, int, Content]] = []
     rented: set[tuple[int, int]] = set()
     worth = program.worth(program.at)
     for filling, mine in lanes.contents(worth, some):
@@ -119,7 +121,7 @@ def _contents(
                 jobs = _largest(gamma, lanes.high[kind], worth[kind], vms, float(least[vms]), budget)
                 if jobs is None:
                     return None
-                found += [(kind, vms, each) for each in jobs]
+                found += [(kind, vms, Content(each)) for each in jobs]
     return rented, found
 
 
@@ -189,7 +191,7 @@ def _placed(task: Task, program: LaneProgram, point: Floats, used: list[tuple[in
     """
     jobs = np.zeros_like(task.mix.gamma)
     for lane, number in used:
-        jobs[lane] = program.chosen[number][2]
+        jobs[lane] = program.chosen[number][2].jobs
     surplus = np.maximum(jobs.sum(axis=0) - task.low - np.rint(point[: len(task.low)]), 0.0)
     for lane in np.argsort(-program.lanes.price, kind="stable").tolist():
         less = np.minimum(surplus, jobs[lane])

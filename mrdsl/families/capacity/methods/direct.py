@@ -35,7 +35,7 @@ from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
+from mrdsl.families.capacity.methods.both_resources import Both, relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.contents_program import by_contents
 from mrdsl.families.capacity.methods.direct_types import (
@@ -136,6 +136,7 @@ def fill(draft: Draft) -> Draft:
     near = None
     by_lanes = task.has_limits and not task.market.quotas and len(task.mix) <= MOST_CLASSES
     by_lanes &= not len(limited_classes(task.mix))
+    both = None
     if task.mix.sizes is not None and not (alone or draft.relax):
         large = task.has_limits and np.count_nonzero(task.mix.possible) > MANY_PAIRS
         both = relaxed_by_both(draft.state, until)
@@ -147,7 +148,7 @@ def fill(draft: Draft) -> Draft:
         near = near_full(task, found, until)
     close = near is not None and _is_close(draft, near, least)
     if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING or _is_divided(task)):
-        below, columns, least = _by_columns(task, below, found, least, until)
+        below, columns, least = _by_columns(task, below, found, least, until, both)
     draft = replace(draft, state=Placement(task, below, found, least, columns, near=near), bound=least)
     if not draft.relax:
         return draft
@@ -173,7 +174,7 @@ def _no_room(spec: Spec, task: Task) -> Diagnostic:
 
 
 def _by_columns(
-    task: Task, below: Task, found: Relaxed, least: float, until: float | None
+    task: Task, below: Task, found: Relaxed, least: float, until: float | None, both: Both | None
 ) -> tuple[Task, LaneProgram | None, float]:
     """Return the task that bounds the cost, its program of columns, and the best bound.
 
@@ -193,7 +194,10 @@ def _by_columns(
     if at_prices is not None:
         mine = replace(task, mix=on_slots(task.mix, maps, reduces))
         lanes = VectorLanes(mine, Vessels(mine.mix, below.mix))
-    columns = program_of_lanes(lanes, costs_by_way(below, found.prices), until)
+    first = costs_by_way(below, found.prices)
+    if both is not None and len(task.mix) > FEW_CLASSES:
+        first = np.stack([both.costs, both.costs])
+    columns = program_of_lanes(lanes, first, until)
     return below, columns, least if columns is None else max(least, columns.bound - worth)
 
 

@@ -143,12 +143,18 @@ def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | 
     task, program, until = placement.task, placement.program, until_of(draft)
     if program is None:
         return placement, None
-    mine = task if task.mix.sizes is None else replace(task, mix=replace(program.task.mix, market=task.market))
     limited = limited_classes(task.mix).tolist()
     for limits in (True, False) if limited else (False,):
-        jobs, vms = dived(program_of_plans(task.without_quotas, program, limits, until), until)
+        jobs, vms, slots = dived(program_of_plans(task.without_quotas, program, limits, until), until)
         bought = task.market.buy(vms + task.market.masters_of_lane)
-        enough = bool((jobs.sum(axis=0) >= task.low).all())
+        enough, mine = bool((jobs.sum(axis=0) >= task.low).all()), task
+        if task.mix.sizes is not None:
+            mix = program.task.mix
+            maps, reduces = (
+                np.where(jobs > 0.0, slots[..., kind], each)
+                for kind, each in enumerate((mix.map_slots, mix.reduce_slots))
+            )
+            mine = replace(task, mix=replace(mix, market=task.market, map_slots=maps, reduce_slots=reduces))
         short = any(each.spare.vms(index, jobs[:, index]) is None for each in (task, mine) for index in limited)
         if not (short or exceeds(task, bought, ROUNDING)) and (enough or not limits):
             return replace(placement, begun=jobs), Placed(mine, jobs, bought) if enough else None

@@ -152,7 +152,7 @@ class _Lanes:
                 content = self._most(gamma, room - slack, self._among(gamma, some))
             else:
                 content = self._both(lane, gamma, room - slack, some)
-            vms, held = self.room.packed(lane, room, content)
+            vms, held = self.room.held(lane, room, content)
             net = float(self.worth @ held) - price * vms
             if net > best[0] and vms:
                 best = net, vms, held

@@ -65,6 +65,21 @@ LESS, NOISE = 1.0 - 1e-7, 1e-6
 whole numbers, so that errors below 1 in all parts of a lane have no effect; those of one job count as this."""
 
 
+@dataclass(frozen=True)
+class Content:
+    """Jobs of each class on some VMs, and the map and reduce slots of one, (classes, 2), unless all plans have the
+    same."""
+
+    jobs: Floats
+    slots: Floats | None = None
+
+
+DEAR, LEAST = 1.5, 1e-3
+"""Lacking jobs cost so many times their first prices, which are at least that part of the largest one."""
+FURTHER = 1.6
+"""Lanes are in the program from the start if they pay at prices of jobs that are so many times the first ones."""
+
+
 class Filling(Protocol):
     """Contents of 0 to some number of VMs of lanes alike: their worth, from above, and jobs of some."""
 
@@ -72,14 +87,14 @@ class Filling(Protocol):
     def worth(self) -> Floats:
         """The most that jobs on each number of VMs are worth, or more."""
 
-    def each(self, vms: int) -> list[Floats]:
-        """Return contents of so many VMs: jobs of each class."""
+    def each(self, vms: int) -> list[Content]:
+        """Return contents of so many VMs."""
 
 
 class Packer(Protocol):
     """What packs on whole VMs."""
 
-    def packed(self, lane: int, vms: int, jobs: Floats) -> tuple[int, Floats]:
+    def packed(self, lane: int, vms: int, content: Content) -> tuple[int, Content]:
         """Return the jobs that so many VMs of a lane hold, of the given ones, and the VMs that they take."""
 
 
@@ -92,12 +107,8 @@ class Contents:
     cells: int
     taken: tuple[tuple[int, float, int, NDArray[np.bool_]], ...]
 
-    def each(self, vms: int) -> list[Floats]:
+    def each(self, vms: int) -> list[Content]:
         """Return the content of ``vms`` VMs that is worth most: jobs of each class that fit them."""
-        return [self.jobs(vms)]
-
-    def jobs(self, vms: int) -> Floats:
-        """Return jobs of each class, worth most on ``vms`` VMs, that fit them."""
         jobs, left = np.zeros(len(self.gamma)), vms * self.cells
         for index, count, weight, better in reversed(self.taken):
             if better[left]:
@@ -106,7 +117,7 @@ class Contents:
         some = np.flatnonzero(jobs)
         while len(some) and float(self.gamma[some] @ jobs[some]) > vms * (1.0 + ROUNDING):
             jobs[some[int(np.where(jobs[some] > 0.0, self.gamma[some], np.inf).argmin())]] -= 1.0
-        return jobs
+        return [Content(jobs)]
 
 
 def contents_of(gamma: Floats, most: Floats, prices: Floats, vms: int, finest: int) -> Contents:
@@ -178,8 +189,9 @@ class Lanes:
         kinds = len(np.unique(self.kind[self.narrow])) + 1
         self.finest = int(min(max(EFFORT / (kinds * chunks), FEWEST_CELLS), MOST_CELLS))
 
-    rounds = 300
-    """Most rounds of the linear program."""
+    rounds, dear, further = 300, DEAR, FURTHER
+    """Most rounds of the linear program, and the first prices of lacking jobs and of lanes in multiples of those of
+    jobs."""
 
     def _kinds(self) -> tuple[Floats, Places]:
         """Return the parts of VMs that jobs take in each kind of lanes, and the kind of each lane."""
@@ -201,14 +213,14 @@ class Lanes:
         """Return the lanes of a task in which other classes can run there."""
         return Lanes(task)
 
-    def alone(self, kind: int, most: int) -> list[tuple[int, Floats]]:
+    def alone(self, kind: int, most: int) -> list[tuple[int, Content]]:
         """Return contents of one class each on at most so many VMs, and their VMs."""
         gamma, high = self.gamma[kind], self.high[kind]
         found = []
         for index in np.flatnonzero(gamma <= most).tolist():
             jobs = np.zeros(len(high))
             jobs[index] = min(high[index], floor(most / float(gamma[index])))
-            found.append((int(ceiling(jobs[index] * float(gamma[index]))), jobs))
+            found.append((int(ceiling(jobs[index] * float(gamma[index]))), Content(jobs)))
         return found
 
     def packer(self) -> Packer:
@@ -247,12 +259,8 @@ class Lanes:
 
 NEAR = 1e-3
 """Relative gap of the linear program to the bound at which its rounds end."""
-DEAR, LEAST = 1.5, 1e-3
-"""Lacking jobs cost so many times their first prices, which are at least that part of the largest one."""
 INSIDE = 0.5
 """Next prices are this part of the best ones, and the rest of those of the program."""
-FURTHER = 1.6
-"""Lanes are in the program from the start if they pay at prices of jobs that are so many times the first ones."""
 MORE = 50
 """Most lanes that a round adds."""
 MOST_PAIRS = 20_000
@@ -293,13 +301,13 @@ class LaneProgram:
         upper[self.of_type : self.of_first] = np.maximum(lanes.room, 0.0)
         self.program = GrowingProgram(lower, upper)
         self.rows, self.count = rows, 0
-        self.chosen: dict[int, tuple[int, int, Floats]] = {}
+        self.chosen: dict[int, tuple[int, int, Content]] = {}
         self.vms: dict[int, tuple[int, int]] = {}
         self.seen: set[tuple[int, int, bytes]] = set()
         self.there = np.zeros(len(lanes.kind), dtype=bool)
         mix = self.task.mix
         firm = prices[0] + prices[1]
-        self.dear = DEAR * np.maximum(firm, LEAST * float(firm.max(initial=0.0)) + ROUNDING)
+        self.dear = lanes.dear * np.maximum(firm, LEAST * float(firm.max(initial=0.0)) + ROUNDING)
         self.dearest = 10.0 * (float(mix.worth.max(initial=0.0)) + float(self.dear.max(initial=0.0))) + 1.0
         each = np.arange(classes)
         places = np.concatenate([each, self.of_first + each, self.of_share + each])
@@ -309,8 +317,8 @@ class LaneProgram:
         lacking = np.concatenate([np.ones(2 * classes), np.where(np.isfinite(time), time, 0.0)])
         self._columns(-mix.worth, self.task.high - self.task.low, places, np.tile(each, 3), -more)
         self._columns(self.dear, np.full(classes, np.inf), places, np.tile(each, 3), lacking)
-        self._pairs(FURTHER * prices)
-        self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(self.worth(FURTHER * prices)) > 0.0)))
+        self._pairs(lanes.further * prices)
+        self._lanes(np.flatnonzero(lanes.narrow & (lanes.saved(self.worth(lanes.further * prices)) > 0.0)))
 
     def worth(self, prices: Floats) -> Floats:
         """Return the worth of one job in each kind, (kinds, classes), at some prices."""
@@ -358,23 +366,23 @@ class LaneProgram:
         alone = []
         for kind in np.unique(lanes.kind[new]).tolist():
             most = int(lanes.most[new[lanes.kind[new] == kind]].max())
-            alone += [(kind, vms, jobs) for vms, jobs in lanes.alone(kind, most)]
+            alone += [(kind, vms, content) for vms, content in lanes.alone(kind, most)]
         self.add(alone)
 
     def _row(self, kind: int, vms: int) -> int:
         return self.of_kind + kind * self.width + vms - 1
 
-    def add(self, contents: list[tuple[int, int, Floats]]) -> bool:
-        """Add contents, each a kind, a number of VMs and jobs; return True if one is new."""
-        new: list[tuple[int, int, Floats]] = []
-        for kind, vms, jobs in contents:
-            key = kind, vms, jobs.tobytes()
-            if key not in self.seen and jobs.any():
+    def add(self, contents: list[tuple[int, int, Content]]) -> bool:
+        """Add contents, each with a kind and a number of VMs; return True if one is new."""
+        new: list[tuple[int, int, Content]] = []
+        for kind, vms, content in contents:
+            key = kind, vms, content.jobs.tobytes()
+            if key not in self.seen and content.jobs.any():
                 self.seen.add(key)
-                self.chosen[self.count + len(new)] = kind, vms, jobs
-                new.append((kind, vms, jobs))
+                self.chosen[self.count + len(new)] = kind, vms, content
+                new.append((kind, vms, content))
         if new:
-            jobs, kinds = np.array([each[2] for each in new]), np.array([each[0] for each in new])
+            jobs, kinds = np.array([each[2].jobs for each in new]), np.array([each[0] for each in new])
             columns, of_class = jobs.nonzero()
             count, at, every = jobs[columns, of_class], kinds[columns], np.arange(len(new))
             own = [self._row(kind, vms) for kind, vms, _ in new]
@@ -411,14 +419,14 @@ class LaneProgram:
             found_prices = np.concatenate([duals[:classes], duals[self.of_first :]]).reshape(3, classes)
             prices = inside * self.at + (1.0 - inside) * np.maximum(found_prices, 0.0)
 
-    def only(self, rented: set[tuple[int, int]], contents: list[tuple[int, int, Floats]]) -> None:
+    def only(self, rented: set[tuple[int, int]], contents: list[tuple[int, int, Content]]) -> None:
         """Leave some lanes with numbers of VMs, and some contents, in the program, and nothing else."""
         new = np.array(sorted({lane for lane, _ in rented if not self.there[lane]}), dtype=np.int64)
         self._lanes(new)
         self.add(contents)
-        keys = {(kind, vms, jobs.tobytes()) for kind, vms, jobs in contents}
+        keys = {(kind, vms, each.jobs.tobytes()) for kind, vms, each in contents}
         others = [number for number, vms in self.vms.items() if vms not in rented]
-        others += [number for number, each in self.chosen.items() if (*each[:2], each[2].tobytes()) not in keys]
+        others += [number for number, each in self.chosen.items() if (*each[:2], each[2].jobs.tobytes()) not in keys]
         self.close(others)
 
     def close(self, columns: list[int]) -> None:
@@ -445,13 +453,13 @@ class LaneProgram:
         self.program.price(len(lacking) + at, self.dear[at])
         return len(at) > 0
 
-    def _priced(self, prices: Floats) -> tuple[float, list[tuple[int, int, Floats]], bool]:
+    def _priced(self, prices: Floats) -> tuple[float, list[tuple[int, int, Content]], bool]:
         """Return the bound at some prices, the contents that are worth most, and True if it added lanes."""
         lanes, task = self.lanes, self.task
         worth = self.worth(prices)
         saved = lanes.saved(worth)
         some = np.flatnonzero(lanes.narrow & (saved > 0.0))
-        new: list[tuple[int, int, Floats]] = []
+        new: list[tuple[int, int, Content]] = []
         both: dict[int, list[Floats]] = {}
         for contents, mine in lanes.contents(worth, some):
             for lane in mine.tolist():
@@ -459,7 +467,7 @@ class LaneProgram:
                 saved[lane] = net.max()
                 both.setdefault(int(lanes.market.vm_of_lane[lane]), []).append(net)
             kind = int(lanes.kind[mine[0]])
-            new += [(kind, vms, jobs) for vms in lanes.sizes(contents.worth, mine) for jobs in contents.each(vms)]
+            new += [(kind, vms, each) for vms in lanes.sizes(contents.worth, mine) for each in contents.each(vms)]
         of_types = np.bincount(lanes.market.vm_of_lane, weights=saved, minlength=len(lanes.room))
         for vm, nets in both.items():
             if len(nets) == 2:
@@ -544,8 +552,13 @@ class Room:
         self.keys = np.stack([each[vms] for each in keys])
         self.slots = np.stack([mix.map_slots, mix.reduce_slots])
 
-    def packed(self, lane: int, vms: int, jobs: Floats) -> tuple[int, Floats]:
+    def packed(self, lane: int, vms: int, content: Content) -> tuple[int, Content]:
         """Return the jobs that ``vms`` VMs of a lane hold, the smallest ones left out, and the VMs that they take."""
+        taken, left = self.held(lane, vms, content.jobs)
+        return taken, Content(left)
+
+    def held(self, lane: int, vms: int, jobs: Floats) -> tuple[int, Floats]:
+        """Return the VMs that jobs on ``vms`` VMs of a lane take, without the smallest ones if necessary, and these."""
         key = lane, vms, jobs.tobytes()
         if key not in self.known:
             left, gamma = jobs.copy(), self.mix.gamma[lane]
@@ -567,21 +580,24 @@ class Room:
         return quickly_filled(units, demand.tolist(), most=most).vms
 
 
-def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
-    """Return whole jobs, (lanes, classes), near a solved program, and the VMs of each lane on which their slots fit.
+def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats, Floats]:
+    """Return whole jobs, (lanes, classes), near a solved program, the VMs of each lane on which they fit, their slots.
 
-    These are VMs of narrow lanes, masters not among them. Jobs may be left.
+    These are VMs of narrow lanes, masters not among them. Jobs may be left. Slots are those of one job, (lanes,
+    classes, 2), 0 if contents have none of their own.
     """
     task, kinds = program.task, program.lanes.kind
     spot, times = task.market.spot[:, None], np.where(task.mix.possible, task.mix.gamma, 0.0)
     times *= task.mix.spot_share - spot
     room, jobs, rented = program.lanes.packer(), np.zeros_like(task.mix.gamma), np.zeros(len(task.mix.gamma))
+    slots = np.zeros((*jobs.shape, 2))
     closed, taken = np.zeros(len(jobs), dtype=bool), np.zeros(len(task.available))
     low, high = task.low, task.high
     while until is None or time.monotonic() < until:
         fixed = list(_fixed(program, room, high))
         for lane, vms, content in fixed:
-            jobs[lane] += content
+            jobs[lane] += content.jobs
+            slots[lane] = 0.0 if content.slots is None else content.slots
             closed[lane], rented[lane] = True, vms
             taken[task.market.vm_of_lane[lane]] += vms
         total = jobs.sum(axis=0)
@@ -595,16 +611,16 @@ def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats]:
         program = LaneProgram(program.lanes.within(left, closed, taken, begun), program.at, program.limits)
         program.add(
             [
-                (int(program.lanes.kind[first[kind]]), vms, np.minimum(content, high))
+                (int(program.lanes.kind[first[kind]]), vms, replace(content, jobs=np.minimum(content.jobs, high)))
                 for kind, vms, content in before
                 if vms <= program.width
             ]
         )
         program.solve(until)
-    return jobs, rented
+    return jobs, rented, slots
 
 
-def _fixed(program: LaneProgram, room: Packer, left: Floats) -> Iterator[tuple[int, int, Floats]]:
+def _fixed(program: LaneProgram, room: Packer, left: Floats) -> Iterator[tuple[int, int, Content]]:
     """Yield lanes, numbers of VMs and contents that a plan takes from the program, the largest values first."""
     if program.value == np.inf:
         return
@@ -627,10 +643,10 @@ def _fixed(program: LaneProgram, room: Packer, left: Floats) -> Iterator[tuple[i
             some = free.get((kind, vms), [])
             while some and some[-1] in used:
                 some.pop()
-            if not some or bool((content > left).any()):
+            if not some or bool((content.jobs > left).any()):
                 break
             needed, held = room.packed(some[-1], vms, content)
             used.add(some[-1])
             count += 1
-            left -= held
+            left -= held.jobs
             yield some[-1], needed, held

@@ -269,9 +269,10 @@ def by_program(
     lanes = program.lanes
     if not isinstance(lanes, VectorLanes) or len(task.market.quota_limits):
         return
+    if _pairs(lanes, _enough(task, lanes, np.flatnonzero(lanes.saved(program.worth(program.at)) > 0.0))) > MOST_COLUMNS:
+        return
     kept = _enough(task, lanes, np.flatnonzero(program.with_a_vm() < cost))
-    room = lanes.room[task.market.vm_of_lane[kept]]
-    if int((lanes.gammas[0, lanes.kind[kept]] <= room[:, None]).sum()) > MOST_COLUMNS:
+    if _pairs(lanes, kept) > MOST_COLUMNS:
         return
     columns = _Columns(task, lanes, kept)
     if not columns.first or not columns.jobs({}):
@@ -287,6 +288,12 @@ def by_program(
             return
         if not columns.cut(point):
             turns = [nodes for nodes in turns if nodes > 1]
+
+
+def _pairs(lanes: VectorLanes, some: Places) -> int:
+    """Return the number of classes that have room in each of some lanes, of all these lanes."""
+    room = lanes.room[lanes.market.vm_of_lane[some]]
+    return int((lanes.gammas[0, lanes.kind[some]] <= room[:, None]).sum())
 
 
 def _enough(task: Task, lanes: VectorLanes, some: Places) -> Places:
