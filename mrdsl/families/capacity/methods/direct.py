@@ -35,7 +35,7 @@ from mrdsl.families.capacity.forms import as_solved, has_closed_form
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.both_resources import Both, relaxed_by_both
+from mrdsl.families.capacity.methods.both_resources import Both, as_hosted, relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.contents_program import by_contents
 from mrdsl.families.capacity.methods.direct_types import (
@@ -142,11 +142,13 @@ def fill(draft: Draft) -> Draft:
         both = relaxed_by_both(draft.state, until)
         least = least if both is None else max(least, both.bound)
         if both is not None and not by_lanes:
-            near = near_filled(draft, both, until) if large or _fills_cores(task) else None
+            hosted = replace(draft.state, mix=as_hosted(draft.state.mix))
+            filling = relaxed_by_both(hosted, until) if _fills_cores(task) else both
+            near = near_filled(draft, filling or both, until) if large or _fills_cores(task) else None
             near = near_both(draft, draft.state) if near is None else near
     elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
         near = near_full(task, found, until)
-    close = near is not None and _is_close(draft, near, least)
+    close = near is not None and (_ends_filled(near) or _is_close(draft, near, least))
     if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING or _is_divided(task)):
         below, columns, least = _by_columns(task, below, found, least, until, both)
     draft = replace(draft, state=Placement(task, below, found, least, columns, near=near), bound=least)
@@ -274,7 +276,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
     plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
-    total = plan.total if found.task.mix.sizes is None else _packed(draft, found)
+    total = plan.total if found.task.mix.sizes is None or _ends_filled(found) else _packed(draft, found)
     total = total if np.isfinite(total) else plan.total
     bound = min(total, bound)
     away = relative_gap(total, bound, draft.fixed) or 0.0
@@ -289,7 +291,7 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     near = placement.near
     if near is not None:
         yield near, placement.bound
-        if _is_close(draft, near, placement.bound) or (near.task.mix.sizes is not None and _fills_cores(near.task)):
+        if _ends_filled(near) or _is_close(draft, near, placement.bound):
             return
     if placement.task.mix.sizes is None and placement.program is not None:
         near, proven = _by_contents(draft, placement, near, gap)
@@ -361,6 +363,11 @@ def _is_divided(task: Task) -> bool:
 def _fills_cores(task: Task) -> bool:
     """Return True if many classes of containers fill lanes within quotas of cores: other plans take minutes."""
     return bool(task.market.quotas) and len(task.mix) > MOST_CLASSES
+
+
+def _ends_filled(near: Placed) -> bool:
+    """Return True if no plan but that of filled lanes is looked for: to pack it takes as long as to find it."""
+    return near.task.mix.sizes is not None and _fills_cores(near.task)
 
 
 def _is_close(draft: Draft, near: Placed, bound: float) -> bool:

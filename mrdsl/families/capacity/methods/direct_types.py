@@ -119,7 +119,8 @@ def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None
     task: Task = draft.state
     if task.mix.wholeness == NO:
         return None
-    mine = left = replace(task, mix=replace(found.mix, market=task.market))
+    left = replace(task, mix=replace(found.mix, market=task.market))
+    mine = replace(left, mix=replace(left.mix, sizes=task.mix.sizes))
     for _ in range(TURNS if task.market.quotas else FILLED_TURNS):
         plan = near_full(left, found, until)
         if plan is None:

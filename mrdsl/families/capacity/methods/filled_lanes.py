@@ -29,6 +29,8 @@ from mrdsl.families.capacity.methods.weighing import alike
 
 MOST_VMS, CELLS = 16, 6_000
 """Most VMs that are filled at once, and most parts of them."""
+MOST_WITHIN_CORES = 24
+"""The same of containers within quotas of cores: these leave small VMs, of which a job takes many."""
 AMONG, LARGEST = 40, 13
 """Most classes from which a lane takes jobs, and how many of these are the ones with the largest jobs."""
 SLACKS = (0.0, 0.0, 0.02, 0.05, 0.08, 0.12)
@@ -113,7 +115,8 @@ class _Lanes:
         some = some[self.worth[some] >= least * gamma[some]]
         counted = cores > 0.0
         there = min(there, float(self.there[vm]), *floor(self.cores[counted] / cores[counted]).tolist())
-        room = int(min(there, MOST_VMS, ceiling(float(gamma[some] @ self.left[some])) + 1.0))
+        widest = MOST_WITHIN_CORES if self.parts is not None and len(cores) else MOST_VMS
+        room = int(min(there, widest, ceiling(float(gamma[some] @ self.left[some])) + 1.0))
         if not len(some) or room < 1:
             return 0.0
         self.turns += 1
