@@ -197,7 +197,7 @@ def _by_columns(
         mine = replace(task, mix=on_slots(task.mix, maps, reduces))
         lanes = VectorLanes(mine, Vessels(mine.mix, below.mix))
     first = costs_by_way(below, found.prices)
-    if both is not None and len(task.mix) > FEW_CLASSES:
+    if both is not None:
         first = np.stack([both.costs, both.costs])
     columns = program_of_lanes(lanes, first, until)
     return below, columns, least if columns is None else max(least, columns.bound - worth)
