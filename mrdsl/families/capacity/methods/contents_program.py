@@ -17,24 +17,28 @@ vehicle routing problem*, leave out columns in this way.)
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_columns import Content, LaneProgram, Packer
-from mrdsl.families.capacity.methods.lane_prices import Places, Task
+from mrdsl.families.capacity.methods.lane_columns import Content, LaneProgram, Packing
+from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.vector_program import Placed
 
-MOST_CONTENTS, STEPS = 2_500, 200_000
+Lot = tuple[int, int, Content]
+"""A kind of lanes, a number of VMs, and their content."""
+MOST_CONTENTS, STEPS = 8_000, 200_000
 """Most contents of the integer program, and most steps of the search for them."""
-PARTS = (1.0, 0.5, 0.25, 0.125)
+PARTS = (1.0, 0.25)
 """Parts of the distance between the bound and a plan for which contents are searched, until they are few."""
 UNKNOWN = 0.1
 """That distance without a plan, relative to the bound."""
+TURNS = 6
+"""Most solutions whose slots do not pack, each of which may exclude contents."""
 FEWEST_NODES, NODES, COLUMNS = 20, 400, 200_000
 """Fewest and most nodes of the integer program, and most nodes times contents."""
 
@@ -48,81 +52,112 @@ def by_contents(
     """
     lanes, mix = program.lanes, task.mix
     limited = len(limited_classes(mix)) or len(task.spare.entries) or (task.same_type and mix.together.any())
-    if limited or program.task is not task or len(task.market.quota_limits) or not np.isfinite(program.bound):
+    if limited or len(task.market.quota_limits) or not np.isfinite(program.bound):
         return
-    least = program.with_a_vm()
     away = (cost if np.isfinite(cost) else program.bound * (1.0 + UNKNOWN)) - program.bound
     for part in PARTS:
-        below = program.bound + part * away
-        some = np.flatnonzero(least < below)
-        if not lanes.narrow[some].all():
-            return
-        found = _contents(task, program, some, below)
-        if found is not None:
+        pool = _Pool(task, program, program.bound + part * away)
+        if pool.filled(pool.kinds):
             break
     else:
         return
-    program.only(*found)
-    nodes = max(FEWEST_NODES, min(NODES, COLUMNS // max(1, len(found[1]))))
-    point, proven = program.whole(gap, nodes, None if until is None else until - time.monotonic())
-    bound = min(below, proven)
-    if point is None:
-        yield None, bound
-        return
-    packer, used = lanes.packer(), list(_assigned(program, point))
-    yield _placed(task, program, point, used), bound
-    if all(_packs(packer, lane, *program.chosen[number][1:]) for lane, number in used):
-        return
-    lane_of = {int(lanes.kind[lane]): lane for lane, _ in sorted(found[0], reverse=True)}
-    there = [
-        (number, lane_of[kind], vms, content)
-        for number, (kind, vms, content) in program.chosen.items()
-        if kind in lane_of
-    ]
-    program.close([number for number, lane, vms, content in there if not _packs(packer, lane, vms, content)])
-    point, _ = program.whole(gap, nodes, None if until is None else until - time.monotonic())
-    if point is not None:
-        yield _placed(task, program, point, list(_assigned(program, point))), bound
+    packing, bound = lanes.packing(), -np.inf
+    for turn in range(TURNS + 1):
+        if turn == TURNS or pool.ended:
+            pool.only_packed(packing)
+        program.only(pool.rented, pool.contents)
+        nodes = max(FEWEST_NODES, min(NODES, COLUMNS // max(1, len(pool.contents))))
+        point, proven = program.whole(gap, nodes, None if until is None else until - time.monotonic())
+        if turn < TURNS and not pool.ended:
+            bound = max(bound, min(pool.below, proven))
+        if point is None:
+            yield None, bound
+            return
+        used = [(lane, program.chosen[number]) for lane, number in _assigned(program, point)]
+        slots = [packing.slots(kind, vms, content.jobs, thorough=True) for _, (kind, vms, content) in used]
+        yield _placed(task, program, point, used, slots), bound
+        loose = [content for (_, content), pairs in zip(used, slots, strict=True) if pairs is None]
+        if not loose or not pool.excluded(loose, packing):
+            return
 
 
-def _packs(packer: Packer, lane: int, vms: int, content: Content) -> bool:
-    """Return True if the slots of jobs are packed on so many VMs of a lane."""
-    return bool((packer.packed(lane, vms, content)[1].jobs >= content.jobs).all())
+class _Pool:
+    """The contents of each kind of lanes, and lanes with numbers of VMs, for plans that cost less than ``below``.
 
-
-def _contents(
-    task: Task, program: LaneProgram, some: Places, below: float
-) -> tuple[set[tuple[int, int]], list[tuple[int, int, Content]]] | None:
-    """Return lanes with numbers of VMs, and their largest contents, for plans that cost less; None if too many.
-
-    Each content is a kind of lanes, a number of VMs, and the jobs of each class.
+    ``rows`` are more resources of a kind. The pool has ``ended`` if no more contents can be excluded.
     """
-    lanes, market = program.lanes, task.market
-    alone = np.bincount(market.vm_of_lane, minlength=len(lanes.room)) == 1
-    budget = _Budget(MOST_CONTENTS, STEPS)
-    found: list[tuple[int, int, Content]] = []
-    rented: set[tuple[int, int]] = set()
-    worth = program.worth(program.at)
-    for filling, mine in lanes.contents(worth, some):
-        kind = int(lanes.kind[mine[0]])
-        least = np.full(len(filling.worth), np.inf)
-        for lane in mine.tolist():
-            costs = lanes.costs(lane)
-            saved = float((filling.worth[: len(costs)] - costs).max()) if alone[market.vm_of_lane[lane]] else 0.0
-            needed = costs + saved - (below - program.bound)
-            least[: len(costs)] = np.minimum(least[: len(costs)], needed)
-            pays = np.flatnonzero(filling.worth[: len(costs)] >= needed)
-            rented.update((lane, vms) for vms in pays.tolist() if vms)
-        gamma = lanes.gamma[kind]
-        if bool((gamma <= 0.0).any()):
-            return None
-        for vms in range(1, len(least)):
-            if filling.worth[vms] >= least[vms]:
-                jobs = _largest(gamma, lanes.high[kind], worth[kind], vms, float(least[vms]), budget)
-                if jobs is None:
-                    return None
-                found += [(kind, vms, Content(each)) for each in jobs]
-    return rented, found
+
+    def __init__(self, task: Task, program: LaneProgram, below: float) -> None:
+        self.task, self.program, self.below, self.ended = task, program, below, False
+        self.rows: dict[int, list[Floats]] = {}
+        self.of_kind: dict[int, list[Lot]] = {}
+        self.rented: set[tuple[int, int]] = set()
+        lanes, market = program.lanes, task.market
+        some = np.flatnonzero(program.with_a_vm() < below)
+        self.narrow = bool(lanes.narrow[some].all())
+        self.worth = program.worth(program.at)
+        self.least: dict[int, Floats] = {}
+        alone = np.bincount(market.vm_of_lane, minlength=len(lanes.room)) == 1
+        for filling, mine in lanes.contents(self.worth, some[lanes.narrow[some]]):
+            least = np.full(len(filling.worth), np.inf)
+            for lane in mine.tolist():
+                costs = lanes.costs(lane)
+                net = filling.worth[: len(costs)] - costs
+                saved = float(net.max()) if alone[market.vm_of_lane[lane]] else 0.0
+                needed = costs + saved - (below - program.bound)
+                least[: len(costs)] = np.minimum(least[: len(costs)], needed)
+                pays = np.flatnonzero(filling.worth[: len(costs)] >= needed)
+                self.rented.update((lane, vms) for vms in pays.tolist() if vms)
+            self.least[int(lanes.kind[mine[0]])] = np.where(filling.worth >= least, least, np.inf)
+
+    @property
+    def kinds(self) -> list[int]:
+        return list(self.least)
+
+    @property
+    def contents(self) -> list[Lot]:
+        return [each for kind in self.kinds for each in self.of_kind[kind]]
+
+    def filled(self, kinds: Iterable[int]) -> bool:
+        """Find the largest contents of some kinds; return False if there are too many, or fractional VMs."""
+        lanes, others = self.program.lanes, [self.of_kind[kind] for kind in self.of_kind if kind not in kinds]
+        budget = _Budget(MOST_CONTENTS - sum(map(len, others)), STEPS)
+        for kind in kinds:
+            parts = np.stack([*lanes.parts(kind), *self.rows.get(kind, [])])
+            self.of_kind[kind] = []
+            for vms in np.flatnonzero(np.isfinite(self.least[kind])).tolist():
+                least = float(self.least[kind][vms])
+                found = _largest(parts, lanes.high[kind], self.worth[kind], vms, least, budget) if vms else []
+                if found is None:
+                    return False
+                self.of_kind[kind] += [(kind, vms, Content(jobs)) for jobs in found]
+        return self.narrow
+
+    def excluded(self, loose: list[Lot], packing: Packing) -> bool:
+        """Exclude contents that do not pack; return False if none can be left out any more."""
+        if self.ended:
+            return False
+        rows = [(kind, packing.excluding(kind, vms, content.jobs)) for kind, vms, content in loose]
+        for kind, row in rows:
+            if row is not None:
+                self.rows.setdefault(kind, []).append(row)
+        changed = {kind for kind, row in rows if row is not None}
+        self.ended = not changed or not self.filled(sorted(changed))
+        return True
+
+    def only_packed(self, packing: Packing) -> None:
+        """Replace contents that do not pack by those with one job less that do, if they are worth enough."""
+        for kind in self.kinds:
+            found: dict[tuple[int, bytes], Lot] = {}
+            for _, vms, content in self.of_kind[kind]:
+                some = [jobs := content.jobs]
+                if packing.slots(kind, vms, jobs) is None:
+                    some = [jobs - unit for unit in np.eye(len(jobs))[jobs > 0.0]]
+                    some = [each for each in some if self.worth[kind] @ each >= self.least[kind][vms] - ROUNDING]
+                    some = [each for each in some if packing.slots(kind, vms, each) is not None]
+                found.update({(vms, each.tobytes()): (kind, vms, Content(each)) for each in some})
+            self.of_kind[kind] = list(found.values())
+        self.ended = True
 
 
 @dataclass
@@ -134,43 +169,49 @@ class _Budget:
 
 
 def _largest(
-    gamma: Floats, most: Floats, prices: Floats, vms: int, least: float, budget: _Budget
+    parts: Floats, most: Floats, worth: Floats, vms: int, least: float, budget: _Budget
 ) -> list[Floats] | None:
-    """Return the contents of so many VMs worth at least ``least`` to which no job can be added; None if too many."""
-    there = np.flatnonzero(np.isfinite(gamma) & (most > 0.0))
-    order = there[np.argsort(-prices[there] / gamma[there], kind="stable")]
-    classes = list(
-        zip(order.tolist(), gamma[order].tolist(), most[order].tolist(), prices[order].tolist(), strict=True)
-    )
-    least -= ROUNDING * (1.0 + abs(least))
-    jobs, found = np.zeros(len(gamma)), list[Floats]()
+    """Return the contents of so many VMs worth at least ``least`` to which no job can be added; None if too many.
 
-    def extended(place: int, room: float, worth: float) -> bool:
+    Jobs take ``parts`` of a VM, (resources, classes), of each of which the VMs have enough.
+    """
+    there = np.flatnonzero(np.isfinite(parts).all(axis=0) & (most > 0.0))
+    order = there[np.argsort(-worth[there] / np.maximum(parts[0, there], ROUNDING), kind="stable")]
+    sizes, high, worths = parts[:, order], most[order], worth[order]
+    main = sizes[0].tolist()
+    if not all(main):
+        return None
+    least -= ROUNDING * (1.0 + abs(least))
+    jobs, found = np.zeros(len(order)), list[Floats]()
+
+    def extended(place: int, room: Floats, value: float) -> bool:
         """Add jobs of the classes from a place on; return False if the budget is spent."""
         budget.steps -= 1
         if budget.steps < 0:
             return False
-        if place == len(classes):
-            if not any(size <= room and jobs[index] < high for index, size, high, _ in classes):
+        if place == len(order):
+            if not ((sizes <= room[:, None]).all(axis=0) & (jobs < high)).any():
                 budget.contents -= 1
-                found.append(jobs.copy())
+                content = np.zeros(len(most))
+                content[order] = jobs
+                found.append(content)
             return budget.contents >= 0
-        left, best = room, worth
-        for _, size, high, price in classes[place:]:
-            count = min(high, left / size)
-            best, left = best + count * price, left - count * size
+        left, best = float(room[0]), value
+        for each in range(place, len(order)):
+            count = min(high[each], left / main[each])
+            best, left = best + count * worths[each], left - count * main[each]
             if left <= 0.0:
                 break
         if best < least:
             return True
-        index, size, high, price = classes[place]
-        for count in range(int(min(high, floor(room / size))), -1, -1):
-            jobs[index] = count
-            if not extended(place + 1, room - count * size, worth + count * price):
+        most_here = np.divide(room, sizes[:, place], out=np.full(len(room), np.inf), where=sizes[:, place] > 0.0).min()
+        for count in range(int(min(high[place], floor(float(most_here)))), -1, -1):
+            jobs[place] = count
+            if not extended(place + 1, room - count * sizes[:, place], value + count * worths[place]):
                 return False
         return True
 
-    return found if extended(0, vms * (1.0 + ROUNDING), 0.0) else None
+    return found if extended(0, np.full(len(parts), vms * (1.0 + ROUNDING)), 0.0) else None
 
 
 def _assigned(program: LaneProgram, point: Floats) -> Iterator[tuple[int, int]]:
@@ -184,19 +225,32 @@ def _assigned(program: LaneProgram, point: Floats) -> Iterator[tuple[int, int]]:
             yield free[kind, vms].pop(), number
 
 
-def _placed(task: Task, program: LaneProgram, point: Floats, used: list[tuple[int, int]]) -> Placed:
+def _placed(
+    task: Task,
+    program: LaneProgram,
+    point: Floats,
+    used: list[tuple[int, Lot]],
+    slots: list[Floats | None],
+) -> Placed:
     """Return the jobs of a point on their VMs, without jobs that contents have beyond the point's numbers.
 
-    Those are left out on the most expensive lanes first.
+    Those are left out on the most expensive lanes first. Jobs have the ``slots`` with which they pack.
     """
-    jobs = np.zeros_like(task.mix.gamma)
-    for lane, number in used:
-        jobs[lane] = program.chosen[number][2].jobs
+    mix, market = program.task.mix, task.market
+    jobs, pairs = np.zeros_like(mix.gamma), np.stack([mix.map_slots, mix.reduce_slots])
+    rented = market.masters_of_lane.astype(np.float64)
+    for (lane, (_, vms, content)), each in zip(used, slots, strict=True):
+        jobs[lane] = content.jobs
+        rented[lane] += vms
+        if each is not None:
+            pairs[:, lane] = np.where(content.jobs > 0.0, each, pairs[:, lane])
     surplus = np.maximum(jobs.sum(axis=0) - task.low - np.rint(point[: len(task.low)]), 0.0)
     for lane in np.argsort(-program.lanes.price, kind="stable").tolist():
         less = np.minimum(surplus, jobs[lane])
         jobs[lane] -= less
         surplus = surplus - less
-    gamma = np.where(task.mix.possible, task.mix.gamma, 0.0)
-    vms = ceiling((gamma * jobs).sum(axis=1) + task.market.masters_of_lane)
-    return Placed(task, jobs, task.market.buy(np.asarray(vms)))
+    if mix.sizes is not None:
+        mine = replace(mix, market=market, map_slots=pairs[0], reduce_slots=pairs[1])
+        return Placed(replace(task, mix=mine), jobs, market.buy(rented))
+    gamma = np.where(mix.possible, mix.gamma, 0.0)
+    return Placed(task, jobs, market.buy(np.asarray(ceiling((gamma * jobs).sum(axis=1) + market.masters_of_lane))))

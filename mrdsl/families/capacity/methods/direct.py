@@ -293,46 +293,37 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
         yield near, placement.bound
         if _ends_filled(near) or _is_close(draft, near, placement.bound):
             return
-    if placement.task.mix.sizes is None and placement.program is not None:
-        near, proven = _by_contents(draft, placement, near, gap)
-        placement = replace(placement, bound=max(placement.bound, proven))
-        if near is not None:
-            yield near, placement.bound
-            if np.isfinite(proven) and np.isfinite(_packed(draft, near)):
-                return
     placement, found = by_columns(draft, placement)
-    task, bound, cost = placement.task, placement.bound, np.inf
-    of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
-    close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
-    if found is not None and np.isinf(cost := _packed(draft, found)):
-        found = None
+    task, bound, program = placement.task, placement.bound, placement.program
+    found = _cheapest(draft, near, found)
     if found is not None:
         yield found, bound
-        if task.mix.sizes is not None:
-            found, cost, bound = _by_program(draft, placement, found, gap)
-    if found is None or cost - bound > close * abs(bound - draft.fixed):
-        other, proven = placed(draft, placement, gap)
+    cost, chosen = np.inf if found is None else _packed(draft, found), False
+    if program is not None and cost - bound > gap * abs(bound - draft.fixed):
+        for other, proven in by_contents(task, program, cost, gap, until_of(draft)):
+            bound, chosen = max(bound, proven), True
+            found = _cheapest(draft, found, other)
+            if found is not None:
+                yield found, bound
+    if found is not None and not chosen and task.mix.sizes is not None:
+        found, _, bound = _by_program(draft, placement, found, gap)
+    cost = np.inf if found is None else _packed(draft, found)
+    of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
+    close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
+    if found is None or (not chosen and cost - bound > close * abs(bound - draft.fixed)):
+        whole, proven = placed(draft, placement, gap)
         bound = max(bound, proven)
-        if task.has_limits and not any(np.isfinite(_packed(draft, each)) for each in (near, found) if each is not None):
-            other = with_room(draft, placement, other, gap)
-        if other is not None and _packed(draft, alike := Placed(task, *other)) < cost:
-            found = alike
-    plans = [each for each in (near, found) if each is not None]
-    yield min(plans, key=lambda each: _packed(draft, each), default=None), bound
+        if task.has_limits and found is None:
+            whole = with_room(draft, placement, whole, gap)
+        if whole is not None:
+            found = _cheapest(draft, found, Placed(task, *whole)) or Placed(task, *whole)
+    yield found, bound
 
 
-def _by_contents(draft: Draft, placement: Placement, near: Placed | None, gap: float) -> tuple[Placed | None, float]:
-    """Return the best of a plan and those of an integer program over contents, and its bound.
-
-    The bound is minus infinity if there is no such program.
-    """
-    assert placement.program is not None
-    cost, bound = np.inf if near is None else _packed(draft, near), -np.inf
-    for found, proven in by_contents(placement.task, placement.program, cost, gap, until_of(draft)):
-        bound = max(bound, proven)
-        if found is not None and (total := _packed(draft, found)) < cost:
-            near, cost = found, total
-    return near, bound
+def _cheapest(draft: Draft, *plans: Placed | None) -> Placed | None:
+    """Return the cheapest packed plan of those that there are; None if quotas have no room for any."""
+    there = [each for each in plans if each is not None and np.isfinite(_packed(draft, each))]
+    return min(there, key=lambda each: _packed(draft, each), default=None)
 
 
 def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> tuple[Placed, float, float]:

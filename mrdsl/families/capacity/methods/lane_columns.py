@@ -98,6 +98,16 @@ class Packer(Protocol):
         """Return the jobs that so many VMs of a lane hold, of the given ones, and the VMs that they take."""
 
 
+class Packing(Protocol):
+    """What finds slots with which contents pack, and parts of VMs that exclude contents which do not."""
+
+    def slots(self, kind: int, vms: int, jobs: Floats, thorough: bool = False) -> Floats | None:
+        """Return the map and reduce slots, (2, classes), of one job of each class that pack on VMs; None if unknown."""
+
+    def excluding(self, kind: int, vms: int, jobs: Floats) -> Floats | None:
+        """Return parts of a VM that a job of each class takes at least, of which these jobs take too much, or None."""
+
+
 @dataclass(frozen=True)
 class Contents:
     """The worth, from above, of whole jobs on 0 to some number of VMs of lanes alike, and the jobs of it."""
@@ -222,6 +232,14 @@ class Lanes:
             jobs[index] = min(high[index], floor(most / float(gamma[index])))
             found.append((int(ceiling(jobs[index] * float(gamma[index]))), Content(jobs)))
         return found
+
+    def parts(self, kind: int) -> Floats:
+        """Return what a job of each class takes of a VM of a kind, (resources, classes): each has enough VMs."""
+        return np.asarray(self.gamma[kind][None])
+
+    def packing(self) -> Packing:
+        """Return what finds slots of contents that pack."""
+        return Plain(self)
 
     def packer(self) -> Packer:
         """Return what packs on whole VMs of these lanes."""
@@ -427,11 +445,7 @@ class LaneProgram:
         keys = {(kind, vms, each.jobs.tobytes()) for kind, vms, each in contents}
         others = [number for number, vms in self.vms.items() if vms not in rented]
         others += [number for number, each in self.chosen.items() if (*each[:2], each[2].jobs.tobytes()) not in keys]
-        self.close(others)
-
-    def close(self, columns: list[int]) -> None:
-        """Leave lanes with numbers of VMs, or contents, out of the program."""
-        self.program.limit(np.array(columns, dtype=np.int64), np.zeros(len(columns)))
+        self.program.limit(np.array(others, dtype=np.int64), np.zeros(len(others)))
 
     def whole(self, gap: float, nodes: int, seconds: float | None) -> tuple[Floats | None, float]:
         """Return whole contents and lanes at which no job lacks, None if there are none, and a bound on their cost.
@@ -578,6 +592,24 @@ class Room:
             return pack(keys.tolist(), demand.tolist(), quick=True).vms
         units = units_of([self.mix.sizes.of(key) for key in keys.tolist()])
         return quickly_filled(units, demand.tolist(), most=most).vms
+
+
+class Plain:
+    """Packing of slots with the one pair that each class has in a lane."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.room = Room(lanes.task.mix)
+        self.lane_of = dict(zip(lanes.kind.tolist(), range(len(lanes.kind)), strict=True))
+
+    def slots(self, kind: int, vms: int, jobs: Floats, thorough: bool = False) -> Floats | None:
+        """See :meth:`Packing.slots`."""
+        lane = self.lane_of[kind]
+        packs = bool((self.room.packed(lane, vms, Content(jobs))[1].jobs >= jobs).all())
+        return self.room.slots[:, lane] if packs else None
+
+    def excluding(self, kind: int, vms: int, jobs: Floats) -> Floats | None:
+        """Return None: with another pair these jobs may pack."""
+        return None
 
 
 def dived(program: LaneProgram, until: float | None) -> tuple[Floats, Floats, Floats]:

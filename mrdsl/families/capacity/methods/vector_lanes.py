@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.instance import Mix, of_lanes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_columns import LESS, NOISE, Content, Lanes, Packer, contents_of
+from mrdsl.families.capacity.methods.content_slots import AnyPairs
+from mrdsl.families.capacity.methods.lane_columns import LESS, NOISE, Content, Lanes, Packer, Packing, contents_of
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.methods.own_machines import Tariff
 from mrdsl.families.capacity.methods.weighing import LEAST, alike, least_at
@@ -374,6 +375,14 @@ class VectorLanes(Lanes):
     def of(self, task: Task) -> VectorLanes:
         """Return the lanes of a task in which other classes can run there."""
         return VectorLanes(task, Vessels(task.mix, self.vessels.below))
+
+    def parts(self, kind: int) -> Floats:
+        """Return what a job of each class takes of a VM of a kind, at each weight of both resources."""
+        return np.asarray(self.gammas[:, kind])
+
+    def packing(self) -> Packing:
+        """Return what finds slots of contents that pack."""
+        return AnyPairs(self.vessels)
 
     def packer(self) -> Packer:
         """Return what packs on whole VMs of these lanes."""
