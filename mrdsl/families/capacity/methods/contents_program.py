@@ -33,6 +33,8 @@ Lot = tuple[int, int, Content]
 """A kind of lanes, a number of VMs, and their content."""
 MOST_CONTENTS, STEPS = 8_000, 200_000
 """Most contents of the integer program, and most steps of the search for them."""
+FEW_CLASSES = 12
+"""Of more classes, contents are too many."""
 PARTS = (1.0, 0.25)
 """Parts of the distance between the bound and a plan for which contents are searched, until they are few."""
 UNKNOWN = 0.1
@@ -48,20 +50,26 @@ def by_contents(
 ) -> Iterator[tuple[Placed | None, float]]:
     """Yield plans near the optimum, or None, each with a bound; ``cost`` is that of a known plan, or infinite.
 
-    There are none if the contents are too many, a lane has fractional VMs, or parts of classes are on spot VMs.
+    If the contents are too many, a plan has those of the program of columns, and its bound is minus infinity. There are
+    no plans if there are many classes, or parts of classes are on spot VMs.
     """
     lanes, mix = program.lanes, task.mix
+    if len(mix) > FEW_CLASSES:
+        return
     limited = len(limited_classes(mix)) or len(task.spare.entries) or (task.same_type and mix.together.any())
     if limited or len(task.market.quota_limits) or not np.isfinite(program.bound):
         return
     away = (cost if np.isfinite(cost) else program.bound * (1.0 + UNKNOWN)) - program.bound
+    packing, bound = lanes.packing(), -np.inf
     for part in PARTS:
         pool = _Pool(task, program, program.bound + part * away)
         if pool.filled(pool.kinds):
             break
     else:
+        point, _ = program.whole(gap, FEWEST_NODES, None if until is None else until - time.monotonic())
+        if point is not None:
+            yield _placed(task, program, point, *_used(program, point, packing)), bound
         return
-    packing, bound = lanes.packing(), -np.inf
     for turn in range(TURNS + 1):
         if turn == TURNS or pool.ended:
             pool.only_packed(packing)
@@ -73,8 +81,7 @@ def by_contents(
         if point is None:
             yield None, bound
             return
-        used = [(lane, program.chosen[number]) for lane, number in _assigned(program, point)]
-        slots = [packing.slots(kind, vms, content.jobs, thorough=True) for _, (kind, vms, content) in used]
+        used, slots = _used(program, point, packing)
         yield _placed(task, program, point, used, slots), bound
         loose = [content for (_, content), pairs in zip(used, slots, strict=True) if pairs is None]
         if not loose or not pool.excluded(loose, packing):
@@ -214,15 +221,19 @@ def _largest(
     return found if extended(0, np.full(len(parts), vms * (1.0 + ROUNDING)), 0.0) else None
 
 
-def _assigned(program: LaneProgram, point: Floats) -> Iterator[tuple[int, int]]:
-    """Yield each lane in use and the number of its content in the program."""
+def _used(program: LaneProgram, point: Floats, packing: Packing) -> tuple[list[tuple[int, Lot]], list[Floats | None]]:
+    """Return each lane in use with its content, and slots with which this packs."""
     free: dict[tuple[int, int], list[int]] = {}
     for number, (lane, vms) in program.vms.items():
         if point[number] > 0.5:
             free.setdefault((int(program.lanes.kind[lane]), vms), []).append(lane)
-    for number, (kind, vms, _) in program.chosen.items():
+    used, slots = list[tuple[int, Lot]](), list[Floats | None]()
+    for number, (kind, vms, content) in program.chosen.items():
         for _ in range(round(point[number])):
-            yield free[kind, vms].pop(), number
+            used.append((free[kind, vms].pop(), (kind, vms, content)))
+            known = None if content.slots is None else content.slots.T
+            slots.append(packing.slots(kind, vms, content.jobs, thorough=True) if known is None else known)
+    return used, slots
 
 
 def _placed(

@@ -301,7 +301,7 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     cost, chosen = np.inf if found is None else _packed(draft, found), False
     if program is not None and cost - bound > gap * abs(bound - draft.fixed):
         for other, proven in by_contents(task, program, cost, gap, until_of(draft)):
-            bound, chosen = max(bound, proven), True
+            bound, chosen = max(bound, proven), chosen or bool(np.isfinite(proven))
             found = _cheapest(draft, found, other)
             if found is not None:
                 yield found, bound
