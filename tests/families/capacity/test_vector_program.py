@@ -11,7 +11,7 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.methods import direct
-from mrdsl.families.capacity.methods.vector_program import Placed, by_program
+from mrdsl.families.capacity.methods.vector_program import Placed
 from mrdsl.families.capacity.verify import verify
 from tests.families.capacity.oracle.comparing import below, faults, known, told
 from tests.families.capacity.oracle.drawing import draw
@@ -39,19 +39,24 @@ SEEDS = (1009, 1108, 1147, 1255, 1298, 1406, 1414, 1556, 1616, 1658)
 DIVIDED = (1001, 1005, 1013, 1058, 1064, 1084, 1098, 1165)
 
 
-@pytest.mark.parametrize("seed", [*SEEDS, *(-seed for seed in DIVIDED)])
-def test_the_program_bounds_the_optimum_and_its_plans_do_not_beat_it(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+CASES = [("by_contents", seed) for seed in SEEDS] + [("by_program", each) for each in (*SEEDS, *np.negative(DIVIDED))]
+
+
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_a_program_bounds_the_optimum_and_its_plans_do_not_beat_it(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of whole classes, and of classes with a part on spot (seeds below 0)."""
     bounds = []
+    solved = getattr(direct, name)
 
     def noted(*given: object) -> Iterator[tuple[Placed | None, float]]:
-        for placed, bound in by_program(*given):  # type: ignore[arg-type]
+        for placed, bound in solved(*given):
             bounds.append(bound)
             yield placed, bound
 
-    monkeypatch.setattr(direct, "by_program", noted)
+    monkeypatch.setattr(direct, "by_contents", lambda *given: iter(()))
+    monkeypatch.setattr(direct, name, noted)
     monkeypatch.setattr(direct, "_is_close", lambda *given: False)
     drawn = tight(seed) if seed > 0 else divided(-seed)
     right, ours = known(drawn), told(drawn, "direct")
