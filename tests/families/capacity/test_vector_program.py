@@ -36,10 +36,11 @@ def divided(seed: int) -> Drawn:
 
 
 SEEDS = (1009, 1108, 1147, 1255, 1298, 1406, 1414, 1556, 1616, 1658)
+FEW = (1001, 1013, 1015, 1029, 1066, 1067, 1079, 1083, 1087, 1092)
 DIVIDED = (1001, 1005, 1013, 1058, 1064, 1084, 1098, 1165)
 
 
-CASES = [("by_contents", seed) for seed in SEEDS] + [("by_program", each) for each in (*SEEDS, *np.negative(DIVIDED))]
+CASES = [("by_contents", seed) for seed in FEW] + [("by_program", each) for each in (*SEEDS, *np.negative(DIVIDED))]
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
