@@ -88,7 +88,8 @@ def ended(
                 f"{more}, or use a heuristic: `mrdsl solvers` lists them",
             ),
         )
-    if result.plan is None and result.termination is Termination.COMPLETED and not diagnostics:
+    asked = choice is not None and choice.solver is not None
+    if asked and result.plan is None and result.termination is Termination.COMPLETED and not diagnostics:
         name = _solver_entry(choice)["name"]
         message = f"{name} ended without a plan, and has not proven that there is none"
         diagnostics = (error("solver-failed", message, spec.span, "take another solver: `mrdsl solvers` lists them"),)

@@ -11,8 +11,10 @@ import mrdsl
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning import solve_spec
+from mrdsl.planning.choice import Choice
 from mrdsl.planning.claims import better_of, not_the_best
 from mrdsl.planning.results import ended, labelled
+from mrdsl.solving import registry
 
 SPEC = """problem capacity "x"
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}, reserved {{ price = 0.121 USD/h, available = 40 }} }}
@@ -76,7 +78,8 @@ def test_no_cost_has_a_bound_below_0(goal: str, bound: float) -> None:
 
 def test_a_method_without_a_plan_and_a_reason_is_an_error() -> None:
     given = spec()
-    result = ended(given, find_family(given), None, Result(Termination.COMPLETED), (), {})
+    choice = Choice(registry.find("highs"), None, mrdsl.Limits(), {}, None)
+    result = ended(given, find_family(given), choice, Result(Termination.COMPLETED), (), {})
     assert [(each.code, each.severity) for each in result.diagnostics] == [("solver-failed", "error")]
 
 

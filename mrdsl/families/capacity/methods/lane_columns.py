@@ -362,6 +362,7 @@ class LaneProgram:
         values = [np.ones(len(order)), lanes.gamma[kind, of_class], lanes.firm[kind], self.time[kind, of_class]]
         rows = np.concatenate([of_class, types, self.of_first + of_class, self.of_share + of_class])
         most = lanes.high[kind, of_class]
+        self.fractional = self.count + each
         self._columns(cost[of_lane, of_class], most, rows, np.tile(each, 4), np.concatenate(values))
 
     def _lanes(self, new: Places) -> None:
@@ -450,13 +451,16 @@ class LaneProgram:
     def whole(self, gap: float, nodes: int, seconds: float | None) -> tuple[Floats | None, float]:
         """Return whole contents and lanes at which no job lacks, None if there are none, and a bound on their cost.
 
+        Lanes of fractional VMs are left out.
+
         Args:
             gap: Relative gap, to the bound of the linear program.
             nodes: Limit on branch-and-bound nodes.
             seconds: Time limit [s], or None.
         """
         classes, rest = len(self.task.mix), self.program
-        rest.limit(np.arange(classes, 2 * classes), np.zeros(classes))
+        out = np.concatenate([np.arange(classes, 2 * classes), self.fractional])
+        rest.limit(out, np.zeros(len(out)))
         point, bound = rest.whole(gap * abs(self.bound), nodes, seconds)
         return point, bound + self._constant
 
