@@ -35,6 +35,10 @@ def spec(held: str, demand: str = "jobs = 1..3") -> Any:
     minimize cost""")
 
 
+AWAY = 0.98
+"""The bound of ``direct`` is so far from its plan that ``auto`` asks a solver of large specs too."""
+
+
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """The node limits of all searches; `direct` has a plan without a proof."""
@@ -43,7 +47,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
 
     def open_gap(*given: Any) -> Any:
         result = known(*given)
-        return None if result is None else unproven(result)
+        return None if result is None else replace(unproven(result), bound=AWAY * (result.bound or 0.0))
 
     def noting(asked: Any) -> Any:
         def solve(*given: Any, **named: Any) -> Any:
@@ -69,6 +73,16 @@ def test_only_large_specs_end_their_search(
     assert found.solver["name"] == "highs"
     assert set(searched) == {nodes}
     assert found.termination == "optimal", "a proof within that many nodes stays"
+
+
+def test_a_plan_within_one_percent_of_its_bound_is_enough_for_a_large_spec(
+    searched: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.planning.test_search_of_large_specs.AWAY", 0.995)
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", PAIRS)
+    found = mrdsl.solve(spec(SLOTS))
+    assert (found.solver["name"], found.termination) == ("direct", "completed")
+    assert not searched
 
 
 @pytest.mark.parametrize(
@@ -104,4 +118,4 @@ def test_a_search_without_a_bound_keeps_that_of_the_known_plan(
     monkeypatch.setattr(formulations, "pack", lambda *given: replace(unproven(kept(*given)), bound=None))
     found = mrdsl.solve(spec(SLOTS))
     assert searched
-    assert found.objective.bound == pytest.approx(min(known.objective.bound, found.objective.value))
+    assert found.objective.bound == pytest.approx(min(AWAY * known.objective.bound, found.objective.value))
