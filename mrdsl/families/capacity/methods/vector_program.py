@@ -40,6 +40,8 @@ from mrdsl.formulas.packing import Size, generated_patterns
 
 MOST_COLUMNS = 8_000
 """Most columns of the program."""
+FEW_CLASSES, MANY_PAIRS = 20, 32_000
+"""With more classes and more pairs of classes and lanes, the program has too many columns after a second's search."""
 NODES, MOST_NODES = 4_000_000, 2_500
 """Most nodes times columns, and most nodes."""
 GAP = 1e-3
@@ -267,7 +269,8 @@ def by_program(
     from mrdsl.solving.backends.highs import integer_point
 
     lanes = program.lanes
-    if not isinstance(lanes, VectorLanes) or len(task.market.quota_limits):
+    many = len(task.mix) > FEW_CLASSES and np.count_nonzero(task.mix.possible) > MANY_PAIRS
+    if not isinstance(lanes, VectorLanes) or len(task.market.quota_limits) or many:
         return
     if _pairs(lanes, _enough(task, lanes, np.flatnonzero(lanes.saved(program.worth(program.at)) > 0.0))) > MOST_COLUMNS:
         return
