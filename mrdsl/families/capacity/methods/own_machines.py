@@ -194,6 +194,8 @@ def on_own_machines(task: Task, below: Task, relaxed: Relaxed, gap: float, until
         best = None if exceeds(task, bought, ROUNDING) else (cost, sized, bought)
         if best is not None and cost - bound <= max(CLOSE, gap) * abs(bound - task.market.of_masters):
             return Found(best[1:], bound)
+    if below is not task:
+        bound = max(bound, by_sizes(below, relaxed.prices, until)[1])
     endless = bool(np.isinf(task.market.there).all())
     for start in _starts(task, relaxed):
         jobs = _settled(task, start, enough, until)
