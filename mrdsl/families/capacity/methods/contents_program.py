@@ -33,6 +33,8 @@ Lot = tuple[int, int, Content]
 """A kind of lanes, a number of VMs, and their content."""
 MOST_CONTENTS, STEPS = 8_000, 200_000
 """Most contents of the integer program, and most steps of the search for them."""
+LOOK = 1_000
+"""Steps after which a search looks at the time."""
 FEW_CLASSES = 12
 """Of more classes, contents are too many."""
 PARTS = (1.0, 0.25)
@@ -62,7 +64,9 @@ def by_contents(
     away = (cost if np.isfinite(cost) else program.bound * (1.0 + UNKNOWN)) - program.bound
     packing, bound = lanes.packing(), -np.inf
     for part in PARTS:
-        pool = _Pool(task, program, program.bound + part * away)
+        if until is not None and time.monotonic() > until:
+            return
+        pool = _Pool(task, program, program.bound + part * away, until)
         if pool.filled(pool.kinds):
             break
     else:
@@ -71,6 +75,8 @@ def by_contents(
             yield _placed(task, program, point, *_used(program, point, packing)), bound
         return
     for turn in range(TURNS + 1):
+        if until is not None and time.monotonic() > until:
+            return
         if turn == TURNS or pool.ended:
             pool.only_packed(packing)
         program.only(pool.rented, pool.contents)
@@ -94,8 +100,8 @@ class _Pool:
     ``rows`` are more resources of a kind. The pool has ``ended`` if no more contents can be excluded.
     """
 
-    def __init__(self, task: Task, program: LaneProgram, below: float) -> None:
-        self.task, self.program, self.below, self.ended = task, program, below, False
+    def __init__(self, task: Task, program: LaneProgram, below: float, until: float | None) -> None:
+        self.task, self.program, self.below, self.until, self.ended = task, program, below, until, False
         self.rows: dict[int, list[Floats]] = {}
         self.of_kind: dict[int, list[Lot]] = {}
         self.rented: set[tuple[int, int]] = set()
@@ -128,7 +134,7 @@ class _Pool:
     def filled(self, kinds: Iterable[int]) -> bool:
         """Find the largest contents of some kinds; return False if there are too many, or fractional VMs."""
         lanes, others = self.program.lanes, [self.of_kind[kind] for kind in self.of_kind if kind not in kinds]
-        budget = _Budget(MOST_CONTENTS - sum(map(len, others)), STEPS)
+        budget = _Budget(MOST_CONTENTS - sum(map(len, others)), STEPS, self.until)
         for kind in kinds:
             parts = np.stack([*lanes.parts(kind), *self.rows.get(kind, [])])
             self.of_kind[kind] = []
@@ -169,10 +175,17 @@ class _Pool:
 
 @dataclass
 class _Budget:
-    """Contents that a search may still find, and steps that it may still take."""
+    """Contents that a search may still find, steps that it may still take, and the time of its end."""
 
     contents: int
     steps: int
+    until: float | None
+
+    def spent(self) -> bool:
+        """Take a step; return True if there is none left, or no time."""
+        self.steps -= 1
+        late = self.steps % LOOK == 0 and self.until is not None and time.monotonic() > self.until
+        return self.steps < 0 or late
 
 
 def _largest(
@@ -193,8 +206,7 @@ def _largest(
 
     def extended(place: int, room: Floats, value: float) -> bool:
         """Add jobs of the classes from a place on; return False if the budget is spent."""
-        budget.steps -= 1
-        if budget.steps < 0:
+        if budget.spent():
             return False
         if place == len(order):
             if not ((sizes <= room[:, None]).all(axis=0) & (jobs < high)).any():
