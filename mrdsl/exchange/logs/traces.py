@@ -248,12 +248,12 @@ class _Repeats:
         """Return the granted number of copies that ``key`` of an item named ``name`` states, 1 by default."""
         count = item.get(key, 1)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            telling.warn("broken-log", f"`{key}` of {name} is not a number of copies", *at, "1 is used")
+            telling.warn("broken-log", f"`{key}` of {name} must be a whole number of at least 1", *at, "mrdsl reads 1")
             return 1
         used = self.granted(count, containers)
         if count > used:
             times = f"{count:,}" if count < MOST_SHOWN else "too many"
-            telling.warn("broken-log", f"{name} is there {times} times", *at, f"{used:,} are used")
+            telling.warn("broken-log", f"{name} has {times} copies", *at, f"mrdsl reads {used:,}")
         return used
 
 

@@ -314,7 +314,7 @@ def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
         tmp_path, json.dumps({**document, "job.count": 1, "job.tasks": [{**task, "count": 10**9}]}).encode()
     )
     assert len(many[0].attempts) == traces.MOST_ALIKE
-    assert [each.message for each in told] == ["container 1 is there 1,000,000,000 times"]
+    assert [each.message for each in told] == ["container 1 has 1,000,000,000 copies"]
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "3", None, True, 10**30])

@@ -40,7 +40,7 @@ FEW_CLASSES = 12
 PARTS = (1.0, 0.25)
 """Parts of the distance between the bound and a plan for which contents are searched, until they are few."""
 UNKNOWN = 0.1
-"""That distance without a plan, relative to the bound."""
+"""Distance from the bound for which contents are searched if no plan is known, relative to the bound."""
 TURNS = 6
 """Most solutions whose slots do not pack, each of which may exclude contents."""
 FEWEST_NODES, NODES, COLUMNS = 20, 400, 200_000
@@ -53,7 +53,7 @@ def by_contents(
     """Yield plans near the optimum, or None, each with a bound; ``cost`` is that of a known plan, or infinite.
 
     If the contents are too many, a plan has those of the program of columns, and its bound is minus infinity. There are
-    no plans if there are many classes, or parts of classes are on spot VMs.
+    no plans of more than ``FEW_CLASSES``, or if parts of classes are on spot VMs.
     """
     lanes, mix = program.lanes, task.mix
     if len(mix) > FEW_CLASSES:
@@ -97,7 +97,8 @@ def by_contents(
 class _Pool:
     """The contents of each kind of lanes, and lanes with numbers of VMs, for plans that cost less than ``below``.
 
-    ``rows`` are more resources of a kind. The pool has ``ended`` if no more contents can be excluded.
+    ``rows`` are further resources of a kind, of which contents that do not pack take too much. If the pool has
+    ``ended``, it has only contents that pack, and proves no bound.
     """
 
     def __init__(self, task: Task, program: LaneProgram, below: float, until: float | None) -> None:
@@ -106,22 +107,24 @@ class _Pool:
         self.of_kind: dict[int, list[Lot]] = {}
         self.rented: set[tuple[int, int]] = set()
         lanes, market = program.lanes, task.market
-        some = np.flatnonzero(program.with_a_vm() < below)
-        self.narrow = bool(lanes.narrow[some].all())
+        useful = program.with_a_vm() < below
+        self.narrow = bool(lanes.narrow[useful].all())
         self.worth = program.worth(program.at)
         self.least: dict[int, Floats] = {}
         alone = np.bincount(market.vm_of_lane, minlength=len(lanes.room)) == 1
-        for filling, mine in lanes.contents(self.worth, some[lanes.narrow[some]]):
-            least = np.full(len(filling.worth), np.inf)
+        for worth, lanes_alike in program.worths():
+            mine = lanes_alike[useful[lanes_alike]]
+            least = np.full(len(worth), np.inf)
             for lane in mine.tolist():
                 costs = lanes.costs(lane)
-                net = filling.worth[: len(costs)] - costs
+                net = worth[: len(costs)] - costs
                 saved = float(net.max()) if alone[market.vm_of_lane[lane]] else 0.0
                 needed = costs + saved - (below - program.bound)
                 least[: len(costs)] = np.minimum(least[: len(costs)], needed)
-                pays = np.flatnonzero(filling.worth[: len(costs)] >= needed)
+                pays = np.flatnonzero(worth[: len(costs)] >= needed)
                 self.rented.update((lane, vms) for vms in pays.tolist() if vms)
-            self.least[int(lanes.kind[mine[0]])] = np.where(filling.worth >= least, least, np.inf)
+            if len(mine):
+                self.least[int(lanes.kind[mine[0]])] = np.where(worth >= least, least, np.inf)
 
     @property
     def kinds(self) -> list[int]:
@@ -175,7 +178,7 @@ class _Pool:
 
 @dataclass
 class _Budget:
-    """Contents that a search may still find, steps that it may still take, and the time of its end."""
+    """The contents and steps that a search has left, and the time at which it ends."""
 
     contents: int
     steps: int

@@ -315,8 +315,8 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
         bound = max(bound, proven)
         if task.has_limits and found is None:
             whole = with_room(draft, placement, whole, gap)
-        if whole is not None:
-            found = _cheapest(draft, found, Placed(task, *whole)) or Placed(task, *whole)
+        last = None if whole is None else Placed(task, *whole)
+        found = _cheapest(draft, found, last) or last
     yield found, bound
 
 

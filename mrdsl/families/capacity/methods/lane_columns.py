@@ -67,8 +67,10 @@ whole numbers, so that errors below 1 in all parts of a lane have no effect; tho
 
 @dataclass(frozen=True)
 class Content:
-    """Jobs of each class on some VMs, and the map and reduce slots of one, (classes, 2), unless all plans have the
-    same."""
+    """Jobs of each class on some VMs.
+
+    ``slots`` are the map and reduce slots of one job, (classes, 2), or None if every plan has the same.
+    """
 
     jobs: Floats
     slots: Floats | None = None
@@ -99,7 +101,7 @@ class Packer(Protocol):
 
 
 class Packing(Protocol):
-    """What finds slots with which contents pack, and parts of VMs that exclude contents which do not."""
+    """Slots with which contents pack, and resources of which contents that do not pack take too much."""
 
     def slots(self, kind: int, vms: int, jobs: Floats, thorough: bool = False) -> Floats | None:
         """Return the map and reduce slots, (2, classes), of one job of each class that pack on VMs; None if unknown."""
@@ -323,6 +325,7 @@ class LaneProgram:
         self.vms: dict[int, tuple[int, int]] = {}
         self.seen: set[tuple[int, int, bytes]] = set()
         self.there = np.zeros(len(lanes.kind), dtype=bool)
+        self._worths: tuple[Floats, list[tuple[Floats, Places]]] | None = None
         mix = self.task.mix
         firm = prices[0] + prices[1]
         self.dear = lanes.dear * np.maximum(firm, LEAST * float(firm.max(initial=0.0)) + ROUNDING)
@@ -499,14 +502,22 @@ class LaneProgram:
         )
         return task.market.of_masters + least - float(of_types.sum()), new, len(pays) > 0
 
+    def worths(self) -> list[tuple[Floats, Places]]:
+        """Return what contents of 0, 1, ... VMs are worth at the prices ``at``, and the narrow lanes of each kind."""
+        lanes = self.lanes
+        if self._worths is None or self._worths[0] is not self.at:
+            found = lanes.contents(self.worth(self.at), np.flatnonzero(lanes.narrow))
+            self._worths = self.at, [(contents.worth, mine) for contents, mine in found]
+        return self._worths[1]
+
     def with_a_vm(self) -> Floats:
         """Return for each lane a lower bound on plans that rent a VM there; minus infinity on fractional VMs."""
         lanes, vms = self.lanes, self.lanes.market.vm_of_lane
         least = np.where(lanes.most > 0.0, -np.inf, np.inf)
         alone = np.bincount(vms, minlength=len(lanes.room))[vms] == 1
-        for contents, mine in lanes.contents(self.worth(self.at), np.flatnonzero(lanes.narrow)):
+        for worth, mine in self.worths():
             for lane in mine.tolist():
-                net = contents.worth[: int(lanes.most[lane]) + 1] - lanes.costs(lane)
+                net = worth[: int(lanes.most[lane]) + 1] - lanes.costs(lane)
                 saved = max(float(net[0]), float(net[1:].max())) if alone[lane] else 0.0
                 least[lane] = self.bound + saved - float(net[1:].max())
         return least
