@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from mrdsl.reporting.report_files import write_chart
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
 from studies.schedule_runs import watch
+from studies.shared_data import shared_folder
 
 TRACE = "FB-2009_samples_24_times_1hr_0.tsv"
 
@@ -158,9 +158,7 @@ def _trace(trace: str) -> Path | None:
                 ]
             )
         return Path(trace)
-    shared = os.environ.get("MRDSL_SHARED")
-    beside = Path(shared) if shared else resource("models").parent.parent / "shared"
-    file = beside / "data" / "swim" / TRACE
+    file = shared_folder() / "data" / "swim" / TRACE
     return file if file.is_file() else None
 
 

@@ -6,7 +6,6 @@ histories of MapReduce, at random times of a day.
 
 from __future__ import annotations
 
-import os
 import resource as usage
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from typing import Any
 import mrdsl
 from mrdsl.core.clock import DAY_SECONDS, TICK
 from mrdsl.core.diagnostics import MrdslError, error, has_errors
-from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.timetable.bounds import fewest_machines
@@ -35,6 +33,7 @@ from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import Slots
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
+from studies.shared_data import shared_folder
 
 BASE = """
 problem timetable "{title}"
@@ -241,9 +240,7 @@ def _with(spec: Spec, **items: Any) -> Spec:
 
 
 def _folder(data: str) -> Path:
-    shared = os.environ.get("MRDSL_SHARED")
-    beside = Path(shared) if shared else resource("models").parent.parent / "shared"
-    return Path(data) if data else beside / "data"
+    return Path(data) if data else shared_folder() / "data"
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.sources import ROOT
-
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
+from studies.shared_data import shared_folder
 
 
 def shared(path: str) -> Path:
     """Return the path of a shared file or folder, or skip the test that asks for it if it is absent."""
-    found = SHARED / path
+    found = shared_folder() / path
     if not found.exists():
         pytest.skip(f"no shared data: {path} is missing (set MRDSL_SHARED to their folder)")
     return found
+
+
+def shared_files(pattern: str) -> list[Path]:
+    """Return the shared files of a pattern, sorted: parameters of a test, which pytest skips if there are none."""
+    return sorted(shared_folder().glob(pattern))

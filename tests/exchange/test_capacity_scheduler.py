@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -20,10 +19,9 @@ from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
 from studies.joint_instances import instance
 from tests.exchange.scheduler_files import read_capacity_scheduler
+from tests.shared_data import shared_files
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-SAMPLES = sorted((SHARED / "data" / "sls").glob("*/*capacity-scheduler.xml"))
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
@@ -95,8 +93,7 @@ def test_what_yarn_refuses_is_not_written(root: Queue, reason: str) -> None:
         capacity_scheduler(root)
 
 
-@pytest.mark.skipif(not SAMPLES, reason="Hadoop's sample configurations are not here")
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", shared_files("data/sls/*/*capacity-scheduler.xml"), ids=lambda path: path.name)
 def test_hadoops_own_samples(path: Path) -> None:
     """Three queues of 25, 25 and 50 %, as in the simulator's sample; ours differ in nothing that is read."""
     root = read_capacity_scheduler(path.read_text(encoding="utf-8"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from math import exp, inf, isnan
 from pathlib import Path
 from random import Random
@@ -19,9 +18,9 @@ from mrdsl.exchange.catalogues import INTERRUPTIONS, PRICE, SPOT_PRICE, Catalogu
 from mrdsl.exchange.registry import CATALOGUES, Reader, named
 from mrdsl.exchange.spot_history import SpotRecord, mean_prices
 from mrdsl.exchange.text import FormatError
+from tests.shared_data import shared
 
 DATA = Path(__file__).parents[1] / "language" / "data"
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data" / "cloud"
 HEAD = "instance_type,vcpu,memory_mib,on_demand_usd_h,spot_saving_percent,interruption_per_month,emr"
 GIB = 2.0**30
 
@@ -183,9 +182,8 @@ def test_a_spot_price_is_the_mean_over_time_and_zones() -> None:
     assert mean_prices(records) == {"x": (90.0 / 30.0 + 6.0) / 2.0, "y": 2.0}
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 def test_the_types_of_us_east_1_are_those_that_a_plain_reading_gives() -> None:
-    path = SHARED / "ec2_us-east-1.csv"
+    path = shared("data/cloud/ec2_us-east-1.csv")
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
     found, mistakes = read("ec2", path)
     assert not mistakes
@@ -208,12 +206,11 @@ def test_the_types_of_us_east_1_are_those_that_a_plain_reading_gives() -> None:
         assert found.values[SPOT_PRICE][number] * HOUR == pytest.approx(paid)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 @pytest.mark.parametrize("page", [1, 5])
 def test_the_types_of_real_pages_have_the_sizes_of_the_region(page: int) -> None:
     """Two sources of the same facts: pages of 100 types, and the region's table, which knows most of them."""
-    region, _ = read("ec2", SHARED / "ec2_us-east-1.csv")
-    found, mistakes = read("instance_types", SHARED / f"describe-instance-types_page{page}.json")
+    region, _ = read("ec2", shared("data/cloud/ec2_us-east-1.csv"))
+    found, mistakes = read("instance_types", shared(f"data/cloud/describe-instance-types_page{page}.json"))
     assert not mistakes
     assert found is not None
     assert region is not None

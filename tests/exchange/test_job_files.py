@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,7 @@ import pytest
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.exchange.job_traces import SwimJob, TableJob, read_jobs, read_runs, read_swim
 from mrdsl.exchange.spot_history import PriceSteps, price_steps, read_spot_history
-
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-DAY = SHARED / "data" / "swim" / "FB-2009_samples_24_times_1hr_0.tsv"
-EXAMPLE = SHARED / "data" / "cloud" / "awscli_describe-spot-price-history.rst"
+from tests.shared_data import shared
 
 
 def written(folder: Path, text: str) -> Path:
@@ -57,11 +52,10 @@ def test_not_more_mistakes_than_anybody_reads(tmp_path: Path) -> None:
     assert len(mistakes) == 20
 
 
-@pytest.mark.skipif(not DAY.exists(), reason="the Facebook trace is not beside the project")
 def test_the_facebook_day() -> None:
     """5,894 jobs, 4,448 of them without a shuffle, hour 11 empty: as the data's own notes say."""
     mistakes: list[Diagnostic] = []
-    jobs = list(read_swim(DAY, mistakes))
+    jobs = list(read_swim(shared("data/swim/FB-2009_samples_24_times_1hr_0.tsv"), mistakes))
     assert not mistakes
     assert len(jobs) == 5894
     assert sum(job.shuffle_bytes == 0 for job in jobs) == 4448
@@ -162,10 +156,9 @@ def test_a_broken_history_is_told(tmp_path: Path, text: str, told: str) -> None:
     assert [(each.code, each.message) for each in mistakes] == [("broken-history", told)]
 
 
-@pytest.mark.skipif(not EXAMPLE.exists(), reason="the AWS documentation's examples are not beside the project")
 def test_the_example_of_the_aws_documentation(tmp_path: Path) -> None:
     """The second example's output, as printed: two zones, newest first."""
-    text = EXAMPLE.read_text(encoding="utf-8")
+    text = shared("data/cloud/awscli_describe-spot-price-history.rst").read_text(encoding="utf-8")
     records = read_spot_history(written(tmp_path, text[text.rindex("Output::") + len("Output::") :]))
     assert len(records) == 2
     steps = price_steps(records, "us-west-1a")

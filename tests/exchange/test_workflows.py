@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import networkx as nx
@@ -11,19 +10,17 @@ import pytest
 
 from mrdsl.exchange.text import FormatError
 from mrdsl.exchange.workflows import Workflow, read_dot, read_wfcommons
-
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).parents[3] / "shared")) / "data/traces/wfinstances"
-INSTANCES = sorted(SHARED.glob("*.json"))
+from tests.shared_data import shared
 
 
 def edges(workflow: Workflow) -> set[tuple[str, str]]:
     return {(workflow.names[p], workflow.names[i]) for i, parents in enumerate(workflow.parents) for p in parents}
 
 
-@pytest.mark.skipif(not INSTANCES, reason="no recorded workflows beside the project")
 def test_seven_recorded_workflows_are_read_whole() -> None:
-    assert len(INSTANCES) == 7
-    for path in INSTANCES:
+    instances = sorted(shared("data/traces/wfinstances").glob("*.json"))
+    assert len(instances) == 7
+    for path in instances:
         workflow = json.loads(path.read_text())["workflow"]
         tasks = {task["id"]: task for task in workflow["specification"]["tasks"]}
         runtimes = {task["id"]: task["runtimeInSeconds"] for task in workflow["execution"]["tasks"]}

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import re
 from math import ceil
-from pathlib import Path
-
-import pytest
 
 import mrdsl
 from mrdsl.simulation.observed import Observed
+from tests.shared_data import shared
 from tests.simulation.plain_users import Plain, means, spread, summed
-
-SPECS = Path(__file__).resolve().parents[3] / "shared" / "specs"
-pytestmark = pytest.mark.skipif(not SPECS.is_dir(), reason="the shared specs are not here")
 
 FUNNEL = [
     (200, (), 0, spread(9.0, 21.0)),
@@ -40,19 +35,19 @@ def agree(seen: Observed, stages, slots, users: int, jobs: int, within: float, r
 
 
 def class_text(file: str) -> str:
-    found = re.search(r"class .*?\n}", (SPECS / file).read_text(encoding="utf-8"), re.DOTALL)
+    found = re.search(r"class .*?\n}", shared(f"specs/{file}").read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     return found.group(0)
 
 
 def test_capacity_with_stages() -> None:
-    plan = mrdsl.simulate(mrdsl.load(SPECS / "stages.mrspec"), runs=RUNS, jobs=8, seed=5).plan
+    plan = mrdsl.simulate(mrdsl.load(shared("specs/stages.mrspec")), runs=RUNS, jobs=8, seed=5).plan
     users, slots = int(plan.of_class(0).admitted), plan.of_class(0).whole_slots.task
     agree(plan.observed["funnel"], FUNNEL, (slots,), users, 8, 0.08)
 
 
 def test_capacity_with_map_and_reduce() -> None:
-    plan = mrdsl.simulate(mrdsl.load(SPECS / "slack.mrspec"), runs=RUNS, jobs=2, seed=5).plan
+    plan = mrdsl.simulate(mrdsl.load(shared("specs/slack.mrspec")), runs=RUNS, jobs=2, seed=5).plan
     users, slots = int(plan.of_class(0).admitted), plan.of_class(0).whole_slots
     agree(plan.observed["sort"], SORT, (slots.map, slots.reduce), users, 2, 0.1, runs=3)
 

@@ -12,7 +12,7 @@ from tests.fuzz.making import PIECES, mutated, mutated_bytes
 from tests.fuzz.running import HangError, budget
 
 METHODS = ("hover", "definition", "completion", "rename", "formatting", "didOpen", "didChange", "didSave", "didClose")
-URIS = ("file:///tmp/a.mrspec", "file:///tmp/b.mrspec", "untitled:1", "", "file:///dev/zero", "\x00", "http://[")
+URIS = ("file:///any/a.mrspec", "file:///any/b.mrspec", "untitled:1", "", "file:///dev/zero", "\x00", "http://[")
 NUMBERS = (0, 1, 2, 3, 7, 40, -1, 2**31 - 1, 2**31, 2**63, 10**30, 0.5, None, "1", True, [], {})
 LAST = "the last request"
 INTERNAL = -32603
@@ -94,7 +94,7 @@ def answers_to(data: bytes) -> list[str]:
     """What is wrong with the server's answers: a fault of its own, no answer to what comes last, or no end."""
     from mrdsl.editor.server import serve
 
-    uri = "file:///tmp/last.mrspec"
+    uri = "file:///any/last.mrspec"
     document = {"uri": uri, "languageId": "mrspec", "version": 1, "text": "problem capacity\n"}
     place = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 10}}
     last = _note("didOpen", {"textDocument": document})

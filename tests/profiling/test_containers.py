@@ -11,8 +11,7 @@ import mrdsl
 from mrdsl.exchange.logs.records import Executor, SparkApplication
 from mrdsl.profiling.containers import Containers, Memory, containers_of
 from mrdsl.profiling.profiles import profile
-
-SPARK_LOGS = Path("/work/shared/data/spark")
+from tests.shared_data import shared
 
 GIB = 2**30
 
@@ -35,10 +34,7 @@ def application(version: str = "3.5.1", cores: int = 16, **settings: str) -> Spa
 )
 def test_containers_of_real_logs(log: str, executor: tuple[int, int, int], driver: tuple[int, int, int] | None) -> None:
     """Heaps are in the logs; overhead by the platforms' factors, with at least 384 MiB."""
-    path = SPARK_LOGS / log
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    found = containers_of(profile([path]).applications[0])
+    found = containers_of(profile([shared(f"data/spark/{log}")]).applications[0])
     assert found is not None
     assert (found.cores, found.memory.heap, found.memory.overhead) == executor
     held = None if found.driver is None else (found.driver_cores, found.driver.heap, found.driver.overhead)

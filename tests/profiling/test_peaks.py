@@ -15,6 +15,7 @@ from mrdsl.exchange.logs.records import Peaks, SparkApplication
 from mrdsl.profiling.containers import Containers, Memory, peaks_of, with_peaks
 from mrdsl.profiling.findings import UNUSED, findings_of
 from tests.exchange.logs.making import BEGIN, Stage, spark_events
+from tests.shared_data import shared
 
 MIB = 2**20
 STAGES: list[Stage] = [(0, (), ((1000, 4000), (1000, 2000)))]
@@ -107,9 +108,7 @@ def test_the_peaks_of_runs_are_their_largest() -> None:
 
 
 def test_peaks_of_a_real_log_are_those_of_its_text() -> None:
-    path = Path("/work/shared/data/spark/delight/example_spark_event_log.txt")
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
+    path = shared("data/spark/delight/example_spark_event_log.txt")
     every = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if "TaskEnd" in line[:40]]
     measured = [each["Task Executor Metrics"] for each in every if each.get("Task Executor Metrics")]
     found = one(api.profile([path])).peaks

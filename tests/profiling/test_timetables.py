@@ -22,11 +22,11 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.profiling.cluster import Slots, cluster_of
 from mrdsl.profiling.timetables import never_together, recurrence
+from tests.shared_data import shared
 
 from ..exchange.logs.making import BEGIN, as_json, job_events, spark_events
 from .test_stage_classes import JOBS
 
-DATA = Path("/work/shared/data/spark")
 LOGS = Path(__file__).resolve().parents[2] / "models" / "logs"
 DAY = 86_400
 
@@ -78,9 +78,8 @@ def test_copies_of_one_log_get_the_machine_that_they_ran_on(tmp_path: Path, coun
     assert (result.plan.machines, len(result.plan.runs)) == (1, count)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the logs of other projects are not here")
 def test_copies_of_a_recorded_log_need_no_more_machines_than_it_had(tmp_path: Path) -> None:
-    text = (DATA / "sparklint" / "event_log_1").read_text()
+    text = shared("data/spark/sparklint/event_log_1").read_text()
     identity = re.findall(r'"App ID":"([^"]*)"', text)[0]
     for number in range(20):
         moved = re.sub(r"\b1[4-8]\d{11}\b", lambda found, by=number: str(int(found[0]) + by * 240_000), text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -19,16 +18,11 @@ from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
 from mrdsl.profiling.tables import JOB_COLUMNS, STAGE_COLUMNS, job_rows, stage_rows
-
-DATA = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data"
-HERE = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not here")
+from tests.shared_data import shared
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    path = DATA / name
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as lines:
+    with shared(f"data/{name}").open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines, delimiter="\t"))
 
 
@@ -36,7 +30,7 @@ def rows_of(name: str) -> list[dict[str, str]]:
 def runs(folder: str) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Every row of our own tables, by file and job, or file, stage and attempt."""
     telling, found = Telling(), {}
-    for run in read_logs(find_logs([DATA / folder], telling), telling):
+    for run in read_logs(find_logs([shared(f"data/{folder}")], telling), telling):
         name = Path(run.source).name
         if isinstance(run, MapReduceJob):
             for row in job_rows([run]):
@@ -56,7 +50,6 @@ def agrees(expected: str, ours: Any) -> bool:
     return abs(float(expected) - ours) <= 1e-3 * max(1.0, abs(float(expected)))
 
 
-@HERE
 def test_every_job_of_mapreduce() -> None:
     expected = rows_of("EXPECTED_mr_acceptance.tsv")
     assert len(expected) == 68
@@ -66,7 +59,6 @@ def test_every_job_of_mapreduce() -> None:
         assert not wrong, row["job"]
 
 
-@HERE
 def test_every_stage_of_spark() -> None:
     expected = rows_of("EXPECTED_spark_acceptance.tsv")
     assert len(expected) == 50
@@ -112,47 +104,43 @@ ROBUST = [
 NAMES = [path.rpartition("/")[2][:40] for path, *_ in ROBUST]
 
 
-@HERE
 @pytest.mark.parametrize(("path", "code", "line", "saved"), ROBUST, ids=NAMES)
 def test_a_broken_log_is_told_with_its_line(path: str, code: str, line: int, saved: int) -> None:
     telling = Telling()
-    runs = list(read_logs(find_logs([DATA / path], telling), telling))
+    runs = list(read_logs(find_logs([shared(f"data/{path}")], telling), telling))
     messages = telling.diagnostics()
     assert len(runs) == saved
     assert [message.code for message in messages] == ([code] if code else [])
     for message in messages:
         assert message.span is not None
-        assert (message.span.file, message.span.line) == (str(DATA / path), line)
+        assert (message.span.file, message.span.line) == (str(shared(f"data/{path}")), line)
 
 
-@HERE
 @pytest.mark.parametrize(("path", "saved"), [(path, saved) for path, _, _, saved in ROBUST], ids=NAMES)
 def test_a_broken_log_is_no_fault_of_the_command(path: str, saved: int) -> None:
-    done = CliRunner().invoke(cli, ["profile", str(DATA / path)], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["profile", str(shared(f"data/{path}"))], standalone_mode=False)
     assert getattr(done.exception, "exit_code", 0) == (0 if saved else 2)
     assert done.exception is None or isinstance(done.exception, MrdslError)
 
 
-@HERE
 def test_overhead_and_doubts_of_real_jobs() -> None:
     """As the data are described: of the largest job 66 killed and 3 failed map attempts, one killed job, and so on."""
-    traces = api.profile([DATA / "hadoop/rumen/mr2011/job-tracker-logs-trace-output.gz"])
+    traces = api.profile([shared("data/hadoop/rumen/mr2011/job-tracker-logs-trace-output.gz")])
     ends = Counter(each.end for each in traces.jobs[3].attempts if each.kind is TaskKind.MAP)
     assert (ends[AttemptEnd.KILLED], ends[AttemptEnd.FAILED]) == (66, 3)
     assert [each.reason for each in traces.left_out] == ["it did not succeed (killed)"]
-    (folded,) = api.profile([DATA / "hadoop/rumen/mr2011/goldFoldedTrace.json.gz"]).classes
+    (folded,) = api.profile([shared("data/hadoop/rumen/mr2011/goldFoldedTrace.json.gz")]).classes
     assert any("since the end is before the begin" in warning for warning in folded.warnings)
-    (sleep,) = api.profile([DATA / ROBUST[1][0]]).classes
+    (sleep,) = api.profile([shared(f"data/{ROBUST[1][0]}")]).classes
     assert "1 job with more reduce tasks than the log announces" in sleep.warnings
 
 
-@HERE
 def test_a_rolled_log_is_one_application(tmp_path: Path) -> None:
     home = tmp_path / "eventlog_v2_local-1623876083964"
     home.mkdir()
     for part in (1, 2):
         name = f"events_{part}_local-1623876083964.zstd"
-        path = DATA / "spark/nvidia" / f"qualification__eventlog_v2_local-1623876083964__{name}"
+        path = shared(f"data/spark/nvidia/qualification__eventlog_v2_local-1623876083964__{name}")
         (home / name).symlink_to(path)
     (home / "appstatus_local-1623876083964").touch()
     telling = Telling()

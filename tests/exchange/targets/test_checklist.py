@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,16 +16,15 @@ from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.profiling.profiles import profile
 from tests.exchange.scheduler_files import read_capacity_scheduler, read_fair_scheduler, settings_of
 from tests.exchange.targets.plans import STAGES, exported
+from tests.shared_data import shared
 
-LOG = Path("/work/shared/data/spark/nvidia/e2e__join_agg_on_yarn_eventlog.zstd")
+LOG = "data/spark/nvidia/e2e__join_agg_on_yarn_eventlog.zstd"
 """10 executors of 3 cores, 9,397 MiB of heap and EMR's 18.75 % of it; a driver of 2,048 and 384 MiB."""
 
 
 @pytest.fixture(scope="module")
 def result() -> mrdsl.Result:
-    if not LOG.exists():
-        pytest.skip(f"{LOG} is not there")
-    return mrdsl.solve(mrdsl.loads(profile([LOG]).to_mrspec("capacity")))
+    return mrdsl.solve(mrdsl.loads(profile([shared(LOG)]).to_mrspec("capacity")))
 
 
 @pytest.fixture(scope="module")
@@ -81,18 +79,14 @@ def test_emr(what: str, document: dict[str, Any]) -> None:
     assert figure(document) == expected
 
 
-DELIGHT = Path("/work/shared/data/spark/delight/example_spark_event_log.txt")
+DELIGHT = "data/spark/delight/example_spark_event_log.txt"
 """Executors of 3 cores and 3 GiB on Kubernetes, a driver of 1 GiB, an overhead of 0.4 times the heap."""
-SHELL = Path(
-    "/work/shared/data/spark/nvidia/qualification__cluster_information__eventlog_4nodes_8cores_dynamic_alloc.zstd"
-)
+SHELL = "data/spark/nvidia/qualification__cluster_information__eventlog_4nodes_8cores_dynamic_alloc.zstd"
 """Two executors of 4 cores, 20 GiB of heap and 8 GiB of overhead on each node of YARN; the driver has Spark's own."""
 
 
-def planned(log: Path) -> mrdsl.Result:
-    if not log.exists():
-        pytest.skip(f"{log} is not there")
-    return mrdsl.solve(mrdsl.loads(profile([log]).to_mrspec("capacity")))
+def planned(log: str) -> mrdsl.Result:
+    return mrdsl.solve(mrdsl.loads(profile([shared(log)]).to_mrspec("capacity")))
 
 
 @pytest.fixture(scope="module")
@@ -241,9 +235,7 @@ def test_yarn(what: str, hadoop: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def dataproc() -> dict[str, Any]:
     yaml = pytest.importorskip("yaml")
-    if not LOG.exists():
-        pytest.skip(f"{LOG} is not there")
-    two = mrdsl.loads(profile([LOG]).to_mrspec("capacity") + "subject to { vms(machine) >= 2 }\n")
+    two = mrdsl.loads(profile([shared(LOG)]).to_mrspec("capacity") + "subject to { vms(machine) >= 2 }\n")
     found = mrdsl.export(mrdsl.solve(two), "dataproc", vms={"machine": "n2-standard-32", "master": "n2-standard-4"})
     assert not found.diagnostics
     config: dict[str, Any] = yaml.safe_load(found.files["dataproc.yaml"])["config"]

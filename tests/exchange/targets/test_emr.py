@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ from mrdsl.exchange.targets.emr_rules import FLEET_RULES, RULES, mistakes
 from mrdsl.planning.exporting import export
 from tests.command_lines import command_lines, run_here
 from tests.exchange.targets.plans import MACHINES, STAGES, changed, exported, planned
+from tests.shared_data import shared
 
 ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-CATALOGUE = SHARED / "data" / "cloud" / "ec2_us-east-1.csv"
 
 
 def written(text: str, wishes: Wishes | None = None) -> dict[str, Any]:
@@ -226,10 +224,9 @@ def test_what_shapes_let_pass_is_refused(path: str, value: Any, reason: str, doc
     assert any(reason in what for what, _ in mistakes(changed(document, path, value, ".")))
 
 
-@pytest.mark.skipif(not CATALOGUE.is_file(), reason="the catalogue of EC2's types is not here")
 def test_the_rule_of_types_knows_those_that_emr_takes() -> None:
     """All 634 types that EMR takes pass; of its own table, no metal, nano or micro one does."""
-    with CATALOGUE.open(encoding="utf-8", newline="") as stream:
+    with shared("data/cloud/ec2_us-east-1.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     one = Deployment((MachineType("m5.xlarge", price=1.0),), (Group("m5.xlarge", FIRM, 1),), ())
     document = json.loads(emr(one, Wishes()).files["emr.json"])
@@ -281,7 +278,6 @@ def test_machines_of_several_types_have_emrs_own_figures() -> None:
 
 
 ROOT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
-REAL = SHARED / "data" / "hadoop" / "rumen" / "mr2011" / "folder-input-trace.json.gz"
 
 
 def takes_it(text: str) -> None:
@@ -307,11 +303,11 @@ def test_three_commands_of_the_readme_lead_from_logs_to_a_cluster(tmp_path: Path
     takes_it((tmp_path / three[-1].words[-1]).read_text(encoding="utf-8"))
 
 
-@pytest.mark.skipif(not REAL.is_file(), reason="the real trace is not here")
 def test_a_real_trace_becomes_a_cluster(tmp_path: Path) -> None:
-    shutil.copy(REAL, tmp_path)
+    real = shared("data/hadoop/rumen/mr2011/folder-input-trace.json.gz")
+    shutil.copy(real, tmp_path)
     for words in (
-        f"profile {REAL.name} -o real.mrspec",
+        f"profile {real.name} -o real.mrspec",
         "solve real.mrspec -o real.json",
         "export real.json emr --vm machine=m5.xlarge -o emr.json",
     ):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,9 @@ from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, Mac
 from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import FLEET_RULES, STRATEGIES, mistakes
 from tests.exchange.targets.plans import MACHINES, exported, planned
+from tests.shared_data import shared, shared_files
 
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared"))
-SHAPES = SHARED / "data" / "cloud" / "emr_InstanceFleetConfig_shapes_botocore.json"
+SHAPES = "data/cloud/emr_InstanceFleetConfig_shapes_botocore.json"
 TYPES = (MachineType("m5.xlarge", 4.0, price=1e-4), MachineType("c5.2xlarge", 8.0, price=2e-4))
 GROUPS = (Group("m5.xlarge", FIRM, 3), Group("m5.xlarge", SPOT, 2, 1e-5), Group("c5.2xlarge", FIRM, 5))
 
@@ -221,7 +219,7 @@ GROUP = "arn:aws:resource-groups:us-east-1:123456789012:group/nightly"
 
 def of_spec(text: str, wishes: Wishes) -> dict[str, Any]:
     document = json.loads(exported(text, "emr", wishes).files["emr.json"])
-    if SHAPES.is_file():
+    if shared_files(SHAPES):
         refuse_unknown_members("InstanceFleetConfig", document["Instances"].get("InstanceFleets", ()))
     assert isinstance(document, dict)
     return document
@@ -229,7 +227,7 @@ def of_spec(text: str, wishes: Wishes) -> dict[str, Any]:
 
 def refuse_unknown_members(name: str, values: Any) -> None:
     """Raise AssertionError for a member that is not in the shapes of EMR's API, or a word that it does not have."""
-    shapes = json.loads(SHAPES.read_text(encoding="utf-8"))
+    shapes = json.loads(shared(SHAPES).read_text(encoding="utf-8"))
     shapes = shapes.get("shapes", shapes)
 
     def walk(name: str, value: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +19,9 @@ from mrdsl.exchange.targets.kubernetes import (
 )
 from mrdsl.exchange.targets.spark import mib
 from tests.exchange.targets.plans import STAGES, changed, exported, planned
+from tests.shared_data import shared, shared_files
 
 yaml = pytest.importorskip("yaml")
-ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-FOLDER = SHARED / "data" / "kubernetes"
-CRD = FOLDER / "sparkoperator.k8s.io_sparkapplications.yaml"
-here = pytest.mark.skipif(not CRD.is_file(), reason="the operator's schema is not here")
 QUARTERS = STAGES.replace("cores = 2, memory = 8 GiB", "cores = 0.5, memory = 2 GiB")
 
 
@@ -38,7 +32,8 @@ def loaded(text: str) -> Any:
 @pytest.fixture(scope="module")
 def validator() -> Any:
     jsonschema = pytest.importorskip("jsonschema")
-    version = loaded(CRD.read_text(encoding="utf-8"))["spec"]["versions"][0]
+    schema = shared("data/kubernetes/sparkoperator.k8s.io_sparkapplications.yaml")
+    version = loaded(schema.read_text(encoding="utf-8"))["spec"]["versions"][0]
     return jsonschema.Draft202012Validator(version["schema"]["openAPIV3Schema"])
 
 
@@ -53,7 +48,6 @@ def application() -> dict[str, Any]:
     return found
 
 
-@here
 @pytest.mark.parametrize("text", [STAGES, QUARTERS])
 def test_the_operators_schema_takes_every_class(text: str, validator: Any) -> None:
     found = [one for name, one in written(text).items() if name != "queues.yaml"]
@@ -62,9 +56,8 @@ def test_the_operators_schema_takes_every_class(text: str, validator: Any) -> No
         assert not list(validator.iter_errors(one))
 
 
-@here
 def test_it_takes_its_own_examples_and_so_do_the_rules(validator: Any) -> None:
-    examples = [loaded(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("spark-pi*.yaml"))]
+    examples = [loaded(path.read_text(encoding="utf-8")) for path in shared_files("data/kubernetes/spark-pi*.yaml")]
     assert len(examples) == 3
     for example in examples:
         assert not list(validator.iter_errors(example))

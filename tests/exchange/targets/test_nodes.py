@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +14,8 @@ from mrdsl.exchange.targets.deployment import MachineType, Wishes
 from mrdsl.formulas.platforms import emr_hardware, emr_memory, kubernetes_hardware, system_cores, system_memory
 from mrdsl.spec.platforms import EMR, KUBERNETES
 from tests.exchange.targets.plans import exported
+from tests.shared_data import shared
 
-SIZING = Path("/work/shared/data/sizing/emr_yarn_memory_by_instance.csv")
 SLIPS = {"m2.2xlarge", "m5zn.2xlarge"}
 """Their published figures are above their hardware, and half of the next smaller type's."""
 EXECUTORS = """problem capacity "Nightly Spark"
@@ -33,9 +32,7 @@ minimize cost
 
 
 def published() -> list[dict[str, str]]:
-    if not SIZING.exists():
-        pytest.skip(f"{SIZING} is not there")
-    with SIZING.open(encoding="utf-8") as stream:
+    with shared("data/sizing/emr_yarn_memory_by_instance.csv").open(encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,7 @@ from mrdsl.exchange.logs.reading import Log, read_logs
 from mrdsl.exchange.logs.traces import objects
 from mrdsl.exchange.targets.sls import mistakes_of_jobs, mistakes_of_nodes
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
-
-ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-FOLDER = SHARED / "data" / "sls" / "hadoop-trunk-readfile"
+from tests.shared_data import shared
 
 
 def parts(text: str) -> list[dict[str, Any]]:
@@ -31,10 +27,10 @@ def parts(text: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="the simulator's own files are not here")
 def test_the_simulators_own_files_keep_the_rules() -> None:
-    assert not list(mistakes_of_nodes(parts((FOLDER / "nodes-with-resources.json").read_text(encoding="utf-8"))))
-    jobs = parts((FOLDER / "inputsls.json").read_text(encoding="utf-8"))
+    folder = shared("data/sls/hadoop-trunk-readfile")
+    assert not list(mistakes_of_nodes(parts((folder / "nodes-with-resources.json").read_text(encoding="utf-8"))))
+    jobs = parts((folder / "inputsls.json").read_text(encoding="utf-8"))
     assert len(jobs) == 2
     assert not list(mistakes_of_jobs(jobs))
     ours = parts(exported(MACHINES, "sls").files["sls-jobs.json"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 import mrdsl
@@ -14,10 +11,8 @@ from mrdsl.exchange.targets.spark import RULES, executors_of, mib, mistakes
 from mrdsl.exchange.targets.yarn import per_job
 from mrdsl.exchange.text import FormatError
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
+from tests.shared_data import shared
 
-ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-NAMES = SHARED / "data" / "spark" / "settings-3.5.6.txt"
 ALIKE = MACHINES.replace("reduce { cores = 1, memory = 6 GiB }", "reduce { cores = 1, memory = 2 GiB }")
 
 
@@ -25,10 +20,9 @@ def settings_of(text: str) -> dict[str, dict[str, str]]:
     return {name: read_spark_settings(file) for name, file in exported(text, "spark").files.items()}
 
 
-@pytest.mark.skipif(not NAMES.is_file(), reason="the names of Spark's settings are not here")
 @pytest.mark.parametrize("text", [STAGES, ALIKE])
 def test_spark_declares_every_setting(text: str) -> None:
-    known = set(NAMES.read_text(encoding="utf-8").split())
+    known = set(shared("data/spark/settings-3.5.6.txt").read_text(encoding="utf-8").split())
     for found in settings_of(text).values():
         assert set(found) <= known
 

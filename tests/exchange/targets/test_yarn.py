@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from math import ceil
 from pathlib import Path
 
@@ -12,15 +11,12 @@ from mrdsl.exchange.schedulers import FairQueue, fair_scheduler
 from mrdsl.exchange.targets.deployment import file_words
 from tests.exchange.scheduler_files import read_capacity_scheduler, read_fair_scheduler, settings_of
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
+from tests.shared_data import shared_files
 
-ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-SAMPLES = sorted((SHARED / "data" / "sls").glob("*/*fair-scheduler.xml"))
 SIZES = {"map": (2048, 1), "reduce": (6144, 1)}
 
 
-@pytest.mark.skipif(not SAMPLES, reason="Hadoop's sample configurations are not here")
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", shared_files("data/sls/*/*fair-scheduler.xml"), ids=lambda path: path.name)
 def test_hadoops_own_samples(path: Path) -> None:
     queues = read_fair_scheduler(path.read_text(encoding="utf-8"))
     assert [(q.name, q.weight, q.memory, q.vcores) for q in queues] == [

@@ -1,8 +1,5 @@
 """Recorded task times of two real jobs, where they are at hand: read right, and simulated within the bounds."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,18 +11,15 @@ from mrdsl.spec.schema import Source
 from mrdsl.spec.simulated import Recorded
 from mrdsl.spec.spec import Spec
 from tests.families.bounds.running import observed
-
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared"))
-FOLDER = SHARED / "data/traces/dice"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no recorded task times in {FOLDER}")
+from tests.shared_data import shared
 
 
 def times(name):
-    return read_times(FOLDER / name, 1e-3)
+    return read_times(shared("data/traces/dice") / name, 1e-3)
 
 
 def source(name):
-    return Source("table", str(FOLDER / name), name)
+    return Source("table", str(shared("data/traces/dice") / name), name)
 
 
 def job_class(number, tasks, jobs):

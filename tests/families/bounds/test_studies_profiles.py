@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -12,16 +11,14 @@ import pytest
 import mrdsl
 from mrdsl.simulation.sampling import stream
 from studies.bounds_profiles import PRINTED, on_data, profile_of, profiles, run
+from tests.shared_data import shared
 
 ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-THESIS = next(iter(sorted(SHARED.glob("papers/003_*.txt"))), None)
 
 
-@pytest.mark.skipif(THESIS is None, reason="the thesis is not beside the project")
 def test_the_profiles_are_those_of_the_thesis() -> None:
-    assert THESIS is not None
-    text = THESIS.read_text(encoding="utf-8")
+    thesis = shared("papers/003_8cafda9652224917.txt")
+    text = thesis.read_text(encoding="utf-8")
     for (data, slots, application), (maps, shuffles, reduces) in PRINTED.items():
         name = rf"\| \$D_\{{{data[1]}{slots},24\}}/{application[0]}\$ +"
         for numbers in (maps, (*shuffles, *reduces)):

@@ -22,8 +22,8 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import OnDemand
 from tests.families.capacity import capacity_specs, type_specs
+from tests.shared_data import shared
 
-SHIPPED = Path(__file__).parents[4] / "shared" / "specs" / "machines.mrspec"
 EXACT = Limits(gap=0.0)
 
 
@@ -240,7 +240,7 @@ def test_vms_per_job_are_those_of_a_spec_with_that_type_alone(seed: int) -> None
 
 
 def test_slots_follow_from_containers_by_the_scarcer_resource() -> None:
-    text = SHIPPED.read_text(encoding="utf-8") if SHIPPED.exists() else MACHINES
+    text = shared("specs/machines.mrspec").read_text(encoding="utf-8")
     mix = mix_of(mrdsl.loads(text))
     clicks, sort = mix.pairs.per_vm[0][:, 0], mix.pairs.per_vm[0][:, 1]
     assert clicks.tolist() == [4, 8, 4]  # cores: 4, 8, 4; memory holds 8, 8 and 16 of 2 GiB
@@ -249,11 +249,10 @@ def test_slots_follow_from_containers_by_the_scarcer_resource() -> None:
     assert mix.pairs.per_vm[1][:, 1].tolist() == [2, 2, 3]
 
 
-@pytest.mark.skipif(not SHIPPED.exists(), reason="the specs beside the repository are not here")
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "glpk"])
 def test_the_spec_of_three_machines_runs_as_written(solver: str) -> None:
     """Containers are vectors: a plan within 1 % of its bound, below the 33.057 USD of slots by the scarcer resource."""
-    spec = mrdsl.load(SHIPPED)
+    spec = mrdsl.load(shared("specs/machines.mrspec"))
     result = solve(spec, solver=solver, limits=EXACT)
     assert result.solution in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
     assert result.objective.value < 33.057

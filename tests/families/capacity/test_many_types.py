@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.solving import programs
 from mrdsl.spec.blocks import OnDemand, OnType, Slots, Spot
 from tests.families.capacity.type_specs import best_by_trying, best_of, random_types
+from tests.shared_data import shared
 
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "cloud"
 CLASSES = """
 class clicks {
   map     { tasks = 370, avg = 30 s, max = 42 s }
@@ -391,10 +390,9 @@ def test_what_a_solver_begins_at_takes_part_of_its_time(monkeypatch: pytest.Monk
     assert afterwards < 100.0
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 def test_all_types_that_emr_takes_are_solved_with_a_proven_gap() -> None:
     braces = "require { emr = yes, cores <= 32 }, fee = 0.05 USD/h, spot { interruptions = 0.0007/h }"
-    spec = spec_of(f'vms from ec2("ec2_us-east-1.csv") {{ {braces} }}', folder=SHARED)
+    spec = spec_of(f'vms from ec2("ec2_us-east-1.csv") {{ {braces} }}', folder=shared("data/cloud"))
     assert len(spec.facts.vms) == 370
     proven, near = mrdsl.solve(spec, "highs"), mrdsl.solve(spec, "direct")
     assert proven.termination == "optimal"

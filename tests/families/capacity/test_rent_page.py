@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import pytest
 import mrdsl
 from mrdsl.exchange.targets.deployment import Wishes
 from mrdsl.planning.exporting import export
+from tests.shared_data import shared
 
 ROOT = Path(__file__).resolve().parents[3]
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared")) / "data"
 PAGE = (ROOT / "docs" / "how-to" / "rent-a-fleet.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
 SPEC = next(text for kind, text in BLOCKS if kind == "mrspec")
@@ -61,10 +60,8 @@ def test_fleets_in_the_text_are_those_of_the_file() -> None:
 
 def prepared(folder: Path) -> Path:
     """Write the files of the page: EC2's types of a region, and types with EMR's published fees."""
-    region = SHARED / "cloud" / "ec2_us-east-1.csv"
-    points = SHARED / "sizing" / "emr_fee_points.csv"
-    if not (region.is_file() and points.is_file()):
-        pytest.skip("the catalogues are not here")
+    region = shared("data/cloud/ec2_us-east-1.csv")
+    points = shared("data/sizing/emr_fee_points.csv")
     (folder / "region.csv").write_bytes(region.read_bytes())
     with region.open(encoding="utf-8", newline="") as stream:
         sizes = {row["instance_type"]: row for row in csv.DictReader(stream) if row["arch"] == "amd64"}

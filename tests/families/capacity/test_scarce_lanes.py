@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +18,7 @@ from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, costs_by
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.verify import verify
 from tests.families.capacity.type_specs import best_by_trying, random_types
-
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "cloud"
+from tests.shared_data import shared
 
 
 def scarce(seed: int, most: int = 6) -> Spec:
@@ -119,10 +116,9 @@ def catalogue(classes: int, braces: str, head: str = "", seed: int = 1) -> Spec:
             f"  penalty = {random.randint(5, 25)} USD, guarantee = average\n}}\n"
         )
     vms = f'vms from ec2("ec2_us-east-1.csv") {{ {braces} }}'
-    return mrdsl.loads(f"problem capacity\n{head}\n{vms}\n{''.join(nodes)}minimize cost\n", folder=SHARED)
+    return mrdsl.loads(f"problem capacity\n{head}\n{vms}\n{''.join(nodes)}minimize cost\n", folder=shared("data/cloud"))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 @pytest.mark.parametrize(("classes", "near"), [(5, 0.01), (50, 0.04)])
 def test_ten_of_each_type_of_a_region_have_a_plan_near_its_bound(classes: int, near: float) -> None:
     """Of containers whose cores and memory both have to fit, which the bound weighs as one."""
@@ -137,7 +133,6 @@ def test_ten_of_each_type_of_a_region_have_a_plan_near_its_bound(classes: int, n
     assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 @pytest.mark.parametrize("classes", [5, 50])
 def test_four_of_each_type_that_emr_takes_suffice_for_machines_of_each_class(classes: int) -> None:
     """Within one in a hundred of the bound, which lay 27 % below the plan of 5 classes."""
@@ -150,7 +145,6 @@ def test_four_of_each_type_that_emr_takes_suffice_for_machines_of_each_class(cla
     assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 def test_jobs_placed_in_turn_fit_the_quotas_of_a_region() -> None:
     mix = solved_mix(catalogue(20, "spot = no, available = 10", "whole = no"))
     task = Task(mix, mix.low, mix.expected, mix.market.available, True)
@@ -174,10 +168,9 @@ def same_slots(classes: int, seed: int) -> Spec:
         for number in range(classes)
     ]
     vms = 'vms from ec2("ec2_us-east-1.csv") { spot = no, available = 10 }'
-    return mrdsl.loads(f"problem capacity\n{vms}\n{''.join(nodes)}minimize cost\n", folder=SHARED)
+    return mrdsl.loads(f"problem capacity\n{vms}\n{''.join(nodes)}minimize cost\n", folder=shared("data/cloud"))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
 @pytest.mark.parametrize(("classes", "seed"), [(5, 2), (50, 2)])
 def test_slots_on_ten_of_each_type_of_a_region_are_near_the_bound(classes: int, seed: int) -> None:
     """The relaxation alone lies 4 to 13 % below the plan."""

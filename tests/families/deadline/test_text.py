@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ import mrdsl
 from mrdsl.families.deadline.checks import find_cycle
 from mrdsl.families.deadline.plan import DeadlinePlan
 from mrdsl.families.deadline.workload import tasks_of
+from tests.shared_data import shared, shared_files
 
 MODELS = Path(__file__).parents[3] / "models" / "deadline"
-SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).parents[4] / "shared")) / "data/traces/wfinstances"
 
 
 def solved(text: str, **options: Any) -> DeadlinePlan:
@@ -88,10 +87,9 @@ def test_constraints_on_delays_hold(tmp_path: Path) -> None:
     assert plan.slack[1] >= 100 * (1 - 1e-6)
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no recorded workflows beside the project")
-@pytest.mark.parametrize("name", [p.name for p in sorted(SHARED.glob("*.json"))])
+@pytest.mark.parametrize("name", [path.name for path in shared_files("data/traces/wfinstances/*.json")])
 def test_recorded_workflows_are_solved_to_their_gap(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes((SHARED / name).read_bytes())
+    (tmp_path / name).write_bytes(shared(f"data/traces/wfinstances/{name}").read_bytes())
     spec = tmp_path / "w.mrspec"
     spec.write_text(f'problem deadline\ndag w from wfcommons("{name}") {{ allowable_delay = 3 h }}\nmaximize slack\n')
     result = mrdsl.solve(mrdsl.load(spec))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -13,20 +12,18 @@ import mrdsl
 from mrdsl import Limits
 from mrdsl.families.energy.cluster import jobs_of, machines_of
 from mrdsl.families.energy.methods.local_search import relaxations
+from tests.shared_data import shared
 
 from .specs import NAMES, SCALES, workload
 
 ROOT = Path(__file__).resolve().parents[3]
-PAPERS = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared")) / "papers"
 
 
 def paper_rows(columns: int) -> dict[str, list[str]]:
     """The paper's table rows of so many columns, by their first cell."""
-    papers = sorted(PAPERS.glob("002_*.txt"))
-    if not papers:
-        pytest.skip(f"the paper's text is not in {PAPERS}")
+    paper = shared("papers/002_0f134838b1ac2344.txt")
     rows = {}
-    for line in papers[0].read_text(encoding="utf-8").splitlines():
+    for line in paper.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if len(cells) == columns and re.fullmatch(r"[\d.]+", cells[1]):
             rows[cells[0].lower()] = cells[1:]

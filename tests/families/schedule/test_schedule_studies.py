@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -11,16 +10,12 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from studies import schedule_gap as schedule_gap
 from studies import schedule_tables as schedule
-from tests.families.schedule.schedule_specs import ROOT
-
-SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
-THESIS = next(iter(sorted(SHARED.glob("papers/003_*.txt"))), None)
+from tests.shared_data import shared
 
 
-@pytest.mark.skipif(THESIS is None, reason="the thesis is not beside the project")
 def test_printed_values_are_those_of_the_thesis() -> None:
-    assert THESIS is not None
-    text = THESIS.read_text(encoding="utf-8")
+    thesis = shared("papers/003_8cafda9652224917.txt")
+    text = thesis.read_text(encoding="utf-8")
     titles = schedule.INSTANCES | schedule.ALGORITHMS
     for printed in (schedule.PRINTED_LATE, schedule.PRINTED_COST):
         for name, (w1, w2) in printed.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.timetable.types import night_of
 from studies import timetable_days as study
+from tests.shared_data import shared
 
-DATA = Path(os.environ.get("MRDSL_SHARED", Path(mrdsl.__file__).parents[2] / "shared")) / "data"
-needs_data = pytest.mark.skipif(not (DATA / "hadoop").is_dir(), reason="no logs beside the project")
 TWO = """
 problem timetable "Two"
 vm m { on_demand { price = 3.6 USD/h }, boot = 10 s }
@@ -40,10 +38,9 @@ def test_a_cluster_for_each_job_boots_after_the_release() -> None:
     assert (cost, most, late) == (pytest.approx(0.001 * (210 + 60)), 2, 1)
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["spark", "mapreduce"])
 def test_a_drawn_day_is_planned_and_can_be_solved_from_its_file(name: str, tmp_path: Path) -> None:
-    (table,) = study.days(tmp_path, str(DATA), name, 12)
+    (table,) = study.days(tmp_path, str(shared("data")), name, 12)
     assert "drawn with seed 1" in table.title
     assert len(table.rows) == 10
     ours = [row for row in table.rows if row[0] in study.WAYS]
