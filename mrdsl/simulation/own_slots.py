@@ -1,0 +1,198 @@
+"""Times of one job on slots of its own: list scheduling of its tasks (Graham 1969), without faults.
+
+A free slot takes the next task of the first stage that is ready. For the same draws the engine gives the same times,
+and takes thirty times as long: here slots are a heap of the moments at which they fall free, and a stage is a loop.
+All stages share the slots. A job with map and reduce slots is two jobs, whose times add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
+from itertools import islice
+from math import ceil, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.simulation.engine.draws import TaskTimes, mean_attempt, mean_work
+from mrdsl.simulation.engine.world import Stage
+from mrdsl.simulation.sampling import stream
+
+Floats = NDArray[np.float64]
+LEAST_JOBS, MOST_JOBS = 4, 2000
+"""Jobs that are drawn for a mean, at least, and at most where tasks wait for slots."""
+STARTS, VALUES = 8_000, 48_000
+"""Tasks of the jobs that are drawn for a mean: where tasks wait for slots, and where each task has one."""
+WAVES = 4
+"""Waves of tasks up to which a mean takes all these jobs."""
+
+
+@dataclass(frozen=True)
+class OwnStage:
+    """A stage of some jobs: the places of the stages before it, its delay [s], and the times of its tasks [s].
+
+    ``times`` has a row for each job. ``first`` are those of the first wave, if they differ: those of a first shuffle.
+    """
+
+    after: tuple[int, ...]
+    delay: float
+    times: Floats
+    first: Floats | None = None
+
+
+def drawn(
+    stages: Sequence[Stage], times: Sequence[TaskTimes], jobs: int, seed: int, speed: float = 1.0
+) -> list[OwnStage]:
+    """Draw the task times of jobs, those of each stage from the stream of the seed, "own" and the place of the stage.
+
+    Args:
+        stages: The stages, each after its parents.
+        times: The distributions of their task times.
+        jobs: Number of jobs.
+        seed: Seed of the streams.
+        speed: Divisor of the work of tasks, but not of their shuffles.
+    """
+    found = []
+    for place, (stage, each) in enumerate(zip(stages, times, strict=True)):
+        random, shape = stream(seed, "own", place), (jobs, stage.tasks)
+        count = jobs * stage.tasks
+        work = each.work(random, count) / speed
+        first = None if each.first is None else work + each.first(random, count)
+        later = work if each.shuffle is None else work + each.shuffle(random, count)
+        if each.slow is not None:
+            slow = each.slow(random, count)
+            first, later = None if first is None else first * slow, later * slow
+        own = OwnStage(stage.after, stage.delay, later.reshape(shape), None if first is None else first.reshape(shape))
+        found.append(own)
+    return found
+
+
+def job_times(stages: Sequence[OwnStage], slots: int) -> Floats:
+    """Return the time of each job [s] from its start to its end on own slots.
+
+    Raises ValueError if a stage with a first wave can run while another one does.
+    """
+    every = [_block_times([stages[place] for place in block], block[0], slots) for block in blocks_of(stages)]
+    found: Floats = np.sum(every, axis=0)
+    return found
+
+
+def mean_times(
+    stages: Sequence[Stage], times: Sequence[TaskTimes], slots: Sequence[int], seed: int = 0, speed: float = 1.0
+) -> Floats:
+    """Return the mean time of a job [s] on each of some numbers of own slots.
+
+    The jobs that :func:`drawn` draws have :data:`VALUES` tasks in total. Of these jobs a block of stages in which tasks
+    wait for slots has the first ones with :data:`STARTS` tasks, or fewer if it has more than :data:`WAVES` waves: their
+    times differ less. The mean is corrected by the work of these jobs, whose mean is known, divided by the slots.
+    """
+    tasks = sum(stage.tasks for stage in stages)
+    own = drawn(stages, times, max(LEAST_JOBS, VALUES // tasks), seed, speed)
+    means = [mean_attempt(each) - (1.0 - 1.0 / speed) * mean_work(each) for each in times]
+    found = np.zeros(len(slots))
+    for block in blocks_of(own):
+        rows = [own[place] for place in block]
+        count = sum(stages[place].tasks for place in block)
+        work = sum(row.times.sum(axis=1) for row in rows)
+        excess = work - sum(stages[place].tasks * means[place] for place in block)
+        for place, each in enumerate(slots):
+            jobs = len(work)
+            if each < count:
+                jobs = max(LEAST_JOBS, min(MOST_JOBS, ceil(STARTS / tasks * min(1.0, WAVES * each / count))))
+            some = [
+                replace(row, times=row.times[:jobs], first=None if row.first is None else row.first[:jobs])
+                for row in rows
+            ]
+            found[place] += np.mean(_block_times(some, block[0], each) - excess[:jobs] / min(each, count))
+    return found
+
+
+def completion(stages: Sequence[tuple[tuple[int, ...], float, Sequence[float]]], slots: int) -> float:
+    """Return the time of one job [s] whose task times are known, in their order, on own slots.
+
+    Args:
+        stages: For each stage the places of those before it, its delay [s] and the times of its tasks [s].
+        slots: Number of slots.
+    """
+    free = [0.0] * min(slots, max(1, sum(len(times) for _, _, times in stages)))
+    ends, begun = [0.0] * len(stages), [0] * len(stages)
+    ready: dict[int, float] = {}
+    waiting = dict(enumerate(stages))
+    while True:
+        for place, (after, delay, _) in list(waiting.items()):
+            if all(begun[before] == len(stages[before][2]) for before in after):
+                ready[place] = max((ends[before] for before in after), default=0.0) + delay
+                del waiting[place]
+        if not ready:
+            return max(ends)
+        now = max(free[0], min(ready.values()))
+        place = min(each for each, moment in ready.items() if moment <= now)
+        until = min((moment for each, moment in ready.items() if each < place), default=inf)
+        if now > free[0]:
+            free = [max(each, now) for each in free]
+        times = stages[place][2]
+        begun[place], ends[place] = _started(times, begun[place], ends[place], free, until)
+        if begun[place] == len(times):
+            del ready[place]
+
+
+def _started(times: Sequence[float], begun: int, end: float, free: list[float], until: float) -> tuple[int, float]:
+    """Start tasks before ``until`` on slots that are ``free`` from some moments on, a heap.
+
+    Return the number of tasks that have begun, and the moment at which the last one of these ends. Another stage can
+    only go first when it is ready, which is known before: its parents have started.
+    """
+    count = len(free)
+    if until == inf and not begun and len(times) > count and free[0] == max(free):
+        free[:] = map(free[0].__add__, times[:count])
+        heapify(free)
+        for time in islice(times, count, None):
+            heapreplace(free, free[0] + time)
+        return len(times), max(free)
+    for time in islice(times, begun, None):
+        moment = free[0]
+        if moment >= until:
+            break
+        moment += time
+        end = max(end, moment)
+        heapreplace(free, moment)
+        begun += 1
+    return begun, end
+
+
+def _block_times(stages: Sequence[OwnStage], first: int, slots: int) -> Floats:
+    """Return the times of stages that run with no other one; the first of them has this place in the job."""
+    if len(stages) == 1:
+        stage = stages[0]
+        tasks = stage.times.shape[1]
+        times = stage.times if stage.first is None else np.hstack([stage.first[:, :slots], stage.times[:, slots:]])
+        if slots >= tasks or slots == 1:
+            found: Floats = (times.max if slots >= tasks else times.sum)(axis=1) + stage.delay
+            return found
+        return stage.delay + np.array([completion([((), 0.0, row)], slots) for row in times.tolist()])
+    if any(stage.first is not None for stage in stages):
+        raise ValueError("a stage with a first wave runs while another one does")
+    after = [tuple(parent - first for parent in stage.after if parent >= first) for stage in stages]
+    rows = zip(*(stage.times.tolist() for stage in stages), strict=True)
+    delays = [stage.delay for stage in stages]
+    return np.array([completion(list(zip(after, delays, row, strict=True)), slots) for row in rows])
+
+
+def blocks_of(stages: Sequence[OwnStage]) -> list[range]:
+    """Return the least runs of stages of which each run begins after the ones before it have ended."""
+    before: list[int] = []
+    for stage in stages:
+        own = 0
+        for parent in stage.after:
+            own |= before[parent] | 1 << parent
+        before.append(own)
+    cuts, every = [], (1 << len(stages)) - 1
+    for place in reversed(range(len(stages))):
+        every &= before[place]
+        earlier = (1 << place) - 1
+        if every & earlier == earlier:
+            cuts.append(place)
+    cuts.reverse()
+    return [range(one, other) for one, other in zip(cuts, [*cuts[1:], len(stages)], strict=True)]
