@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from itertools import islice
 from math import ceil, inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class OwnStage:
 
 
 def drawn(
-    stages: Sequence[Stage], times: Sequence[TaskTimes], jobs: int, seed: int, speed: float = 1.0
+    stages: Sequence[Stage], times: Sequence[TaskTimes], jobs: int, seed: int, speed: float = 1.0, even: bool = False
 ) -> list[OwnStage]:
     """Draw the task times of jobs, those of each stage from the stream of the seed, "own" and the place of the stage.
 
@@ -53,10 +54,12 @@ def drawn(
         jobs: Number of jobs.
         seed: Seed of the streams.
         speed: Divisor of the work of tasks, but not of their shuffles.
+        even: Spread all times of a stage evenly over their distribution, see :class:`Even`.
     """
     found = []
     for place, (stage, each) in enumerate(zip(stages, times, strict=True)):
-        random, shape = stream(seed, "own", place), (jobs, stage.tasks)
+        own, shape = stream(seed, "own", place), (jobs, stage.tasks)
+        random: Any = Even(own) if even else own
         count = jobs * stage.tasks
         work = each.work(random, count) / speed
         first = None if each.first is None else work + each.first(random, count)
@@ -64,9 +67,40 @@ def drawn(
         if each.slow is not None:
             slow = each.slow(random, count)
             first, later = None if first is None else first * slow, later * slow
-        own = OwnStage(stage.after, stage.delay, later.reshape(shape), None if first is None else first.reshape(shape))
-        found.append(own)
+        first = None if first is None else first.reshape(shape)
+        found.append(OwnStage(stage.after, stage.delay, later.reshape(shape), first))
     return found
+
+
+class Even:
+    """A stream of values that are spread evenly over their distribution and come in a random order.
+
+    Means over all of them, and over their longest ones, differ far less from their limits than those of independent
+    values (Latin hypercube sampling).
+    """
+
+    def __init__(self, random: np.random.RandomState) -> None:
+        self.random = random
+
+    def random_sample(self, count: int) -> Floats:
+        """Return values between 0 and 1, one in each interval of the length 1 / count."""
+        found: Floats = (self.random.permutation(count) + self.random.random_sample(count)) / count
+        return found
+
+    def standard_normal(self, count: int) -> Floats:
+        """Return standard normal values."""
+        from scipy.special import ndtri
+
+        found: Floats = ndtri(self.random_sample(count))
+        return found
+
+    def standard_exponential(self, count: int) -> Floats:
+        """Return exponential values with the mean 1."""
+        return -np.log1p(-self.random_sample(count))
+
+    def randint(self, low: int, high: int, count: int) -> NDArray[np.int64]:
+        """Return whole numbers from ``low`` to ``high - 1``."""
+        return low + (self.random_sample(count) * (high - low)).astype(np.int64)
 
 
 def job_times(stages: Sequence[OwnStage], slots: int) -> Floats:
@@ -84,28 +118,28 @@ def mean_times(
 ) -> Floats:
     """Return the mean time of a job [s] on each of some numbers of own slots.
 
-    The jobs that :func:`drawn` draws have :data:`VALUES` tasks in total. Of these jobs a block of stages in which tasks
-    wait for slots has the first ones with :data:`STARTS` tasks, or fewer if it has more than :data:`WAVES` waves: their
-    times differ less. The mean is corrected by the work of these jobs, whose mean is known, divided by the slots.
+    The tasks of the jobs that are drawn, evenly spread, are :data:`VALUES` in number for blocks of stages in which each
+    task has a slot. They are :data:`STARTS` for others, and fewer if these have more than :data:`WAVES` waves of tasks:
+    their times differ less. The mean is corrected by the work of these jobs, whose mean is known, over the slots.
     """
     tasks = sum(stage.tasks for stage in stages)
-    own = drawn(stages, times, max(LEAST_JOBS, VALUES // tasks), seed, speed)
     means = [mean_attempt(each) - (1.0 - 1.0 / speed) * mean_work(each) for each in times]
+    many = drawn(stages, times, max(LEAST_JOBS, VALUES // tasks), seed, speed, True)
+    fewer = drawn(stages, times, max(LEAST_JOBS, min(MOST_JOBS, STARTS // tasks)), seed, speed, True)
     found = np.zeros(len(slots))
-    for block in blocks_of(own):
-        rows = [own[place] for place in block]
+    for block in blocks_of(many):
         count = sum(stages[place].tasks for place in block)
-        work = sum(row.times.sum(axis=1) for row in rows)
-        excess = work - sum(stages[place].tasks * means[place] for place in block)
+        mean = sum(stages[place].tasks * means[place] for place in block)
         for place, each in enumerate(slots):
-            jobs = len(work)
-            if each < count:
-                jobs = max(LEAST_JOBS, min(MOST_JOBS, ceil(STARTS / tasks * min(1.0, WAVES * each / count))))
-            some = [
-                replace(row, times=row.times[:jobs], first=None if row.first is None else row.first[:jobs])
-                for row in rows
-            ]
-            found[place] += np.mean(_block_times(some, block[0], each) - excess[:jobs] / min(each, count))
+            own = [(many if each >= count else fewer)[one] for one in block]
+            if WAVES * each < count:
+                jobs = max(LEAST_JOBS, ceil(len(own[0].times) * WAVES * each / count))
+                own = [
+                    replace(row, times=row.times[:jobs], first=None if row.first is None else row.first[:jobs])
+                    for row in own
+                ]
+            excess = sum(row.times.sum(axis=1) for row in own) - mean
+            found[place] += np.mean(_block_times(own, block[0], each) - excess / min(each, count))
     return found
 
 
