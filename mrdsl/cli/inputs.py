@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -153,16 +152,17 @@ def solve_command(options: Mapping[str, Any]) -> str:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    import tomllib
+    from mrdsl.core.json_text import json_value
+    from mrdsl.core.toml_text import TomlError, read_toml
 
     try:
-        text = read_bytes(path, budgets.DOCUMENT_BYTES, own_descriptors=True).decode("utf-8-sig")
-        values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        text = read_bytes(path, budgets.STUDY_BYTES, own_descriptors=True).decode("utf-8-sig")
+        values = json_value(text) if path.suffix == ".json" else read_toml(text, str(path)).data
     except RecursionError:
         raise one_error(
             "wrong-value", f"`{path}` is nested too deeply", None, "write one param per line, such as `peak = 1.1`"
         ) from None
-    except (UnreadableError, ValueError) as problem:
+    except (UnreadableError, ValueError, TomlError) as problem:
         raise one_error(
             "unreadable-file", f"`{path}` cannot be read: {problem}", None, "pass a TOML or JSON file of `name = value`"
         ) from None

@@ -69,7 +69,19 @@ RUNS = 1_000_000
 """Independent runs of a simulation."""
 
 STUDY_BYTES = 1 << 20
-"""Bytes of one study file."""
+"""Bytes of one study file, or of one file of params."""
+
+DOT_BYTES = 8 << 20
+"""Bytes of one graph in DOT: its parser takes some 120 bytes for each."""
+
+KEY_PARTS = 8
+"""Parts of a dotted key in TOML."""
+
+JSON_VALUES = 20_000_000
+"""Objects and lists of one JSON file of another program, some 100 bytes each."""
+
+CELLS = 200_000
+"""Separators of cells in one line of CSV, those in texts among them."""
 
 STUDY_RUNS = 1_000_000
 """Runs of one study: specs times methods times params times seeds times limits."""

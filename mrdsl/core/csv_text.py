@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import printable
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -69,7 +70,7 @@ def csv_rows(lines: Iterable[str], delimiter: str = ",") -> Iterator[tuple[int, 
         CsvError: A quote is not closed, text follows a closing quote, or a cell is too long.
     """
     taken: list[str] = []
-    reader = csv.reader(_kept(lines, taken), delimiter=delimiter, strict=True)
+    reader = csv.reader(_kept(lines, taken, delimiter), delimiter=delimiter, strict=True)
     begins = 1
     while True:
         try:
@@ -99,8 +100,10 @@ def cell_starts(text: str, delimiter: str = ",") -> Iterator[tuple[int, int]]:
         start = end + 1
 
 
-def _kept(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+def _kept(lines: Iterable[str], taken: list[str], delimiter: str) -> Iterator[str]:
     for line in lines:
+        if line.count(delimiter) > budgets.CELLS:  # before the library makes a list of them
+            raise csv.Error(f"a line has more than {budgets.CELLS:,} cells")
         ended = line if line.endswith(("\n", "\r")) else line + "\n"
         taken.append(ended)
         yield ended

@@ -14,6 +14,7 @@ from functools import cache
 from math import isfinite
 from typing import Any
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import json_printable
 
 
@@ -38,6 +39,17 @@ def json_text(document: Any) -> str:
         except (TypeError, UnicodeEncodeError):  # numbers of numpy, and halves of surrogate pairs
             text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     return (text if text.isascii() and "\x7f" not in text else json_printable(text)) + "\n"
+
+
+def json_value(text: str | bytes, parse_constant: Any = None) -> Any:
+    """Return the value of a JSON text that any program wrote; its size is limited before it is read.
+
+    Raises ValueError, json.JSONDecodeError among them, and RecursionError for values inside too many others.
+    """
+    opening: Any = (b"{", b"[") if isinstance(text, bytes) else ("{", "[")
+    if sum(map(text.count, opening)) > budgets.JSON_VALUES:
+        raise ValueError(f"it has more than {budgets.JSON_VALUES:,} objects and lists, the most that is read")
+    return json.loads(text, parse_constant=parse_constant)
 
 
 def require_finite(value: Any) -> None:

@@ -234,13 +234,12 @@ def declared_in(folder: Path) -> dict[str, dict[str, str]]:
     path = folder / "pyproject.toml"
     if not path.is_file():
         return {}
-    import tomllib
-
     from mrdsl.core.reading import read_trusted
+    from mrdsl.core.toml_text import TomlError, read_toml
 
     try:
-        project: Any = tomllib.loads(read_trusted(path)).get("project", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as cause:
+        project: Any = read_toml(read_trusted(path), str(path)).data.get("project", {})
+    except (OSError, UnicodeDecodeError, TomlError) as cause:
         raise MrdslError([_unreadable(folder, f"it cannot be read: {cause}")]) from None
     groups = project.get("entry-points", {}) if isinstance(project, dict) else {}
     return {

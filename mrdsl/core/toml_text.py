@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, is_printable, printable, shortened
 
 Path = tuple[str | int, ...]
@@ -24,6 +25,10 @@ _STRING = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}|' + r"'''(?:[^']|'(?!''))*'{3,5}|" + r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'",
     re.DOTALL,
 )
+
+
+_OPAQUE = re.compile(rf"{_STRING.pattern}|#[^\n]*", re.DOTALL)
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{budgets.KEY_PARTS}}}")
 
 
 class TomlError(Exception):
@@ -69,6 +74,11 @@ class TomlText:
 def read_toml(text: str, name: str) -> TomlText:
     """Read a text as TOML; `name` is the file's name. Raise TomlError if it is not TOML."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    long = _LONG_KEY.search(_OPAQUE.sub(_as_letters, text)) if text.count(".") >= budgets.KEY_PARTS else None
+    if long is not None:  # tomllib keeps every beginning of a key
+        line, column = text.count("\n", 0, long.start()) + 1, long.start() - text.rfind("\n", 0, long.start())
+        message = f"a key has more than {budgets.KEY_PARTS} parts"
+        raise TomlError(message, Span(name, line, column, line, column + 1))
     try:
         return TomlText(tomllib.loads(text), text, name)
     except RecursionError:
@@ -176,6 +186,11 @@ def shown(value: Any) -> str:
     if isinstance(value, str | int | float):
         return f"`{printable(shortened(str(value)))}`"
     return f"a {type(value).__name__}"
+
+
+def _as_letters(found: re.Match[str]) -> str:
+    """Return a string or comment as letters of the same length, on the same lines."""
+    return re.sub(r"[^\n]", "_" if found[0][0] != "#" else " ", found[0])
 
 
 def _told(message: str, text: str, name: str) -> TomlError:

@@ -15,7 +15,6 @@ sizes and no prices; the prices come from another file or from the user. Spot ty
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import budgets, units
 from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.json_text import json_value
 from mrdsl.core.units import HOUR, UNITS
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw
 from mrdsl.exchange.text import FormatError, Mistakes, read_text
@@ -301,7 +301,7 @@ class _Lines:
 def _entries(text: str) -> list[Any]:
     """Return the list of types. Raises FormatError."""
     try:
-        document = json.loads(text)
+        document = json_value(text)
     except (ValueError, RecursionError) as cause:
         message = f"it is not JSON: {getattr(cause, 'msg', 'nested too deeply')}"
         raise FormatError(

@@ -5,7 +5,6 @@ A price holds from its timestamp until the next record of the same zone, instanc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Span, error, warning
+from mrdsl.core.json_text import json_value
 from mrdsl.core.units import HOUR
 
 LONGEST_GAP = 24 * HOUR
@@ -47,7 +47,7 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
     problems = mistakes if mistakes is not None else []
     place = Span(str(path), 1, 1, 1, 2)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json_value(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as cause:
         line = getattr(cause, "lineno", 1)
         column = getattr(cause, "colno", 1)

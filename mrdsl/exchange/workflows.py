@@ -6,7 +6,6 @@ executions as JSON (schema 1.4 and 1.5), https://wfcommons.org.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,12 @@ from functools import cache
 from html import unescape
 from itertools import pairwise
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import is_printable
+from mrdsl.core.json_text import json_value
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.units import UNITS, scaled
 from mrdsl.exchange.text import FormatError
 
@@ -88,9 +89,9 @@ def _parsed(path: str) -> _Graph:
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as problem:
-        raise FormatError(f"it cannot be opened: {problem.strerror}") from None
+        text = read_bytes(path, budgets.DOT_BYTES).decode("utf-8-sig")
+    except UnreadableError as problem:
+        raise FormatError(str(problem)) from None
     except UnicodeDecodeError:
         raise FormatError("it is not UTF-8 text") from None
     try:
@@ -102,7 +103,10 @@ def _parsed(path: str) -> _Graph:
             "write digraph NAME { a [duration=60]; a -> b }",
         ) from None
     graph = _Graph()
-    _walk(tree.children, graph, {})
+    try:
+        _walk(tree.children, graph, {})
+    except RecursionError:
+        raise FormatError("its subgraphs are nested too deeply", "write them one after the other") from None
     return graph
 
 
@@ -214,9 +218,9 @@ def read_wfcommons(path: str) -> Workflow:
 
 def _workflow(path: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(Path(path).read_bytes())
-    except OSError as problem:
-        raise FormatError(f"it cannot be opened: {problem.strerror}") from None
+        document = json_value(read_bytes(path))
+    except UnreadableError as problem:
+        raise FormatError(str(problem)) from None
     except (ValueError, RecursionError) as problem:
         raise FormatError(f"it is not JSON ({problem})", _WANTED) from None
     workflow = document.get("workflow") if isinstance(document, Mapping) else None

@@ -19,7 +19,7 @@ from typing import Any
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, error
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.json_text import json_text
+from mrdsl.core.json_text import json_text, json_value
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Plan
 from mrdsl.core.version import __version__
@@ -382,7 +382,7 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     try:
         if len(text) > budgets.PLAN_BYTES:
             raise ValueError(f"it is larger than {budgets.PLAN_BYTES >> 20} MB, the most that mrdsl reads")
-        document = json.loads(text, parse_constant=_no_number)
+        document = json_value(text, parse_constant=_no_number)
     except RecursionError:
         raise malformed(name, "", "it is nested too deeply") from None
     except json.JSONDecodeError as problem:

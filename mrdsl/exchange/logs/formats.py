@@ -6,6 +6,7 @@ here too, such as the REST interface of Spark's History Server returns.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -133,6 +134,9 @@ class LogFormat:
 
 _MAGIC = b"PK\x03\x04"
 _MOST_FILES = 100_000
+_LARGEST_DIRECTORY = 64 << 20
+_TAIL = (1 << 16) + 1024
+"""Bytes at the end of an archive that hold the size of its list: a comment has at most 64 kB."""
 
 
 def is_archive(head: bytes) -> bool:
@@ -166,12 +170,26 @@ class Archive:
 @contextmanager
 def archive(path: str) -> Iterator[Archive]:
     """Open an archive. Raises UnreadableLogError if it is broken or cut."""
+    if _directory_bytes(path) > _LARGEST_DIRECTORY:
+        raise UnreadableLogError(f"its list of files has more than {_LARGEST_DIRECTORY >> 20} MB")
     with _explained():
         zipped = ZipFile(path)
     with zipped:
         if len(zipped.infolist()) > _MOST_FILES:
             raise UnreadableLogError(f"the archive contains more than {_MOST_FILES:,} files")
         yield Archive(zipped)
+
+
+def _directory_bytes(path: str) -> int:
+    """Return an upper limit of the size of an archive's list of files, which the library reads at once."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")  # the record at its end; of larger archives, the one before it
+    found = int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
+    wide = tail.rfind(b"PK\x06\x06")
+    return found if found < 0xFFFFFFFF or wide < 0 else int.from_bytes(tail[wide + 40 : wide + 48], "little")
 
 
 @contextmanager

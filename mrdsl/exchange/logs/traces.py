@@ -7,7 +7,6 @@ container, so the shuffle of a reduce task cannot be separated from its work.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from itertools import repeat
 from sys import intern
 from typing import Any
 
+from mrdsl.core.json_text import json_value
 from mrdsl.exchange.logs.formats import LogFormat, Pieces, Telling
 from mrdsl.exchange.logs.opening import Piece
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine, moment
@@ -52,7 +52,7 @@ def _tell(strays: list[int], source: str, telling: Telling) -> None:
 
 def _parsed(line: int, text: bytes, source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
     try:
-        document = json.loads(text)
+        document = json_value(text)
     except (ValueError, RecursionError) as cause:
         telling.warn("broken-log", f"this object is not JSON: {cause}", source, line)
         return
