@@ -1,15 +1,17 @@
-"""Settings of every test: Ctrl-C interrupts, drawn tests don't depend on the machine's speed, modules compile once.
+"""Settings of every test: signals interrupt, drawn tests don't depend on the machine's speed, modules compile once.
 
 Ctrl-C interrupts even if the shell started the tests in the background. The tests start hundreds of processes, and each
 would compile every module again if the environment forbids `.pyc` files. The search for cyclic garbage skips the
-thousands of collected tests.
+thousands of collected tests. If SIGTERM ends a run, as `.ci/run` does after its limit, the run prints which tests ran.
 """
 
 import gc
 import os
 import signal
 import sys
+from types import FrameType
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -22,3 +24,28 @@ settings.load_profile("without a clock")
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+
+
+RUNNING: dict[str, None] = {}
+"""The tests that run now, in the order of their starts."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    def end(signum: int, frame: FrameType | None) -> None:
+        if (terminal := config.pluginmanager.get_plugin("terminalreporter")) is not None:
+            count = "1 test was" if len(RUNNING) == 1 else f"{len(RUNNING)} tests were"
+            terminal.write_line(
+                "\n".join((f"\nended by a signal, {count} running:", *(f"  {test}" for test in RUNNING)))
+            )
+        raise KeyboardInterrupt
+
+    if not hasattr(config, "workerinput"):
+        signal.signal(signal.SIGTERM, end)
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    RUNNING[nodeid] = None
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    RUNNING.pop(nodeid, None)

@@ -24,10 +24,8 @@ THIS = "tests/test_paths.py"
 
 
 def texts() -> dict[str, str]:
-    """Return each text file of the checkout by its path: those that git knows, and new ones that it does not ignore."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True
-    )
+    """Return each text file that git knows by its path."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
     if listed.returncode:
         pytest.skip("the files of the repository are unknown: this is not a checkout of git")
     found = {}
