@@ -66,6 +66,10 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
             error("broken-history", "there is no list SpotPriceHistory", place, f"write it with: {COMMAND}")
         )
         return ()
+    if document.get("NextToken"):
+        message = "this is one page of a longer history: it ends with a `NextToken`"
+        hint = f"write all pages, without `--max-items` and `--no-paginate`: {COMMAND}"
+        problems.append(warning("missing-hours", message, place, hint))
     records = []
     for number, entry in enumerate(entries, 1):
         record = _record(entry)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Span, error, is_printable, number_of
+from mrdsl.core.diagnostics import Diagnostic, Span, error, has_errors, is_printable, number_of
 from mrdsl.exchange.catalogues import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
 from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named
 from mrdsl.exchange.spot_history import mean_prices
@@ -157,7 +157,7 @@ def _read(reader: Reader[Any], path: str, shown: str, context: BlockContext) -> 
     for mistake in mistakes:
         place = None if mistake.span is None else replace(mistake.span, file=shown)
         context.scope.report.add(replace(mistake, span=place))
-    return None if mistakes else found
+    return None if has_errors(mistakes) else found
 
 
 def _from_files(

@@ -7,7 +7,7 @@ Before a stage none of the tasks may run, for the driver, commits or broadcasts.
 not count: they are no part of the profile.
 
 Adaptive execution and caching change the stages of a job from run to run. A stage is known by its title without
-numbers, by the operators of its data sets, and by how often both came before in its run. Runs are alike if at least
+numbers, by the operators of its data sets, and by how many like it are before it in its run. Runs are alike if at least
 half of the work of each is in stages that both have, and if no order of stages contradicts another. The others are a
 mixture: each kind is a class.
 """
@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,7 +169,8 @@ def _last(mine: set[int], ran: dict[int, list[StageRun]]) -> set[int]:
 
 COMMON = 0.5
 """The share of the work of runs that are alike in stages that they have in common."""
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS, _NOWHERE = re.compile(r"\d+"), re.compile(r" at (<unknown>|\w+Accessor\w*\.java):0$")
+"""Numbers in titles, and the call sites that Spark records if it does not know the line of a program in Python."""
 Key = tuple[str, int]
 """What a stage does, and how many stages before it do the same."""
 
@@ -228,13 +230,22 @@ def alike(runs: Sequence[tuple[Ran, ...]]) -> list[Alike]:
 
 
 def _keys(run: Sequence[Ran]) -> tuple[Key, ...]:
+    """Return the key of each stage of a run.
+
+    Spark numbers stages that do not depend on each other in any order, so those of one kind are counted by those that
+    they come after, and then by their numbers of tasks.
+    """
     seen = Counter[str]()
-    keys = []
+    keys: dict[int, Key] = {}
+    depths: list[int] = []
     for stage in run:
-        what = f"{_NUMBERS.sub('', stage.title)} {stage.operators}"
-        keys.append((what, seen[what]))
-        seen[what] += 1
-    return tuple(keys)
+        depths.append(1 + max((depths[before] for before in stage.after), default=0))
+    for _, level in groupby(sorted(range(len(run)), key=depths.__getitem__), depths.__getitem__):
+        for place in sorted(level, key=lambda each: (sorted(keys[one] for one in run[each].after), -run[each].tasks)):
+            what = f"{_NUMBERS.sub('', _NOWHERE.sub('', run[place].title))} {run[place].operators}"
+            keys[place] = what, seen[what]
+            seen[what] += 1
+    return tuple(keys[place] for place in range(len(run)))
 
 
 def _joined(some: Mapping[Key, set[Key]], others: Mapping[Key, set[Key]]) -> dict[Key, set[Key]]:

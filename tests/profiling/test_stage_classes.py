@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from mrdsl.exchange.logs.spark_events import operator
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.ran import Ran, alike
+from mrdsl.profiling.stage_classes import StageClass
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
+from ..shared_data import shared
 
 TASKS = tuple((1000, 3000 + 500 * i) for i in range(4))
 LATER = ((6000, 8000),)
@@ -114,6 +117,56 @@ def test_stages_are_known_by_their_title_and_operators(tmp_path: Path) -> None:
     assert [(stage.tasks, stage.after) for stage in each.stages] == [(2, ()), (4, (0,)), (1, (1,))]
     assert each.stages[1].times.average == 4.0
     assert len(each.stages[0].durations.values) == 6
+
+
+def test_equal_programs_are_one_class(tmp_path: Path) -> None:
+    """Spark lists the data sets of a stage in any order, and a call site can be unknown."""
+    found = api.profile([shared("cases/torn_classes")])
+    assert [(each.name, each.runs, len(each.stages)) for each in found.stage_classes] == [("etl", 2, 1)]
+    log = (shared("cases/torn_classes") / "app-1.log").read_text()
+    sites = ("<unknown>:0", "NativeMethodAccessorImpl.java:0", "DirectMethodHandleAccessor.java:0")
+    for number, site in enumerate(sites):
+        text = log.replace("app-1", f"app-{number}").replace("a.py:1", site)
+        (tmp_path / f"{number}.log").write_text(text.replace('\\":\\"', '\\" : \\"') if number else text)
+    (one,) = api.profile([tmp_path]).stage_classes
+    assert (one.runs, len(one.stages)) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "runs", "tasks"),
+    [
+        ("etl", 13, [12, 16, 40, 64]),
+        ("branches", 10, [8, 8, 16, 48]),
+        ("wide", 11, [6, 9, 12]),
+        ("kmeans", 2, [8, 32] * 5),
+        ("skew", 1, [4, 32, 32, 48]),
+    ],
+)
+def test_every_real_program_is_one_class(program: str, runs: int, tasks: list[int]) -> None:
+    """Task counts of each stage are those of ``facts.tsv``: no run lacks a stage, or has two of one kind exchanged."""
+    logs = [each for each in shared("data/spark-real").iterdir() if each.suffix in (".zstd", ".lz4") or each.is_dir()]
+    found = [each for each in _real_classes(tuple(sorted(logs))) if each.name.startswith(program)]
+    assert [(each.name, each.runs) for each in found] == [(program, runs)]
+    assert sorted(stage.tasks for stage in found[0].stages) == sorted(tasks)
+    assert not any("runs" in told for told in found[0].warnings)
+
+
+@cache
+def _real_classes(logs: tuple[Path, ...]) -> tuple[StageClass, ...]:
+    return api.profile(list(logs)).stage_classes
+
+
+def test_stages_that_exchange_their_numbers_are_the_same() -> None:
+    """Two scans of one kind, each with a follower of one kind; a run can submit either scan first."""
+
+    def run(*tasks: int) -> tuple[Ran, ...]:
+        scans = tuple(Ran(place, "scan", count, (1000,) * count, ()) for place, count in enumerate(tasks))
+        joins = tuple(Ran(place + len(tasks), "sum", 10 + count, (1,), (place,)) for place, count in enumerate(tasks))
+        return (*scans, *joins)
+
+    (one,) = alike([run(64, 16, 3), run(16, 3, 64), run(3, 64, 16)])
+    assert [{stage.tasks for stage in each if stage} for each in one.stages] == [{64}, {16}, {3}, {74}, {26}, {13}]
+    assert one.after == ((), (), (), (0,), (1,), (2,))
 
 
 def test_graphs_that_contradict_each_other_are_kept_apart() -> None:

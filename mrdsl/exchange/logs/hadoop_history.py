@@ -199,6 +199,7 @@ def _unused(path: Path, reason: str, telling: Telling, line: int = 1) -> Mapping
 
 
 _JOB_ID = re.compile(r"job_\d+_\d+")
+_EVENT = re.compile(rb'\{\s*"type"\s*:\s*"(\w+)')
 JSON, BINARY = b"Avro-Json", b"Avro-Binary"
 _ENDS = {"FINISHED": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED": AttemptEnd.KILLED}
 
@@ -245,8 +246,8 @@ def _encoding(numbered: Iterator[tuple[int, bytes]]) -> bytes:
 def _json(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) -> Iterator[tuple[int, str, Any]]:
     for number, line in numbered:
         text = line.strip()
-        if not text.startswith(b'{"type":"') or b'"event"' not in text[:80]:
-            if text and not text.startswith(b'{"type":"record"'):
+        if (found := _EVENT.match(text)) is None or found[1] == b"record":
+            if text and found is None:
                 telling.warn("broken-log", "this line is not an event", source, number)
             continue
         try:
@@ -298,7 +299,8 @@ class _Job:
         self.facts["uberized"] = bool(fields.get("uberized")) or self.facts.get("uberized", False)
         if kind in ("JOB_FINISHED", "JOB_FAILED", "JOB_KILLED", "JOB_ERROR"):
             self.status = kind.removeprefix("JOB_")
-            self.input_bytes = _counter(fields.get("totalCounters"), "HDFS_BYTES_READ")
+            read = [_read_bytes(fields.get(name)) for name in ("mapCounters", "totalCounters")]
+            self.input_bytes = next((each for each in read if each is not None), None)
 
     def _attempt(self, kind: TaskKind, event: str, fields: Mapping[str, Any]) -> None:
         name = str(fields.get("attemptId"))
@@ -347,15 +349,29 @@ class _Job:
         )
 
 
-def _counter(counters: Any, name: str) -> int | None:
+_READ = (
+    re.compile(r"FileSystemCounters?/(?!FILE_)[A-Z0-9]+_BYTES_READ"),
+    re.compile(r"FileInputFormatCounter/BYTES_READ"),
+)
+"""The counter of each file system, of which ``FILE`` also has the bytes of spills and merges; that of all splits."""
+
+
+def _read_bytes(counters: Any) -> int | None:
+    """Return the bytes read from all file systems; Hadoop counts each byte for one of them. None if it counts none.
+
+    Input in local files has no counter of a file system alone, but that of its splits.
+    """
     try:
-        for group in counters["groups"]:
-            for counter in group["counts"]:
-                if counter["name"] == name:
-                    return moment(counter["value"])
-    except (TypeError, KeyError):
-        pass
-    return None
+        values = {
+            f"{group['name'].rpartition('.')[2]}/{each['name']}": each["value"]
+            for group in counters["groups"]
+            for each in group["counts"]
+        }
+    except (TypeError, KeyError, AttributeError):
+        return None
+    known = {name: value for name, value in values.items() if isinstance(value, int) and 0 <= value < 2**63}
+    read = [[value for name, value in known.items() if each.fullmatch(name)] for each in _READ]
+    return max(map(sum, read)) if any(read) else None
 
 
 def _read(log: OpenedLog, telling: Telling) -> Iterator[MapReduceJob]:

@@ -251,17 +251,27 @@ def _read(log: Log, telling: Telling, limit: int, progress: Callable[[int], None
                 parts = opening.parts(kept.all(source))
                 yield from log_format.read(OpenedLog(log.name, parts, log.missing), telling)
                 return
-        other = next((text for mark, text in _OTHERS if mark in head), "")
-        message = f"this is {other}" if other else "this is not a log format that mrdsl reads"
-        hint = _BY_HAND if other else "it reads " + "; ".join(reader.doc for reader in LOGS)
+        other, hint = next((words for mark, *words in _OTHERS if mark.search(head)), ("", ""))
+        message = (
+            f"this is {other}, which mrdsl does not read" if other else "this is not a log format that mrdsl reads"
+        )
+        hint = hint or "it reads " + "; ".join(reader.doc for reader in LOGS)
         telling.fail("unknown-log", message, log.name, 1, hint)
 
 
 _OTHERS = (
-    (b"TEZ_", "history of Tez, which mrdsl does not read"),
-    (b'"dagName"', "history of Tez, which mrdsl does not read"),
+    (
+        re.compile(rb'TEZ_|"dagName"'),
+        "history of Tez",
+        "write a class with a `stage` for each vertex: its tasks, and their average and longest time",
+    ),
+    (
+        re.compile(rb"\AZV[\x00\x01]"),
+        "compressed with LZF",
+        "expand it first, or let Spark write new logs with `spark.eventLog.compression.codec=zstd`",
+    ),
 )
-_BY_HAND = "write a class with a `stage` for each vertex: its tasks, and their average and longest time"
+"""The beginnings of other files, what they are, and what to do."""
 
 
 def _inside(

@@ -420,7 +420,7 @@ class Metrics(Struct, gc=False):
         return self.run_time + self.deserializing + self.serializing
 
 
-_OPERATOR = re.compile(r'"name":"([^"(]*)')
+_OPERATOR = re.compile(r'"name"\s*:\s*"([^"(]*)')
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 
 
@@ -454,8 +454,10 @@ class StageInfo(Struct, gc=False):
     data: Any = struct_field(name="RDD Info", default=None)
 
     def operators(self) -> str:
-        """Return the SQL operators of its data sets, or the names of the others, each once."""
-        return intern(", ".join(dict.fromkeys(map(operator, self.data)))) if isinstance(self.data, list) else ""
+        """Return the SQL operators of its data sets, or the names of the others, each once; Spark lists them in any
+        order.
+        """
+        return intern(", ".join(sorted({*map(operator, self.data)}))) if isinstance(self.data, list) else ""
 
 
 class ExecutorInfo(Struct, gc=False):

@@ -213,10 +213,12 @@ def _text(value: Any) -> str:
     return intern(value) if isinstance(value, str) else ""
 
 
+_OF_RUMEN = re.compile(rb'"(?:map|reduce|other)Tasks"\s*:\s*\[|"jobProperties"\s*:|"computonsPer')
+"""Lists of tasks, and the fields that can be before them in a trace."""
 RUMEN = LogFormat(
-    lambda head: b'"jobID"' in head or b'"mapTasks"' in head,
+    lambda head: _OF_RUMEN.search(head) is not None,
     lambda log, telling: read_rumen(log.pieces(), log.name, telling),
-    b'{"jobID": "job_1",',
+    b'{"jobID": "job_1", "mapTasks": [',
 )
 
 
@@ -285,12 +287,12 @@ def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduc
 
 def _sls_attempts(tasks: list[Any], line: int, source: str, telling: Telling, repeats: _Repeats) -> Iterator[Attempt]:
     for position, task in enumerate(tasks):
-        kind = task.get("container.type") if isinstance(task, dict) else None
+        kind = task.get("container.type", "map") if isinstance(task, dict) else None
         if kind not in ("map", "reduce"):
             telling.warn("broken-log", f"container {position + 1} is neither map nor reduce", source, line)
             continue
         start, finish = _known(task.get("container.start.ms")), _known(task.get("container.end.ms"))
-        duration = _known(task.get("duration.ms"))
+        duration = _known(task.get("container.duration.ms", task.get("duration.ms")))
         if start is None or finish is None:
             start, finish = (0, duration) if duration is not None else (start, finish)
         used = repeats.used(task, "count", 1, f"container {position + 1}", telling, (source, line))

@@ -50,7 +50,8 @@ def mistakes_of_jobs(jobs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if not job["job.tasks"]:
             yield f"{name} has no task"
         for task in job["job.tasks"]:
-            lasting = task.get("duration.ms", task.get("container.end.ms", 0) - task.get("container.start.ms", 0))
+            lasting = task.get("container.end.ms", 0) - task.get("container.start.ms", 0)
+            lasting = task.get("container.duration.ms", task.get("duration.ms", lasting))
             if task.get("container.type") not in KINDS:
                 yield f"{name}: a task is {task.get('container.type')}, neither map nor reduce"
             if lasting < 1 or task.get("count", 1) < 1:
