@@ -166,6 +166,8 @@ MOST_PATTERNS = 5_000
 """With more patterns than these the integer program has those that are generated, and proves nothing."""
 MOST_NODES = 2_000
 
+PARTS = 8
+
 MOST_LOOKED_AT = 2_000
 """Most contents that are searched for the fullest VM."""
 
@@ -216,10 +218,14 @@ def quickly_filled(units: Units, slots: Sequence[int], enough: float = 0.0, most
     lower = units.least(slots)
     found = Packed(_filled(units, slots, _largest_first), lower)
     first, end = int(max(lower, min(enough, found.vms))), int(min(most + 1.0, found.vms))
-    for vms in range(first, end) if len(units.wholes) > 1 else ():
+    fails, step = first - 1, 1
+    while len(units.wholes) > 1 and fails + 1 < end:
+        vms = min(fails + step, end - 1)
         patterns = _evenly_filled(units, slots, vms)
-        if patterns is not None:
-            return Packed(patterns, lower)
+        if patterns is None:
+            fails, step = vms, 2 * step
+        else:
+            found, end, step = Packed(patterns, lower), vms, 1
     return found
 
 
@@ -233,28 +239,34 @@ def packs_on(units: Units, slots: Sequence[int], vms: int) -> bool:
 def _evenly_filled(units: Units, slots: Sequence[int], vms: int) -> tuple[tuple[int, Counts], ...] | None:
     """Return so many VMs with equal parts of what is left of each size, the largest first to fill the rest; or None.
 
-    Slots that fit all VMs together then lose at most a slot of each size on a VM by rounding.
+    Slots that fit all VMs together then lose at most a slot of each size on a VM by rounding. VMs of equal parts and no
+    more are alike until a part changes, others for one of ``PARTS`` of the VMs: work does not grow with them.
     """
-    left, contents = list(slots), dict[Counts, int]()
+    number, left, found = vms, list(slots), dict[Counts, int]()
     order = [(place, *units.parts[place]) for place in units.by_size if left[place]]
-    for number in range(vms, 0, -1):
+    while number and any(left):
         (one, other), content = units.wholes, [0] * len(left)
-        for parts in (number, 1):
+        shares = [-(-each // number) for each in left]
+        for most in (shares, left):
             for place, first, second in order:
-                count = -(-left[place] // number) - content[place] if parts > 1 else left[place]
-                if count > 0:
-                    if first and one // first < count:
-                        count = one // first
-                    if second and other // second < count:
-                        count = other // second
-                    one, other = one - count * first, other - count * second
-                    content[place] += count
-                    left[place] -= count
-        if any(content):
-            contents[tuple(content)] = contents.get(tuple(content), 0) + 1
-        if not any(left):
-            return tuple((count, content) for content, count in contents.items())
-    return None
+                count = most[place] - content[place]
+                if first and one // first < count:
+                    count = one // first
+                if second and other // second < count:
+                    count = other // second
+                one, other = one - count * first, other - count * second
+                content[place] += count
+        if not any(content):
+            return None
+        times = min(there // each for there, each in zip(left, content, strict=True) if each)
+        if content == shares:
+            times = min(times, *(there - (each - 1) * number for there, each in zip(left, shares, strict=True) if each))
+        else:
+            times = min(times, max(1, number // PARTS))
+        found[tuple(content)] = found.get(tuple(content), 0) + times
+        left = [there - times * each for there, each in zip(left, content, strict=True)]
+        number -= times
+    return None if any(left) else tuple((count, content) for content, count in found.items())
 
 
 def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:

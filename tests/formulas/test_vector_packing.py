@@ -74,3 +74,15 @@ def test_maps_and_reduces_of_unlike_memory_share_vms() -> None:
     sizes: list[Size] = [(Fraction(1, 4), Fraction(1, 8)), (Fraction(1, 4), Fraction(3, 8))]
     assert pack(sizes, (20, 20)).vms == 10
     assert generated_patterns(sizes, (20, 20)).least == 10
+
+
+@pytest.mark.parametrize("vms", [3, 50, 10**9])
+def test_equal_parts_of_a_billion_vms_are_a_handful_of_patterns(vms: int) -> None:
+    """One slot of each size fills the memory of a VM; the last VM has room for one more."""
+    sizes = [(Fraction(1, 4), Fraction(n, 12)) for n in (2, 4, 6)]
+    slots = [vms, vms, vms - 1]
+    found = quickly_filled(units_of(sizes), slots)
+    assert found.vms == vms
+    assert len(found.patterns) <= 10
+    held = np.sum([count * np.array(pattern) for count, pattern in found.patterns], axis=0)
+    assert held.tolist() == slots

@@ -6,7 +6,7 @@ class on spot has separate slots there, those for lost work included. Masters ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,10 @@ KINDS = ("map", "reduce"), ("task", "driver")
 """What slots are called of classes of map and reduce tasks, and of stages."""
 Part = tuple[Places, Places, tuple[Places, Places]]
 """VMs of each pattern; of each entry its pattern, and the row of its slots with their number."""
+Content = tuple[tuple[int, int], ...]
+"""The rows whose slots a VM holds, and how many of each."""
+Alike = tuple[int, Content]
+"""How many VMs have this content."""
 
 
 @dataclass(frozen=True)
@@ -191,13 +195,13 @@ def _assigned(held: Held, patterns: Sequence[tuple[int, Sequence[int]]]) -> Iter
     sizes = np.array(units_of([held.size(key) for key in keys.tolist()]).alone, dtype=np.int64)
     left = held.slots.copy()
     alone = np.zeros(len(sizes), dtype=np.int64)
-    shared: list[tuple[int, ...]] = []
+    shared: list[tuple[int, Sequence[int]]] = []
     for count, pattern in patterns:
         used = [k for k, slots in enumerate(pattern) if slots]
         if len(used) == 1 and pattern[used[0]] == sizes[used[0]]:
             alone[used[0]] += count
         else:
-            shared += [tuple(pattern)] * count
+            shared.append((count, pattern))
     for k in range(len(sizes)):
         rows = np.flatnonzero(place == k)
         own = left[rows] // sizes[k]
@@ -205,33 +209,41 @@ def _assigned(held: Held, patterns: Sequence[tuple[int, Sequence[int]]]) -> Iter
         own = np.clip(alone[k] - before, 0, own)
         left[rows] -= own * sizes[k]
         rows, own = rows[own > 0], own[own > 0]
-        shared += [tuple(int(sizes[k]) if other == k else 0 for other in range(len(sizes)))] * int(alone[k] - own.sum())
+        shared.append((int(alone[k] - own.sum()), [int(sizes[k]) if other == k else 0 for other in range(len(sizes))]))
         yield own, np.arange(len(own)), (rows, np.full(len(own), sizes[k]))
-    yield _shared(left, place, len(sizes), shared)
+    yield alike(_shared(left.tolist(), place, shared))
 
 
-def _shared(left: Places, place: Places, sizes: int, patterns: Sequence[tuple[int, ...]]) -> Part:
-    """VMs that hold slots of several rows: the rows of each size one after another."""
-    room = np.array(patterns, dtype=np.int64).reshape(-1, sizes)
-    found: list[tuple[Places, Places, Places]] = []
-    for k in range(sizes):
-        rows = np.flatnonzero((place == k) & (left > 0))
-        ends, bins = np.cumsum(left[rows]), np.cumsum(room[:, k])
-        cuts = np.unique(np.concatenate([ends, np.minimum(bins, ends[-1] if len(ends) else 0), [0]]))
-        slots = np.diff(cuts)
-        found.append((np.searchsorted(bins, cuts[1:]), rows[np.searchsorted(ends, cuts[1:])], slots))
-    return alike(len(room), *(np.concatenate([each[n] for each in found]).tolist() for n in range(3)))
+def _shared(left: list[int], place: Places, patterns: Sequence[tuple[int, Sequence[int]]]) -> Iterator[Alike]:
+    """Yield VMs that hold slots of several rows, the rows of each size one after another; ``left`` gets empty."""
+    rows_of = [np.flatnonzero(place == k).tolist()[::-1] for k in range(len(patterns[0][1]) if patterns else 0)]
+    for count, pattern in patterns:
+        while count:
+            content = []
+            for rows, room in zip(rows_of, pattern, strict=True):
+                for row in reversed(rows):
+                    taken = min(room, left[row])
+                    room -= taken
+                    content += [(row, taken)] if taken else []
+                    if not room:
+                        break
+            if not content:
+                break
+            times = min(count, *(left[row] // slots for row, slots in content))
+            for row, slots in content:
+                left[row] -= times * slots
+            for rows in rows_of:
+                while rows and not left[rows[-1]]:
+                    rows.pop()
+            count -= times
+            yield times, tuple(content)
 
 
-def alike(vms: int, of_vm: list[int], rows: list[int], slots: list[int]) -> Part:
+def alike(vms: Iterable[Alike]) -> Part:
     """Return the VMs that hold the same as one pattern."""
-    held: list[list[tuple[int, int]]] = [[] for _ in range(vms)]
-    for vm, row, count in zip(of_vm, rows, slots, strict=True):
-        held[vm].append((row, count))
-    counts: dict[tuple[tuple[int, int], ...], int] = {}
-    for each in map(tuple, held):
-        if each:
-            counts[each] = counts.get(each, 0) + 1
+    counts: dict[Content, int] = {}
+    for count, content in vms:
+        counts[content] = counts.get(content, 0) + count
     entries = [(place, *entry) for place, content in enumerate(counts) for entry in content]
     columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
     return np.array(list(counts.values()), dtype=np.int64), columns[0], (columns[1], columns[2])

@@ -7,12 +7,15 @@ runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import ROUNDING, floor
 from mrdsl.families.capacity.groups import Groups
-from mrdsl.families.capacity.packing import Held, PackedLane, alike, packed
+from mrdsl.families.capacity.packing import Alike, Content, Held, PackedLane, alike, packed
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -29,13 +32,11 @@ def packed_in_turns(held: Held, groups: Groups) -> PackedLane:
     parts = _parts(held)
     first = _most_demanding(held, parts, groups)
     base = packed(_some(held, first))
-    lane = _Lane(parts, held.of_class, groups)
-    for rows, counts in _on_vms(base):
-        lane.place(np.flatnonzero(first)[rows], counts)
+    turns, vms = _Turns(parts, held.of_class.tolist(), groups.tolist()), list(_on_vms(base, np.flatnonzero(first)))
     others = np.flatnonzero(~first)
     for row in others[np.argsort(-parts[others].max(axis=1), kind="stable")].tolist():
-        lane.fill(row, int(held.slots[row]))
-    return PackedLane(held, (alike(lane.used, *lane.contents()),), lane.used, base.least)
+        vms = turns.filled(vms, row, int(held.slots[row]))
+    return PackedLane(held, (alike(vms),), sum(count for count, _ in vms), base.least)
 
 
 def _parts(held: Held) -> Floats:
@@ -58,83 +59,58 @@ def _some(held: Held, rows: NDArray[np.bool_]) -> Held:
     return Held(held.vm, held.spot, *columns, held.vectors)
 
 
-def _on_vms(lane: PackedLane) -> list[tuple[Places, Places]]:
-    """Return the rows and their slots on each VM."""
-    found: list[tuple[Places, Places]] = []
+def _on_vms(lane: PackedLane, of_row: Places) -> Iterator[Alike]:
+    """Yield how many VMs hold the same slots of each row."""
     for counts, of_pattern, (rows, slots) in lane.patterns:
         for pattern, count in enumerate(counts.tolist()):
             mine = of_pattern == pattern
-            found += [(rows[mine], slots[mine])] * count
-    return found
+            yield count, tuple(zip(of_row[rows[mine]].tolist(), slots[mine].tolist(), strict=True))
 
 
-class _Lane:
-    """The contents of VMs while they are packed."""
+@dataclass(frozen=True)
+class _Turns:
+    """The rows of a lane: the part of each resource that a slot takes, (rows, resources), and their classes."""
 
-    def __init__(self, parts: Floats, of_class: Places, groups: Groups) -> None:
-        self.parts, self.of_class, self.groups = parts, of_class, groups
-        self.used, shape = 0, (16, parts.shape[1])
-        self.full = np.zeros(shape)
-        self.of_classes: dict[int, Floats] = {}
-        self.of_groups: dict[int, Floats] = {}
-        self.held: list[tuple[int, int, int]] = []
+    parts: Floats
+    of_class: list[int]
+    groups: list[int]
 
-    def place(self, rows: Places, counts: Places) -> None:
-        """Fill one more VM."""
-        vm = self._more(1)
-        for row, count in zip(rows.tolist(), counts.tolist(), strict=True):
-            self._add(row, np.array([vm]), np.array([count]))
-
-    def fill(self, row: int, slots: int) -> None:
+    def filled(self, vms: list[Alike], row: int, slots: int) -> list[Alike]:
         """Place slots where their group has room, then where a VM has, then on more VMs."""
         for beside in (False, True):
-            own, group = self._loads(row)
-            room = group - own + (1.0 - self.full if beside else 0.0)
-            fits = self._fitting(row, room[: self.used])
-            before = np.cumsum(fits) - fits
-            taken = np.clip(slots - before, 0, fits)
-            some = np.flatnonzero(taken)
-            self._add(row, some, taken[some])
-            slots -= int(taken.sum())
-        each = int(self._fitting(row, np.ones((1, self.parts.shape[1])))[0])
-        while slots:
-            vm, count = self._more(1), min(each, slots)
-            self._add(row, np.array([vm]), np.array([count]))
-            slots -= count
+            found: list[Alike] = []
+            for count, content in vms:
+                fits = self._fitting(row, content, beside)
+                some = min(count, slots // fits) if fits else 0
+                found.append((some, _with(content, row, fits)))
+                slots -= some * fits
+                last = int(some < count and 0 < slots < fits)
+                found.append((last, _with(content, row, slots)))
+                slots -= last * slots
+                found.append((count - some - last, content))
+            vms = [each for each in found if each[0]]
+        each = self._fitting(row, (), True)
+        more = (slots // each, _with((), row, each)), (int(slots % each > 0), _with((), row, slots % each))
+        return vms + [alike for alike in more if alike[0]]
 
-    def contents(self) -> tuple[list[int], list[int], list[int]]:
-        """Return the VM, the row and the number of slots of each entry."""
-        totals: dict[tuple[int, int], int] = {}
-        for vm, row, count in self.held:
-            totals[vm, row] = totals.get((vm, row), 0) + count
-        keys = sorted(totals)
-        return [vm for vm, _ in keys], [row for _, row in keys], [totals[key] for key in keys]
-
-    def _fitting(self, row: int, room: Floats) -> Places:
+    def _fitting(self, row: int, content: Content, beside: bool) -> int:
+        """Return how many slots of a row fit a VM: ``beside`` in its free part too."""
+        zero = np.zeros(self.parts.shape[1])
+        classes: dict[int, Floats] = {}
+        for other, count in content:
+            index = self.of_class[other]
+            classes[index] = classes.get(index, zero) + count * self.parts[other]
+        groups: dict[int, Floats] = {}
+        for index, load in classes.items():
+            groups[self.groups[index]] = np.maximum(groups.get(self.groups[index], zero), load)
+        mine = self.of_class[row]
+        room = groups.get(self.groups[mine], zero) - classes.get(mine, zero)
+        room = room + (1.0 - sum(groups.values(), zero) if beside else 0.0)
         part = self.parts[row]
-        with np.errstate(divide="ignore"):
-            fits = np.where(part > 0.0, (room + ROUNDING) / np.where(part > 0.0, part, 1.0), np.inf).min(axis=1)
-        return np.asarray(np.maximum(floor(fits), 0.0), dtype=np.int64)
+        return int(max(floor(float(((room + ROUNDING)[part > 0.0] / part[part > 0.0]).min())), 0.0))
 
-    def _add(self, row: int, vms: Places, counts: Places) -> None:
-        own, group = self._loads(row)
-        own[vms] += counts[:, None] * self.parts[row]
-        more = np.maximum(own[vms], group[vms]) - group[vms]
-        group[vms] += more
-        self.full[vms] += more
-        self.held += zip(vms.tolist(), [row] * len(vms), counts.tolist(), strict=True)
 
-    def _loads(self, row: int) -> tuple[Floats, Floats]:
-        index = int(self.of_class[row])
-        shape = self.full.shape
-        own = self.of_classes.setdefault(index, np.zeros(shape))
-        return own, self.of_groups.setdefault(int(self.groups[index]), np.zeros(shape))
-
-    def _more(self, count: int) -> int:
-        first, self.used = self.used, self.used + count
-        if self.used > len(self.full):
-            size = ((0, len(self.full)), (0, 0))
-            self.full = np.pad(self.full, size)
-            for loads in (self.of_classes, self.of_groups):
-                loads.update({key: np.pad(each, size) for key, each in loads.items()})
-        return first
+def _with(content: Content, row: int, slots: int) -> Content:
+    held = dict(content)
+    held[row] = held.get(row, 0) + slots
+    return tuple(sorted(held.items()))
