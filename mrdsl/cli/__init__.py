@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "explain",
     "show": "model_files",
     "lsp": "specs",
+    "completion": "specs",
     "solve": "solve",
     "report": "plans",
     "simulate": "solve",
@@ -56,7 +57,7 @@ class Commands(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
             from mrdsl.core.diagnostics import did_you_mean
 
             ctx.fail(f"unknown command `{args[0]}`; {did_you_mean(args[0], COMMANDS, 'commands: ')}")

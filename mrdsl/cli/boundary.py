@@ -20,6 +20,8 @@ from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO, BROKEN, UNDECIDED = range(8)
 
+COMPLETION = "_MRDSL_COMPLETE"
+"""Variable with which the script of `mrdsl completion` asks for the possible next words."""
 PRINTED: ContextVar[bool] = ContextVar("PRINTED", default=False)
 """True once the command has printed its JSON object: a later interruption prints no second one."""
 
@@ -79,6 +81,8 @@ def run(command: click.Command) -> int:
         write_no_more(sys.stdout)
         return PLAN
     except SystemExit as stop:
+        if COMPLETION in os.environ and isinstance(stop.code, int):
+            return stop.code
         if isinstance(stop.__context__, OSError):  # click's own, if the reader of a pipe has left
             write_no_more(sys.stdout)
             return PLAN

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="LOGS...")
+@click.argument("paths", nargs=-1, metavar="LOGS...", type=click.Path())
 @click.option("-o", "--output", type=OutputFile(), help="Output file for the spec; - prints it.")
 @click.option(
     "--family",

@@ -1,4 +1,4 @@
-"""Commands on the text of specs: `check`, `fmt` and `lsp`."""
+"""Commands on the text of specs, `check` and `fmt`, and of what helps to type: `lsp` and `completion`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import PLAN, WRONG_INPUT, diagnostics_exit_code, print_diagnostics
+from mrdsl.cli.boundary import COMPLETION, PLAN, WRONG_INPUT, diagnostics_exit_code, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
 from mrdsl.cli.outputs import say, say_file, terminal_width
 from mrdsl.core import budgets
@@ -159,3 +159,19 @@ def lsp() -> None:
             "missing-extra", f"the language server needs {missing.name}", None, 'pip install "pygls>=2.0"', exit_code=3
         ) from None
     serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script by which a SHELL completes commands, options and files at Tab.
+
+    For bash or zsh, add `eval "$(mrdsl completion bash)"` to `~/.bashrc`, or the same with zsh to `~/.zshrc`. For
+    fish, write the script to `~/.config/fish/completions/mrdsl.fish`.
+    """
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    from mrdsl.cli import cli
+
+    kind = get_completion_class(shell) or ShellComplete
+    say(ShellComplete.source(kind(cli, {}, "mrdsl", COMPLETION)), nl=False)

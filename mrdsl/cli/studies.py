@@ -161,7 +161,7 @@ class _Bar:
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=click.Path())
 @click.option(
     "-o",
     "--output",
@@ -245,7 +245,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     return PLAN
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(hidden=True, context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def experiment(words: tuple[str, ...]) -> None:
     """Removed: run `python -m studies NAME` in a checkout."""

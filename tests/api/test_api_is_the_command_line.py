@@ -13,8 +13,8 @@ from mrdsl.core.resources import resource
 from tests.command_lines import run_here
 
 MODELS = Path(str(resource("models")))
-OF_A_TERMINAL = {"new", "lsp", "show", "schema", "solvers", "experiment"}
-"""Commands that print what the package holds, serve an editor, or say where something moved."""
+OF_A_TERMINAL = {"new", "lsp", "show", "schema", "solvers", "completion", "experiment"}
+"""Commands that print what the package holds, serve an editor or a shell, or say where something moved."""
 TOO_TIGHT = """problem capacity "too tight"
 vm m5 { on_demand { price = 0.2 USD/h } }
 class a { coefficients { A = 100 s, B = 50 s, C = 5 s }, slots { map = 2, reduce = 1 }, jobs = 2, deadline = 1 min,

@@ -63,6 +63,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("solvers", 0, []),
     ("sweep q.mrspec --seeds 1..2 -j 1 -o table.csv", 0, ["table.csv"]),
     ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl --plot table.png", 0, ["table.jsonl", "table.png"]),
+    ("completion bash", 0, []),
     ("experiment joint-instances -o instances", 2, []),
     ("study", 0, []),
     ("study wrong.mrspec -o study", 2, []),
