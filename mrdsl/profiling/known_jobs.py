@@ -12,12 +12,9 @@ import numpy as np
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.profiling.classes import MAX, P95
-from mrdsl.simulation.engine.draws import Block, Floats, Samples, TaskTimes
-from mrdsl.simulation.engine.engine import Engine
-from mrdsl.simulation.engine.flow import Submission
-from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
-from mrdsl.simulation.engine.world import Job, JobKind, Machines, Sharing, Stage
-from mrdsl.simulation.queues import OldestFirst, Queue
+from mrdsl.simulation.engine.draws import Floats, Samples, TaskTimes
+from mrdsl.simulation.engine.world import Stage
+from mrdsl.simulation.own_slots import OwnStage, drawn, job_times
 from mrdsl.spec.blocks import Stage as SpecStage
 
 RUNS, TASKS = 20, 20_000
@@ -91,65 +88,30 @@ def _pooled(parts: Sequence[Part]) -> Part:
 
 def simulated(job: Known, slots: Sequence[int], seed: int) -> float:
     """Return the mean time of a job alone on slots [s], with task times drawn from the recorded ones."""
-    work = tuple(
+    work = [
         TaskTimes(*(Samples(times) if times else None for times in (part.work, part.first, part.later)))  # type: ignore[arg-type]
         for part in job.parts
-    )
+    ]
     runs = max(3, min(RUNS, TASKS // sum(part.tasks for part in job.parts)))
-    one = JobClass(JobKind("run", _stages(job)), work, Users(1), runs)
-    machines, queues = _machines(slots), ((QueueRule(),),) * len(slots)
-    return float(np.mean(run_once(Scenario((one,), machines, queues, 0.0), seed, 0).times[0])) + job.end
+    stages = [
+        Stage(f"s{place}", part.tasks, part.after, part.pool, delay=_delay(job, part))
+        for place, part in enumerate(job.parts)
+    ]
+    return float(job_times(drawn(stages, work, runs, seed), tuple(slots)).mean()) + job.end
 
 
 def repeated(job: Known, slots: Sequence[int]) -> float:
     """Return the time of a job alone on slots [s], with the recorded task times in their order."""
-    ended: list[float] = []
-
-    def completed(done: Job, now: float) -> None:
-        ended.append(now)
-        engine.stop()
-
-    engine = Engine(
-        [JobKind("run", _stages(_as_recorded(job)))],
-        _machines(slots),
-        [Sharing([Queue(OldestFirst())]) for _ in slots],
-        iter([Submission(0.0, 0)]),
-        _Recorded(job.parts),
-        completed,
-    )
-    engine.run()
-    return ended[0] + job.end
+    stages = []
+    for part in job.parts:
+        work, first, later = (np.array([times]) for times in (part.work, part.first, part.later))
+        waves: tuple[Floats, Floats | None] = (work + later, work + first) if part.first else (work, None)
+        stages.append(OwnStage(part.after, _delay(job, part), waves[0], waves[1], part.pool))
+    return float(job_times(stages, tuple(slots))[0]) + job.end
 
 
-def _as_recorded(job: Known) -> Known:
-    """Return the job with a task for each recorded time."""
-    return replace(job, parts=tuple(replace(part, tasks=len(part.work)) for part in job.parts))
-
-
-@dataclass(frozen=True)
-class _Recorded:
-    parts: Sequence[Part]
-
-    def block(self, kind: int, number: int, stage: int) -> Block:
-        part = self.parts[stage]
-        return Block(part.work, part.first or None, part.later or None)
-
-    def again(self, kind: int, stage: int) -> tuple[float, float, float]:
-        raise AssertionError("without faults no task runs again")
-
-    def forget(self, kind: int, number: int, stage: int) -> None:
-        """Nothing is held."""
-
-
-def _stages(job: Known) -> tuple[Stage, ...]:
-    return tuple(
-        Stage(f"s{place}", part.tasks, part.after, part.pool, delay=part.delay + (0.0 if part.after else job.before))
-        for place, part in enumerate(job.parts)
-    )
-
-
-def _machines(slots: Sequence[int]) -> tuple[Machines, ...]:
-    return tuple(Machines(1, count, pool) for pool, count in enumerate(slots))
+def _delay(job: Known, part: Part) -> float:
+    return part.delay + (0.0 if part.after else job.before)
 
 
 def estimates(job: Known, slots: Sequence[int], longest: str = MAX) -> tuple[float, float, float]:

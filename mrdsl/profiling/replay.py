@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from operator import itemgetter
 
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import SparkApplication
@@ -101,11 +102,14 @@ def _stages(ran: Sequence[Ran], work: Sequence[Sequence[float]], before: float |
 
 
 def in_order(run: SparkApplication, number: int) -> list[float]:
-    """Return the times [s] of the tasks of a stage in the order of their starts."""
+    """Return the times [s] of the tasks of a stage in the order of their starts; of those at one moment by index."""
     spans = sorted(
-        (launch, finish)
-        for stage in attempts_of(run)[number]
-        for launch, finish in zip(stage.launches, stage.finishes, strict=True)
+        (
+            (launch, finish)
+            for stage in attempts_of(run)[number]
+            for launch, finish in zip(stage.launches, stage.finishes, strict=True)
+        ),
+        key=itemgetter(0),
     )
     return [max(0, finish - launch) / 1000 for launch, finish in spans]
 

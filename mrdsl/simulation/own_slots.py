@@ -2,7 +2,7 @@
 
 A free slot takes the next task of the first stage that is ready. For the same draws the engine gives the same times,
 and takes thirty times as long: here slots are a heap of the moments at which they fall free, and a stage is a loop.
-All stages share the slots. A job with map and reduce slots is two jobs, whose times add.
+Stages that can run at once share the slots; others, such as map and reduce tasks, can have slots of their own.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from mrdsl.simulation.engine.world import Stage
 from mrdsl.simulation.sampling import stream
 
 Floats = NDArray[np.float64]
+Slots = int | tuple[int, ...]
+"""The slots of all stages, or of each pool of stages."""
 LEAST_JOBS, MOST_JOBS = 4, 2000
 """Jobs that are drawn for a mean, at least, and at most where tasks wait for slots."""
 STARTS, VALUES = 8_000, 48_000
@@ -35,12 +37,14 @@ class OwnStage:
     """A stage of some jobs: the places of the stages before it, its delay [s], and the times of its tasks [s].
 
     ``times`` has a row for each job. ``first`` are those of the first wave, if they differ: those of a first shuffle.
+    ``pool`` is the place of its kind of slots.
     """
 
     after: tuple[int, ...]
     delay: float
     times: Floats
     first: Floats | None = None
+    pool: int = 0
 
 
 def drawn(
@@ -68,7 +72,7 @@ def drawn(
             slow = each.slow(random, count)
             first, later = None if first is None else first * slow, later * slow
         first = None if first is None else first.reshape(shape)
-        found.append(OwnStage(stage.after, stage.delay, later.reshape(shape), first))
+        found.append(OwnStage(stage.after, stage.delay, later.reshape(shape), first, stage.pool))
     return found
 
 
@@ -103,18 +107,21 @@ class Even:
         return low + (self.random_sample(count) * (high - low)).astype(np.int64)
 
 
-def job_times(stages: Sequence[OwnStage], slots: int) -> Floats:
+def job_times(stages: Sequence[OwnStage], slots: Slots) -> Floats:
     """Return the time of each job [s] from its start to its end on own slots.
 
-    Raises ValueError if a stage with a first wave can run while another one does.
+    Raises ValueError if a stage with a first wave, or of another pool, can run while another one does.
     """
-    every = [_block_times([stages[place] for place in block], block[0], slots) for block in blocks_of(stages)]
+    every = [
+        _block_times([stages[place] for place in block], block[0], _slots(slots, stages[block[0]]))
+        for block in blocks_of(stages)
+    ]
     found: Floats = np.sum(every, axis=0)
     return found
 
 
 def mean_times(
-    stages: Sequence[Stage], times: Sequence[TaskTimes], slots: Sequence[int], seed: int = 0, speed: float = 1.0
+    stages: Sequence[Stage], times: Sequence[TaskTimes], slots: Sequence[Slots], seed: int = 0, speed: float = 1.0
 ) -> Floats:
     """Return the mean time of a job [s] on each of some numbers of own slots.
 
@@ -130,7 +137,8 @@ def mean_times(
     for block in blocks_of(many):
         count = sum(stages[place].tasks for place in block)
         mean = sum(stages[place].tasks * means[place] for place in block)
-        for place, each in enumerate(slots):
+        for place, counts in enumerate(slots):
+            each = _slots(counts, many[block[0]])
             own = [(many if each >= count else fewer)[one] for one in block]
             if WAVES * each < count:
                 jobs = max(LEAST_JOBS, ceil(len(own[0].times) * WAVES * each / count))
@@ -141,6 +149,10 @@ def mean_times(
             excess = sum(row.times.sum(axis=1) for row in own) - mean
             found[place] += np.mean(_block_times(own, block[0], each) - excess / min(each, count))
     return found
+
+
+def _slots(slots: Slots, stage: OwnStage) -> int:
+    return slots if isinstance(slots, int) else slots[stage.pool]
 
 
 def completion(stages: Sequence[tuple[tuple[int, ...], float, Sequence[float]]], slots: int) -> float:
@@ -206,8 +218,8 @@ def _block_times(stages: Sequence[OwnStage], first: int, slots: int) -> Floats:
             found: Floats = (times.max if slots >= tasks else times.sum)(axis=1) + stage.delay
             return found
         return stage.delay + np.array([completion([((), 0.0, row)], slots) for row in times.tolist()])
-    if any(stage.first is not None for stage in stages):
-        raise ValueError("a stage with a first wave runs while another one does")
+    if any(stage.first is not None or stage.pool != stages[0].pool for stage in stages):
+        raise ValueError("a stage with a first wave, or with slots of its own, runs while another one does")
     after = [tuple(parent - first for parent in stage.after if parent >= first) for stage in stages]
     rows = zip(*(stage.times.tolist() for stage in stages), strict=True)
     delays = [stage.delay for stage in stages]

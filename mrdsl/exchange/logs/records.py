@@ -165,7 +165,7 @@ class MapReduceJob:
 class StageRun:
     """One attempt at a stage of a Spark application, its tasks summed up.
 
-    ``launches`` and ``finishes`` are when its successful tasks began and ended, in the order of the log; ``parents``
+    ``launches`` and ``finishes`` are when its successful tasks began and ended, in their order; ``parents``
     are ids of stages; ``skipped`` ones were never submitted. ``failed_time`` and ``killed_time`` are the milliseconds
     of the tasks that failed and that were killed, copies that another one overtook included. ``completed`` ones ended
     without a failure. ``unexplained`` is the longest time [ms] that a task held its slot beyond what its executor

@@ -125,16 +125,24 @@ class _Tasks:
     def without_copies(self) -> None:
         """Of the copies of a task that all succeeded the first one counts, the others were killed too late."""
         seen: set[int] = set()
-        launches, finishes = array("q"), array("q")
+        launches, finishes, indices = array("q"), array("q"), array("i")
         for launch, finish, index in zip(self.launches, self.finishes, self.indices, strict=True):
             if index in seen:
                 self.lose(finish - launch, True)
                 continue
             launches.append(launch)
             finishes.append(finish)
+            indices.append(index)
             if index != UNKNOWN:
                 seen.add(index)
-        self.launches, self.finishes = launches, finishes
+        self.launches, self.finishes, self.indices = launches, finishes, indices
+
+    def in_order(self) -> None:
+        """Put the tasks in the order of their indices, unless some are unknown."""
+        if len(self.indices) == len(self.launches) > 1 and min(self.indices) > UNKNOWN:
+            places = sorted(range(len(self.indices)), key=self.indices.__getitem__)
+            self.launches = array("q", map(self.launches.__getitem__, places))
+            self.finishes = array("q", map(self.finishes.__getitem__, places))
 
     def lose(self, held: int, killed: bool) -> None:
         """Count a task that was lost after that many milliseconds."""
@@ -314,6 +322,7 @@ class _Application:
         info, tasks = self.stages.get(key), self.tasks.get(key, _Tasks())
         if tasks.speculative:
             tasks.without_copies()
+        tasks.in_order()
         return StageRun(
             key[0],
             key[1],
