@@ -17,7 +17,7 @@ from mrdsl.simulation.engine.world import Stage
 from mrdsl.simulation.own_slots import OwnStage, drawn, job_times
 from mrdsl.spec.blocks import Stage as SpecStage
 
-RUNS, TASKS = 20, 20_000
+RUNS, TASKS = 500, 100_000
 """Simulations of one job: so many, or fewer with so many tasks in total, but at least three."""
 
 
@@ -97,7 +97,7 @@ def simulated(job: Known, slots: Sequence[int], seed: int) -> float:
         Stage(f"s{place}", part.tasks, part.after, part.pool, delay=_delay(job, part))
         for place, part in enumerate(job.parts)
     ]
-    return float(job_times(drawn(stages, work, runs, seed), tuple(slots)).mean()) + job.end
+    return float(job_times(drawn(stages, work, runs, seed, even=True), tuple(slots)).mean()) + job.end
 
 
 def repeated(job: Known, slots: Sequence[int]) -> float:

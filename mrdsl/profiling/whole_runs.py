@@ -115,12 +115,12 @@ def predicted_applications(
     """
     learned: dict[tuple[str, Shape], list[tuple[Known, Slots]]] = {}
     for run, name in before:
-        found = _of_stages(run)
+        found = known_run(run)
         learned.setdefault((name, _shape(found)), []).append((found, _slots(run)))
     known = {key: together([found for found, _ in alike]) for key, alike in learned.items()}
     predictions: list[RunPredicted | None] = []
     for run, name in after:
-        own, times = _of_stages(run), times_of(run)
+        own, times = known_run(run), times_of(run)
         key = (name, _shape(own))
         first = known[key] if key in known else _first_part(run, own, share)
         if times.begin is None or times.end is None or damage(run):
@@ -178,7 +178,8 @@ def _shape(job: Known) -> Shape:
     return tuple(part.after for part in job.parts)
 
 
-def _of_stages(run: SparkApplication) -> Known:
+def known_run(run: SparkApplication) -> Known:
+    """Return a run of Spark with its task times, in the order of their starts, and its times outside tasks."""
     times = times_of(run)
     parts = tuple(
         Part(stage.tasks, stage.after, stage.delay / 1000, tuple(in_order(run, stage.number)))

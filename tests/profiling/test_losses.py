@@ -22,7 +22,7 @@ from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.report import report
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
-from ..exchange.logs.test_expected import DATA, HERE
+from ..shared_data import shared
 
 HOURS = 3_600_000
 
@@ -228,7 +228,6 @@ def test_summaries_add_up_whatever_is_lost(seed: int, share: float, tmp_path: Pa
     _adds_up(found)
 
 
-@HERE
 @pytest.mark.parametrize("folder", ["spark", "hadoop", "hadoop/rumen/mr2011"])
 def test_summaries_of_real_logs_add_up(folder: str) -> None:
-    _adds_up(api.profile([DATA / folder]))
+    _adds_up(api.profile([shared(f"data/{folder}")]))

@@ -17,7 +17,7 @@ from mrdsl.profiling.ran import delays_of
 from mrdsl.profiling.replay import replayed
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
-from ..exchange.logs.test_expected import DATA, HERE
+from ..shared_data import shared
 
 CHAIN: list[Stage] = [(0, (), ((2000, 5000), (2000, 6000))), (1, (0,), ((7500, 9000),))]
 LAST: list[Stage] = [(2, (), ((12_000, 13_000),))]
@@ -123,7 +123,7 @@ def logs(folder: Path) -> list[Path]:
     home = folder / "eventlog_v2_local-1623876083964"
     home.mkdir()
     found = [folder]
-    for path in sorted((DATA / "spark").glob("*/*")):
+    for path in sorted(shared("data/spark").glob("*/*")):
         if "events_" in path.name:
             number = 1 if "events_1" in path.name else 2
             os.symlink(path, home / f"events_{number}_local.zstd")
@@ -132,7 +132,6 @@ def logs(folder: Path) -> list[Path]:
     return found
 
 
-@HERE
 def test_real_runs_take_what_their_logs_say_and_keep_the_deadlines_of_their_plans(tmp_path: Path) -> None:
     """At least nine of the ten logs with tasks within 10 %; on the slots of its plan each ends by its deadline."""
     off = []

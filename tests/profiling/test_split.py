@@ -12,7 +12,7 @@ from mrdsl.cli import cli
 from mrdsl.profiling.split import split_tables
 
 from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
-from ..exchange.logs.test_expected import DATA
+from ..shared_data import shared
 from .test_replay import logs
 
 
@@ -198,7 +198,7 @@ def test_clusters_of_a_split_see_the_first_part_only(tmp_path: Path) -> None:
 def real_runs(folder: Path) -> list[str]:
     """The rows of the page on all real logs that can be predicted, from one command each."""
     rows = []
-    rumen = DATA / "hadoop" / "rumen"
+    rumen = shared("data/hadoop/rumen")
     traces = [rumen / "mr2011" / "folder-input-trace.json.gz", rumen / "2jobs2min-rumen-jh.json"]
     for path in (*logs(folder), *traces):
         found = api.profile([path], by="tasks" if path in traces else "name", allow_outside=True).split(0.8)
@@ -219,7 +219,6 @@ def real_runs(folder: Path) -> list[str]:
     return rows
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not here")
 def test_the_page_has_the_real_runs(tmp_path: Path) -> None:
     """Ten runs of Spark and six jobs of MapReduce; the causes of each add up to its miss."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "validation" / "profiles.md").read_text()
