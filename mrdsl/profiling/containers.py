@@ -2,7 +2,9 @@
 
 A container is heap, overhead and off-heap memory; memory of Python workers counts as overhead. Overhead that is not set
 is a share of the heap and at least 384 MiB; the share is 18.75 % for executors on EMR, 40 % for Python on Kubernetes,
-otherwise 10 %. Sources: spark.apache.org/docs/3.5.6/configuration.html, running-on-kubernetes.html;
+otherwise 10 %, also for runs without containers, since those of a plan have some. A local run has one process: its
+executor has the heap of the driver if the settings have none for executors.
+Sources: spark.apache.org/docs/3.5.6/configuration.html, running-on-kubernetes.html;
 docs.aws.amazon.com/emr/latest/ReleaseGuide/emr-spark-configure.html.
 """
 
@@ -72,23 +74,19 @@ def containers_of(application: SparkApplication) -> Containers | None:
         return None
     cores = max(sizes, key=lambda each: (sizes[each], each))
     tasks = max(1, cores // application.task_cpus)
-    if platform == LOCAL:
-        return Containers(platform, cores, tasks, Memory(_size(settings, ("spark.driver.memory",), HEAP)))
     resources = application.executor_memory
-    heap = _size(settings, ("spark.executor.memory",), int(resources.get("memory", HEAP)))
-    overhead = 0
-    if platform != STANDALONE:
-        least = _overhead(settings, "executor", heap, platform)
-        said = ("spark.executor.memoryOverhead", "spark.yarn.executor.memoryOverhead")
-        overhead = _size(settings, said, int(resources.get("memoryOverhead", least)))
+    heaps = ("spark.executor.memory", "spark.driver.memory")[: 1 + (platform == LOCAL)]
+    heap = _size(settings, heaps, int(resources.get("memory", HEAP)))
+    least = _overhead(settings, "executor", heap, platform)
+    said = ("spark.executor.memoryOverhead", "spark.yarn.executor.memoryOverhead")
+    overhead = _size(settings, said, int(resources.get("memoryOverhead", least)))
     overhead += _size(settings, ("spark.executor.pyspark.memory",), int(resources.get("pyspark.memory", 0)))
     executor = Memory(heap, overhead, _off_heap(settings, int(resources.get("offHeap", 0))))
-    if not settings:
+    if not settings or (platform == LOCAL and "spark.driver.memory" not in settings):
         return Containers(platform, cores, tasks, executor)
     heap = _size(settings, ("spark.driver.memory",), HEAP)
     said = ("spark.driver.memoryOverhead", "spark.yarn.driver.memoryOverhead")
-    overhead = 0 if platform == STANDALONE else _size(settings, said, _overhead(settings, "driver", heap, platform))
-    driver = Memory(heap, overhead)
+    driver = Memory(heap, _size(settings, said, _overhead(settings, "driver", heap, platform)))
     outside = settings.get("spark.submit.deployMode") == "client" and "spark.kubernetes.driver.pod.name" not in settings
     return Containers(platform, cores, tasks, executor, _count(settings, "spark.driver.cores"), driver, outside)
 

@@ -152,7 +152,10 @@ class Stage(Node):
     )
     after: tuple[str, ...] = references("stages of the class that must have ended before this one starts", of="stage")
     shuffle: OptionalQuantity = quantity(
-        "data", "bytes that its tasks fetch from shuffles, for the partitions of exports", default=None, at_least=0.0
+        "data",
+        "bytes that its tasks fetch from shuffles: exports take the partitions from stages that fetch some",
+        default=None,
+        at_least=0.0,
     )
     distribution: str | None = choice(
         DISTRIBUTIONS, "how its task times spread (simulated); default: as in the class", default=None
@@ -179,18 +182,15 @@ def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
 
 
 def partitions_of(stages: Sequence[Stage], reduce: ReducePhase | None) -> int | None:
-    """Return the number of shuffle partitions of a job: the tasks of its widest stage with a predecessor, or its
-    reduces.
+    """Return the number of shuffle partitions of a job: the tasks of its widest stage that shuffles, or its reduces.
+
+    If no stage states its `shuffle`, those with a predecessor count. None if there is no shuffle.
     """
-    widths = [stage.tasks for stage in stages if stage.after]
+    known = any(stage.shuffle is not None for stage in stages)
+    widths = [stage.tasks for stage in stages if (stage.shuffle if known else stage.after)]
     if reduce is not None and not stages and reduce.tasks:
         widths.append(reduce.tasks)
     return max(widths, default=None)
-
-
-def largest_shuffle(stages: Sequence[Stage]) -> float | None:
-    """Return the most bytes that the tasks of one stage fetch from shuffles; None if no stage says."""
-    return max((stage.shuffle for stage in stages if stage.shuffle is not None), default=None)
 
 
 def longest_idle(startup: float, stages: Sequence[Stage]) -> float:

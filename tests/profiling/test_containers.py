@@ -9,8 +9,10 @@ import pytest
 
 import mrdsl
 from mrdsl.exchange.logs.records import Executor, SparkApplication
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.profiling.containers import Containers, Memory, containers_of
 from mrdsl.profiling.profiles import profile
+from tests.exchange.logs.making import BEGIN, Stage, spark_events
 from tests.shared_data import shared
 
 GIB = 2**30
@@ -66,8 +68,8 @@ def test_off_heap_and_python_memory_are_part_of_the_container() -> None:
 @pytest.mark.parametrize(
     ("master", "expected"),
     [
-        ("local[*]", Containers("local", 16, 16, Memory(1024))),
-        ("spark://host:7077", Containers("standalone", 16, 16, Memory(1024), 1, Memory(1024))),
+        ("local[*]", Containers("local", 16, 16, Memory(1024, 384))),
+        ("spark://host:7077", Containers("standalone", 16, 16, Memory(1024, 384), 1, Memory(1024, 384))),
         ("k8s://host", Containers("kubernetes", 16, 16, Memory(1024, 384), 1, Memory(1024, 384))),
     ],
 )
@@ -152,3 +154,63 @@ def test_a_plan_of_a_log_has_its_executors(tmp_path: Path) -> None:
     of_class = plan.document()["classes"]["nightly"]
     assert of_class["executors"] * 16 == of_class["whole_slots"]["task"]
     assert of_class["executors"] > 1
+
+
+SETTINGS = {"executor.memory": "7g", "executor.cores": "4", "driver.memory": "3g"}
+HELD = {
+    "spark.executor.cores": "4",
+    "spark.executor.memory": "7168m",
+    "spark.executor.memoryOverhead": "716m",
+    "spark.driver.memory": "3072m",
+    "spark.driver.memoryOverhead": "384m",
+}
+
+
+@pytest.mark.parametrize(
+    ("master", "more", "expected"),
+    [
+        ("yarn", {}, {}),
+        ("spark://m:7077", {}, {}),
+        ("local[4]", {}, {}),
+        ("k8s://https://m", {}, {}),
+        (
+            "local[4]",
+            {"executor.memory": ""},
+            {"spark.executor.memory": "3072m", "spark.executor.memoryOverhead": "384m"},
+        ),
+        (
+            "spark://m:7077",
+            {"executor.memoryOverhead": "2g", "driver.memoryOverhead": "1g", "driver.cores": "2"},
+            {
+                "spark.executor.memoryOverhead": "2048m",
+                "spark.driver.memoryOverhead": "1024m",
+                "spark.driver.cores": "2",
+            },
+        ),
+    ],
+)
+def test_executors_survive_the_way_to_exports(
+    master: str, more: dict[str, str], expected: dict[str, str], tmp_path: Path
+) -> None:
+    """An executor of 4 cores and 7 GiB of heap, whose overhead is a tenth; the shuffle has the tasks of its stage."""
+    scan: Stage = (0, (), ((0, 4000),) * 24)
+    (tmp_path / "log").write_bytes(configured(spark_events("etl", BEGIN, [(0, 9000, [scan, SUM])]), master, more))
+    plan = mrdsl.solve(mrdsl.loads(profile([tmp_path]).to_mrspec("capacity")))
+    found = read_spark_settings(mrdsl.export(plan, "spark").files["spark-defaults.conf"])
+    wanted = {**HELD, **expected, "spark.sql.shuffle.partitions": "6", "spark.default.parallelism": "6"}
+    assert {name: found[name] for name in wanted} == wanted
+
+
+SUM: Stage = (1, (0,), ((5000, 8000),) * 6)
+
+
+def configured(log: bytes, master: str, more: dict[str, str]) -> bytes:
+    """The log of an application with these settings, whose second stage reads a shuffle."""
+    chosen = {"master": master, **SETTINGS, **more}
+    text = json.dumps({f"spark.{name}": value for name, value in chosen.items() if value})
+    log = log.replace(b'{"spark.yarn.queue": "night"}', text.encode())
+    lines = [json.loads(line) for line in log.splitlines()]
+    for event in lines:
+        if event["Event"] == "SparkListenerTaskEnd" and event["Stage ID"] == 1:
+            event["Task Metrics"] = {"Shuffle Read Metrics": {"Remote Bytes Read": 10**6, "Local Bytes Read": 0}}
+    return "\n".join(map(json.dumps, lines)).encode()

@@ -126,10 +126,9 @@ class Container:
 class Workload:
     """One class of jobs: its machines, and its part of the cluster.
 
-    ``executor`` and ``driver`` are those of the plan, None if it has none. ``partitions``: the largest number of
-    shuffle partitions, None if there is no shuffle or it is unknown. ``starts``: the submission time of each job; empty
-    if all are submitted at once. ``shuffle``: the bytes of the largest shuffle of one job, None if unknown. ``idle``:
-    the longest planned time of a job without tasks [s].
+    ``executor`` and ``driver`` are those of the plan, None if it has none. ``partitions``: the tasks of
+    the widest stage that shuffles, None if there is none. ``starts``: the submission time of each job; empty if all are
+    submitted at once. ``idle``: the longest planned time of a job without tasks [s].
     """
 
     name: str
@@ -139,7 +138,6 @@ class Workload:
     starts: tuple[float, ...] = ()
     executor: Container | None = None
     driver: Container | None = None
-    shuffle: float | None = None
     idle: float = 0.0
 
     @property

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.exchange.schedulers import ROOT
@@ -110,8 +109,6 @@ RULES: tuple[Callable[[Settings], Iterator[str]], ...] = (memory, overhead, core
 
 
 MIB = 2**20
-PARTITION = 128 * MIB
-"""Bytes of one shuffle partition, as NVIDIA's AutoTuner advises for adaptive execution."""
 TASKS_OF_EXECUTOR = 5
 """Most tasks of an executor: more threads wait for each other at the storage."""
 DRIVER = Size(SYSTEM_CORES, SYSTEM_MEMORY // MIB)
@@ -212,23 +209,13 @@ def executors_of(deployment: Deployment, load: Workload) -> Executors:
     if load.executor is not None:
         tasks = load.executor.tasks
         least, most = min(n // tasks // jobs for n, jobs in held), max(-(-(n // tasks) // jobs) for n, jobs in held)
-        partitions = _partitions(load, most * tasks)
-        return Executors(tasks, size, least, most, slots // tasks, partitions, load.executor, load.driver, load.idle)
+        every = slots // tasks
+        return Executors(tasks, size, least, most, every, load.partitions, load.executor, load.driver, load.idle)
     hosted = [one.per_vm for share in load.shares for one in share.tasks]
     whole = (least, most, slots, *hosted)
     tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in whole))
     numbers = least // tasks, most // tasks, slots // tasks
-    return Executors(tasks, size, *numbers, _partitions(load, most), driver_container=load.driver, idle=load.idle)
-
-
-def _partitions(load: Workload, slots: int) -> int | None:
-    """Return the shuffle partitions of a job on so many slots: by the bytes of its largest shuffle if they are known.
-
-    Without a shuffle it has none; without bytes, they are those of the plan.
-    """
-    if load.shuffle is None:
-        return load.partitions
-    return max(ceil(load.shuffle / PARTITION), slots) if load.shuffle else None
+    return Executors(tasks, size, *numbers, load.partitions, driver_container=load.driver, idle=load.idle)
 
 
 def _refuse_lack(load: Workload, size: Size) -> None:
@@ -259,13 +246,6 @@ def spark(deployment: Deployment, _: Wishes) -> Exported:
         for word, name, load in zip(file_words(names), names, loads, strict=True)
     }
     return Exported(files, notes, settings=tuple(each for row in settings.values() for each in row))
-
-
-def _reason_of_partitions(load: Workload, executors: Executors) -> str:
-    if load.shuffle is None:
-        return f"tasks of the widest stage or reduce phase after another: {executors.partitions}"
-    size = f"{load.shuffle / MIB:,.0f} MiB of the largest shuffle in parts of {PARTITION // MIB} MiB"
-    return f"{size}, at least one for each of an application's {executors.most * executors.tasks} slots"
 
 
 def explained(queue: str, load: Workload, executors: Executors) -> tuple[Setting, ...]:
@@ -311,7 +291,7 @@ def _reasons(load: Workload, executors: Executors) -> Iterator[tuple[str, str]]:
     usual_idle = executors.idle_timeout == IDLE
     yield f"{ALLOCATION}executorIdleTimeout", f"Spark's own, above {longest}" if usual_idle else f"above {longest}"
     for name in ("spark.sql.shuffle.partitions", "spark.default.parallelism"):
-        yield name, _reason_of_partitions(load, executors)
+        yield name, f"tasks of the widest planned stage or reduce phase that shuffles: {executors.partitions}"
 
 
 def running(deployment: Deployment) -> tuple[Workload, ...]:

@@ -23,7 +23,7 @@ from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.formulas.containers import tasks_of_slots
 from mrdsl.formulas.pairs import slots_on_types
-from mrdsl.spec.blocks import largest_shuffle, longest_idle, partitions_of
+from mrdsl.spec.blocks import longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 5
@@ -101,7 +101,6 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
             partitions_of(facts.classes[index].stages, facts.classes[index].reduce),
             executor=executor_of(facts.classes[index]),
             driver=_driver(facts.classes[index]),
-            shuffle=largest_shuffle(facts.classes[index].stages),
             idle=longest_idle(facts.classes[index].startup, facts.classes[index].stages),
         )
         for index, found in sorted(shares.items())

@@ -28,7 +28,7 @@ from mrdsl.families.timetable.night import slots_by_kind, tasks_in_executor, tas
 from mrdsl.families.timetable.plan import Rental, TimetablePlan, VmUse, types_of_runs
 from mrdsl.families.timetable.types import Market, market_of_plan, node_on
 from mrdsl.formulas.type_checks import left_of
-from mrdsl.spec.blocks import largest_shuffle, longest_idle, partitions_of
+from mrdsl.spec.blocks import longest_idle, partitions_of
 from mrdsl.spec.spec import Spec
 
 IDLE = 60
@@ -259,7 +259,6 @@ def _workloads(spec: Spec, plan: TimetablePlan, market: Market, types: Mapping[i
             partitions_of(node.stages, node.reduce),
             tuple((plan.runs[run].start or 0.0) - first for run in ran),
             executor=executor_of(node),
-            shuffle=largest_shuffle(node.stages),
             idle=longest_idle(node.startup, node.stages),
         )
 

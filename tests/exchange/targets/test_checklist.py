@@ -115,9 +115,9 @@ SPARK: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {
     ),
     "idle executors stay over each planned gap": ((f"{ALLOCATION}.executorIdleTimeout",), ("60s",)),
     "shuffle data outlives executors": ((f"{ALLOCATION}.shuffleTracking.enabled",), ("true",)),
-    "partitions of 128 MiB, one for each slot at least": (
+    "partitions as the planned tasks of the stage that shuffles": (
         ("spark.sql.shuffle.partitions", "spark.default.parallelism"),
-        (str(max(-(-7 // 128), 2 * 3)),) * 2,
+        ("16", "16"),
     ),
 }
 
@@ -170,9 +170,9 @@ KUBERNETES: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
     ),
     "shuffle data outlives executors": (lambda d: d["dynamicAllocation"]["shuffleTrackingEnabled"], True),
     "idle executors stay over each planned gap": (lambda d: d["sparkConf"][f"{ALLOCATION}.executorIdleTimeout"], "60s"),
-    "partitions of 128 MiB, one for each slot at least": (
+    "partitions as the planned tasks of the stage that shuffles": (
         lambda d: d["sparkConf"]["spark.sql.shuffle.partitions"],
-        str(max(-(-23 // 128), 3)),
+        "100",
     ),
     "the queue has room for executors and driver": (
         lambda d: (held(d, "max")["vcore"], held(d, "max")["memory"]),
@@ -274,9 +274,9 @@ DATAPROC: dict[str, tuple[Callable[[dict[str, Any]], Any], Any]] = {
     ),
     "drivers on the workers": (lambda d: of(d, "spark", "spark.submit.deployMode"), ("cluster",)),
     "as many executors as planned": (lambda d: of(d, "spark", f"{ALLOCATION}.maxExecutors"), ("2",)),
-    "partitions of 128 MiB, one for each slot at least": (
+    "partitions as the planned tasks of the stage that shuffles": (
         lambda d: of(d, "spark", "spark.sql.shuffle.partitions"),
-        (str(max(-(-7 // 128), 2 * 3)),),
+        ("16",),
     ),
     "a default queue": (lambda d: of(d, "capacity-scheduler", f"{QUEUES}.root.queues"), ("mapreduce,default",)),
     "a share for drivers": (lambda d: of(d, "capacity-scheduler", f"{QUEUES}.maximum-am-resource-percent"), ("0.1",)),

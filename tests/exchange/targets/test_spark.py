@@ -63,14 +63,30 @@ def partitions_with(scan: str, join: str) -> str | None:
     return read_spark_settings(conf).get("spark.sql.shuffle.partitions")
 
 
-def test_partitions_follow_from_the_bytes_of_shuffles() -> None:
-    """10 GiB are 80 parts of 128 MiB; a little one has a part for each slot; without a shuffle there are none."""
-    assert partitions_with("", "") == "48"
-    assert partitions_with("", ", shuffle = 10 GiB") == "80"
-    few = partitions_with("", ", shuffle = 1 MiB")
-    assert few is not None
-    assert 1 <= int(few) <= 48
-    assert partitions_with(", shuffle = 0 B", ", shuffle = 0 B") is None
+@pytest.mark.parametrize(
+    ("scan", "join", "expected"),
+    [
+        ("", "", "48"),
+        ("", ", shuffle = 10 GiB", "48"),
+        ("", ", shuffle = 1 B", "48"),
+        (", shuffle = 1 MiB", ", shuffle = 0 B", "120"),
+        (", shuffle = 1 MiB", ", shuffle = 2 MiB", "120"),
+        (", shuffle = 1 MiB", "", "120"),
+        (", shuffle = 0 B", ", shuffle = 0 B", None),
+    ],
+)
+def test_partitions_are_the_planned_tasks_of_stages_that_shuffle(scan: str, join: str, expected: str | None) -> None:
+    """How many bytes they fetch does not matter: another number would contradict the plan."""
+    assert partitions_with(scan, join) == expected
+
+
+@pytest.mark.parametrize("shuffle", ["", ", shuffle = 0 B"])
+def test_a_scan_after_a_stage_is_not_a_shuffle(shuffle: str) -> None:
+    late = f"stage late {{ tasks = 400, avg = 1 s, max = 1 s, after = [join]{shuffle} }}\n  stage join"
+    text = STAGES[: STAGES.index("class nightly")] + "minimize cost\n"
+    text = text.replace("stage join", late, 1).replace("after = [scan]", "after = [scan], shuffle = 1 GiB")
+    found = read_spark_settings(exported(text, "spark").files["spark-defaults.conf"])
+    assert (found["spark.sql.shuffle.partitions"], found["spark.default.parallelism"]) == ("48", "48")
 
 
 def test_map_and_reduce_tasks_of_one_size_share_executors() -> None:
