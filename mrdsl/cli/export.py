@@ -157,7 +157,7 @@ def _settings_in(path: Path) -> dict[str, str]:
 
 def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable[Path | None]) -> None:
     """Write all files or none, or one file to standard output on request."""
-    from mrdsl.core.writer import Together, make_folder
+    from mrdsl.core.writer import Together
 
     if is_standard_output(output):
         if len(files) > 1:
@@ -166,10 +166,10 @@ def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable
         say_file(next(iter(files.values())))
         return
     places = _places(files, output)
-    for folder in {place.parent for place in places.values()}:
-        make_folder(folder)
-    Outputs(dict(places), force).check(*inputs)
     with Together(force=force) as together:
+        for folder in {place.parent for place in places.values()}:
+            together.folder(folder)
+        Outputs(dict(places), force).check(*inputs)
         for name, text in files.items():
             with together.text(places[name]) as stream:
                 stream.write(text)

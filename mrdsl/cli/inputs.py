@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Span, one_error
-from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
+from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes, walked
 from mrdsl.spec.scaling import SCALE
 
 if TYPE_CHECKING:
@@ -29,11 +29,19 @@ def specs_below(files: Iterable[Path]) -> Iterable[Path]:
     Raises MrdslError ``no-specs`` for a folder without specs.
     """
     for path in files:
-        below = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        below = sorted(_below(path)) if path.is_dir() else [path]
         if not below:
             hint = f"name a folder with `*{SUFFIX}` files, or the files"
             raise one_error("no-specs", f"the folder `{path}` contains no specs", None, hint)
         yield from below
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield the specs below a folder, and folders that cannot be read."""
+    unread: list[Path] = []
+    for home, _, names in walked(str(folder), lambda cause: unread.append(Path(cause.filename)), links=False):
+        yield from (Path(home, name) for name in names if name.endswith(SUFFIX))
+    yield from unread
 
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"

@@ -95,7 +95,7 @@ class Count(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
         name = parameter.opts[0] if parameter is not None else ""
         try:
-            number = int(value)
+            number = int(value if str(value).isascii() else "")
         except (TypeError, ValueError):
             self.fail(
                 f"`{shortened(str(value))}` is not a whole number; write {advice(self.item)[6:]}", parameter, context

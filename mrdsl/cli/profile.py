@@ -13,6 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say_tables
 from mrdsl.cli.progress import bytes_read
+from mrdsl.core.arguments import written_number
 from mrdsl.core.diagnostics import one_error
 from mrdsl.spec.declared import SEED
 
@@ -150,13 +151,13 @@ def _write_tables(profiles: Profiles, outputs: Outputs) -> None:
 
 
 def _write_samples(profiles: Profiles, folder: Path, force: bool, logs: tuple[str, ...]) -> None:
-    from mrdsl.core.writer import Together, make_folder
+    from mrdsl.core.writer import Together
     from mrdsl.profiling.report import sample_files
 
     files = sample_files(profiles.gathered)
-    make_folder(folder)
-    Outputs({name: folder / name for name in files}, force).check(*(Path(log) for log in logs))
     with Together(force=force) as together:
+        together.folder(folder)
+        Outputs({name: folder / name for name in files}, force).check(*(Path(log) for log in logs))
         for name, text in files.items():
             with together.text(folder / name) as stream:
                 stream.write(text)
@@ -224,7 +225,7 @@ def _share(text: str) -> float:
 
     number = text.strip().removesuffix("%")
     try:
-        share = float(number) / (100.0 if text.strip().endswith("%") else 1.0)
+        share = written_number(number) / (100.0 if text.strip().endswith("%") else 1.0)
     except ValueError:
         share = 0.0
     if not 0.0 < share < 1.0:

@@ -16,6 +16,15 @@ from mrdsl.core.diagnostics import MrdslError, described, error, printable, shor
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+def written_number(text: str) -> float:
+    """Return the number that a text writes in ASCII; float also reads other digits, and underscores. Raises
+    ValueError.
+    """
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"`{text}` is not a number")
+    return float(text)
+
+
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, Real):
         return False

@@ -13,7 +13,7 @@ DAY_SECONDS, _HOUR, _MINUTE = int(DAY), int(HOUR), int(MINUTE)
 TICK = 10**9
 """Ticks of a second: in whole ticks, sums of times are exact."""
 EXAMPLES = "such as `22:00`, `22:00:30` or `2026-11-23T22:00`"
-_FORM = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})T)?(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
+_FORM = re.compile(r"(?:([0-9]{4})-([0-9]{2})-([0-9]{2})T)?([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?", re.ASCII)
 
 
 class Clock(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STANDARD_OUTPUT = Path("-")
-_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)|/proc/self/fd/(\d+)|/dev/std(out|err)")
+_DESCRIPTOR = re.compile(r"/dev/fd/([0-9]+)|/proc/self/fd/([0-9]+)|/dev/std(out|err)")
 _LINKS = 40
 
 
@@ -22,6 +22,8 @@ def unwritable(path: Path) -> str:
         if place.before is not None:
             if stat.S_ISDIR(place.before.st_mode):
                 return "it is a folder"
+            if not stat.S_ISREG(place.before.st_mode):
+                return "it is a link to a device" if os.path.islink(path) else "it is not a regular file"
             return "" if may(place.path, os.W_OK) else "permission denied"
         folder = place.path.parent
         if not folder.is_dir():
@@ -75,11 +77,12 @@ def identities(path: Path) -> frozenset[object]:
 
 @dataclass(frozen=True)
 class Target:
-    """The path that a name leads to through all links, and its status if it exists."""
+    """The path that a name leads to through all links, and its status if it exists; ``linked``: the name is a link."""
 
     path: Path
     before: os.stat_result | None
     descriptor: int | None = None
+    linked: bool = False
 
     @property
     def through(self) -> bool:
@@ -89,7 +92,7 @@ class Target:
         if self.descriptor is not None:
             return True
         mode = 0 if self.before is None else self.before.st_mode
-        return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+        return stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and not self.linked)
 
 
 def target_of(path: Path) -> Target:
@@ -103,7 +106,7 @@ def target_of(path: Path) -> Target:
         before = os.stat(path)
     except FileNotFoundError:
         return Target(target, None)
-    return Target(target, before)
+    return Target(target, before, None, os.path.islink(path))
 
 
 def _descriptor(path: Path) -> int | None:

@@ -101,7 +101,7 @@ class Plugin:
 
     def place_in(self, dump: str) -> Span | None:
         """Return the innermost line of the plug-in's own files in a dump of :mod:`faulthandler`, innermost first."""
-        frames = re.findall(r'File "(.+)", line (\d+)', dump)
+        frames = re.findall(r'File "(.+)", line ([0-9]+)', dump)
         return next((_line(file, int(line)) for file, line in frames if self._has(file)), None)
 
     def _has(self, file: str) -> bool:

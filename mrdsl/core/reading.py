@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import all_suffixes
@@ -59,7 +59,7 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
 
     Raises UnreadableError for folders, pipes, devices, files of more than ``limit`` bytes, and errors of the system.
     """
-    own = own_descriptors and str(path).startswith(_OWN_DESCRIPTORS)
+    own = own_descriptors and os.path.normpath(path).startswith(_OWN_DESCRIPTORS)
     try:
         # A pipe without a writer would block on opening; a regular file does not know the flag.
         handle = os.open(path, os.O_RDONLY | (0 if own else getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_BINARY", 0))
@@ -93,6 +93,26 @@ def is_json_object(path: str | Path) -> bool:
             return file.read(_PEEKED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
     except (OSError, ValueError):
         return False
+
+
+def walked(folder: str, refused: Callable[[OSError], None], links: bool) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder below with the names of its folders and files, as os.walk does, which calls itself for each.
+
+    Folders behind links only with ``links``; the caller can remove folders from the list.
+    """
+    left = [folder]
+    while left:
+        home, inside, names = left.pop(), list[str](), list[str]()
+        try:
+            with os.scandir(home) as entries:
+                for entry in entries:
+                    is_folder = os.path.isdir(entry.path) if links else entry.is_dir(follow_symlinks=False)
+                    (inside if is_folder else names).append(entry.name)
+        except OSError as cause:
+            refused(cause)
+            continue
+        yield home, inside, names
+        left += (os.path.join(home, name) for name in reversed(inside))
 
 
 def shown_name(written: str) -> str:
@@ -183,7 +203,7 @@ def _is_package(folder: Path) -> bool:
     """Return True if Python can find a module at any depth below a folder."""
     if not folder.name.isidentifier() or (folder / "pyvenv.cfg").exists():
         return False
-    for _, inner, files in os.walk(folder):
+    for _, inner, files in walked(str(folder), lambda _: None, links=False):
         inner[:] = [name for name in inner if name.isidentifier()]
         if any(map(_is_module, files)):
             return True

@@ -16,7 +16,7 @@ from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, is_pri
 
 Path = tuple[str | int, ...]
 """The way to a value: keys of tables, and numbers (from 0) in arrays."""
-_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_AT = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\n]|#[^\n]*)*")

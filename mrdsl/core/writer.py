@@ -57,17 +57,25 @@ class Together:
     def __init__(self, *, force: bool = False) -> None:
         self._force = force or _OVERWRITING.get()
         self._waiting: list[_Waiting] = []
+        self._made: list[Path] = []
 
     def __enter__(self) -> Together:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        made = self._made
         try:
             if kind is None:
                 self._commit()
+                made = []
         finally:
             for one in self._waiting:
                 one.drop()
+            _remove_empty(made)
+
+    def folder(self, path: Path) -> None:
+        """Make a folder and those above it; the new ones are removed if the block fails."""
+        self._made += make_folder(path)
 
     @contextlib.contextmanager
     def text(self, path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
@@ -109,10 +117,22 @@ class Together:
                     one.commit(self._force)
 
 
-def make_folder(folder: Path) -> None:
-    """A folder and those above it, where they are missing. Raises MrdslError ``unwritable-file``."""
-    with refusals_of(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+def make_folder(folder: Path) -> list[Path]:
+    """Make a folder and those above it; return those that were missing. Raises MrdslError ``unwritable-file``."""
+    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    try:
+        with refusals_of(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+    except MrdslError:
+        _remove_empty(missing)
+        raise
+    return missing
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for each in sorted(folders, key=lambda one: len(one.parts), reverse=True):
+        with contextlib.suppress(OSError):
+            each.rmdir()
 
 
 @contextlib.contextmanager
@@ -122,7 +142,7 @@ def claimed(folder: Path) -> Iterator[None]:
     Raises MrdslError ``busy-output`` if another run writes to it, ``unwritable-file`` if the system refuses.
     """
     with contextlib.ExitStack() as until_the_end:
-        make_folder(folder)
+        until_the_end.callback(_remove_empty, make_folder(folder))
         with refusals_of(folder):
             until_the_end.enter_context(locked_file(folder / LOCK, folder))
         until_the_end.callback((folder / LOCK).unlink, missing_ok=True)

@@ -110,7 +110,7 @@ def hover(written: Written, line: int, column: int) -> str | None:
     if word is None:
         return None
     context = context_at(written, line, column)
-    if word in units.UNITS and re.search(r"[\d/]\s*$", before(written, line, column)):
+    if word in units.UNITS and re.search(r"[0-9/]\s*$", before(written, line, column)):
         return _unit_text(word)
     if context.block == "solve" and word in OPTIONS:
         return item_text(word, OPTIONS[word])

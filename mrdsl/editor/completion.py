@@ -63,7 +63,7 @@ def _proposals(written: Written, line: int, column: int, head: str) -> list[Comp
     context = context_at(written, line, column)
     if re.match(r"^\s*problem\s+$", head):
         return [Completion(name, "value", summary(name), f'{name} "$0"') for name in family_names()]
-    if re.search(r"\d\s*$", head):
+    if re.search(r"[0-9]\s*$", head):
         return _units(context, head)
     if context.block == "subject" or (not context.blocks and _ASKED.match(head)):
         return _in_comparison(written, context, head)

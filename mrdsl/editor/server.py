@@ -26,7 +26,7 @@ LONGEST = 64 << 20
 LARGEST = 2**31 - 1
 """The largest line or character of the protocol (``uinteger``)."""
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMETERS, NOT_INITIALIZED = -32700, -32600, -32602, -32002
-_HEADER = re.compile(rb"Content-Length: *(\d{1,20})[ \t]*\r?\n\Z", re.IGNORECASE)
+_HEADER = re.compile(rb"Content-Length: *([0-9]{1,20})[ \t]*\r?\n\Z", re.IGNORECASE)
 _LINE = 1 << 16
 
 

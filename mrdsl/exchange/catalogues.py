@@ -80,7 +80,7 @@ NUMBERS = {
 }
 """Further numbers that ``require`` accepts: column, unit of the column, and kind; an empty cell is 0."""
 WORDS = {"emr": "emr", "arch": "arch", "manufacturer": "cpu_manufacturer"}
-_BAND = re.compile(r"(?:<|\d+-)(\d+)%|>\d+%")
+_BAND = re.compile(r"(?:<|[0-9]+-)([0-9]+)%|>[0-9]+%")
 
 
 def read_ec2_catalogue(path: str, mistakes: list[Diagnostic]) -> Catalogue:

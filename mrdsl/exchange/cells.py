@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core import budgets
+from mrdsl.core.arguments import written_number
 from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.reading import UnreadableError, read_bytes
@@ -244,7 +245,7 @@ class CellReader:
                     self._report("empty-cell", f"this cell of `{self._head(index)}` is empty", row, index, "fill it in")
                 continue
             try:
-                number = float(cell.replace("_", "x"))
+                number = written_number(cell)
             except ValueError:
                 self._report(
                     "not-a-number",

@@ -17,6 +17,7 @@ from math import ceil
 from pathlib import Path
 from typing import TextIO, TypeVar
 
+from mrdsl.core.arguments import written_number
 from mrdsl.core.csv_text import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.units import TIME, UNITS, scaled
@@ -195,7 +196,7 @@ def _row(
         if not cell:
             continue
         try:
-            value = scaled(float(cell), columns[name][1])
+            value = scaled(written_number(cell), columns[name][1])
         except ValueError:
             return f"{name} is {cell!r}, not a number"
         if not 0.0 <= value < float("inf"):

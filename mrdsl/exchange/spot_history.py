@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from mrdsl.core.arguments import written_number
 from mrdsl.core.diagnostics import Diagnostic, Span, error, warning
 from mrdsl.core.json_text import json_value
 from mrdsl.core.units import HOUR
@@ -148,7 +149,7 @@ def _record(entry: Any) -> SpotRecord | str:
     if time.tzinfo is None:
         return f"Timestamp {entry['Timestamp']!r} names no time zone"
     try:
-        price = float(entry["SpotPrice"])
+        price = written_number(entry["SpotPrice"])
     except ValueError:
         return f"SpotPrice {entry['SpotPrice']!r} is not a number"
     if not 0.0 < price < float("inf"):

@@ -30,6 +30,11 @@ class Event:
     program: str
     words: tuple[str, ...]
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The words, after `--` if the program could take one of them for an option."""
+        return ("--", *self.words) if any(word.startswith("-") for word in self.words) else self.words
+
 
 @dataclass(frozen=True)
 class Reservation:
@@ -62,7 +67,7 @@ def _line(event: Event, day: int | None) -> str:
     if day is not None:
         on = date.fromordinal(day + int(days))
         at = f"{on.day} {on.month}"
-    words = " ".join(shlex.quote(word) for word in event.words).replace("%", "\\%")
+    words = " ".join(shlex.quote(word) for word in event.arguments).replace("%", "\\%")
     sleep = f"sleep {round(wait, 6):g}; " if wait else ""
     return f"{int(minute)} {int(hour)} {at} * {sleep}${event.program} {words}"
 
@@ -128,7 +133,7 @@ def airflow_dag(events: Iterable[Event], day: int | None, name: str, comments: S
     days, second = divmod(first, DAY_SECONDS)
     hour, minute = divmod(second // MINUTE, 60)
     on = date.fromordinal((day or date(2024, 1, 1).toordinal()) + days)
-    lines = [f"    ({round(each.time - first, 6):g}, {each.program!r}, {each.words!r})," for each in found]
+    lines = [f"    ({round(each.time - first, 6):g}, {each.program!r}, {each.arguments!r})," for each in found]
     body = DAG.format(
         called=_called(),
         programs=repr(PROGRAMS),

@@ -16,6 +16,7 @@ from math import isfinite
 from typing import Any
 
 from mrdsl.core import budgets
+from mrdsl.core.arguments import written_number
 from mrdsl.core.diagnostics import is_printable
 from mrdsl.core.json_text import json_value
 from mrdsl.core.reading import UnreadableError, read_bytes
@@ -55,7 +56,7 @@ pair: ID ("=" ID)?
 NODE.3: /node(?![\w\x80-\xff])/i
 EDGE.3: /edge(?![\w\x80-\xff])/i
 GRAPH.3: /graph(?![\w\x80-\xff])/i
-ID: /[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*/ | /-?(\.\d+|\d+(\.\d*)?)/
+ID: /[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*/ | /-?(\.[0-9]+|[0-9]+(\.[0-9]*)?)/
   | /"(\\.|[^"\\])*"/s | /<[^<>]*(<[^<>]*>[^<>]*)*>/s
 %ignore /\s+/
 %ignore /\/\/[^\n]*/
@@ -171,7 +172,7 @@ def _duration(name: str, attributes: Mapping[str, str]) -> float:
     text = written.strip()
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
     try:
-        value = float(scaled(float(digits), _SECONDS[text[len(digits) :].strip()]))
+        value = float(scaled(written_number(digits), _SECONDS[text[len(digits) :].strip()]))
     except (ValueError, KeyError):
         value = -1.0
     if not isfinite(value) or value < 0:

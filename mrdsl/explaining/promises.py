@@ -23,7 +23,7 @@ from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Spec
 
 FARTHEST = 1000.0
-_LITERAL = re.compile(r"(-?[\d_]+(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)\s*([A-Za-z%/][^\s()+*-]*)")
+_LITERAL = re.compile(r"(-?[0-9_]+(?:\.[0-9_]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z%/][^\s()+*-]*)")
 _UNITS = (1.0, units.MINUTE, units.HOUR, units.DAY, 1e-3, 0.01, 1 / units.HOUR, 1e3, 1e6, 1e9, 1e12, 1e15)
 
 

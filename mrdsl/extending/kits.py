@@ -18,7 +18,7 @@ from typing import Any
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import one_error
 from mrdsl.core.resources import resource
-from mrdsl.core.writer import Together, make_folder
+from mrdsl.core.writer import Together
 from mrdsl.families import KITS, family_names
 from mrdsl.solving import registry
 from mrdsl.spec.spec import METHOD_NAME
@@ -116,9 +116,9 @@ def write(files: Mapping[str, str], folder: Path, *, force: bool = False) -> Non
     Raises:
         MrdslError: If a file exists or cannot be written.
     """
-    for path in sorted({(folder / name).parent for name in files}):
-        make_folder(path)
     with Together(force=force) as together:
+        for path in sorted({(folder / name).parent for name in files}):
+            together.folder(path)
         for name, text in files.items():
             with together.text(folder / name) as stream:
                 stream.write(text)

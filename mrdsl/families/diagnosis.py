@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from mrdsl.contracts.plan_expressions import (
     serving,
 )
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, has_errors, one_error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, has_errors, one_error, warning
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.formulas.profiles import implausible_prices
+from mrdsl.spec.columns import Columns, names_of
 from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, python_number_mistake
+from mrdsl.spec.schema import Block, declarations
 from mrdsl.spec.spec import Constraint, Goal, Method, Spec, requested_places
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
 
@@ -61,8 +64,38 @@ def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
     known = spec.known_diagnostics
     if known is not None:
         return known
-    diagnostics = (*family.check(spec), *implausible_prices(spec))
+    diagnostics = (*family.check(spec), *implausible_prices(spec), *_look_alikes(spec))
     return diagnostics if has_errors(diagnostics) else (*diagnostics, *family.impossible(spec))
+
+
+_LATIN = str.maketrans(
+    "АВЕЅІЈКМНОРСТХУаеосрхуіјѕԁһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧοɑɡı", "ABESIJKMHOPCTXYaeocpxyijsdhlABEZHIKMNOPTYXoagi"
+)
+
+
+def _look_alikes(spec: Spec) -> Iterator[Diagnostic]:
+    """Yield a warning for each name that looks like another one of its kind, such as with a Cyrillic letter."""
+    kinds: list[tuple[str, Sequence[str], Any]] = [
+        ("param", tuple(spec.parameters), None),
+        ("let", [let.name for let in spec.lets], spec.lets),
+    ]
+    nodes = [spec.facts]
+    for node in nodes:
+        for field, declared in declarations(type(node)).items():
+            value = getattr(node, field)
+            if isinstance(declared, Block) and declared.repeated and value is not None:
+                kinds.append((declared.word, names_of(value), value))
+                nodes += value if not spec.text.isascii() and not isinstance(value, Columns) else ()
+    for word, names, blocks in kinds:
+        first: dict[str, str] = {}
+        for index, name in enumerate(names if not "".join(names).isascii() else ()):
+            seen = unicodedata.normalize("NFKC", name).translate(_LATIN)
+            other = first.setdefault("".join(each for each in seen if unicodedata.category(each) != "Cf"), name)
+            if other != name:
+                told = ascii(next(each for each in other + name if not each.isascii()))[1:-1]
+                hint = f"write both with the same letters, or rename one; one has the character {told}"
+                span = blocks[index].span if blocks is not None else spec.span
+                yield warning("look-alike-names", f"`{word} {name}` looks like another one, `{other}`", span, hint)
 
 
 def schema_mistakes(spec: Spec, family: Family) -> tuple[Diagnostic, ...]:

@@ -30,7 +30,7 @@ from mrdsl.spec.declared import (
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
 
-_BY_POINT = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+_BY_POINT = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 
 
 def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
@@ -315,7 +315,7 @@ def _choice(key: str, item: Item, node: Any, scope: Scope) -> str:
 
 def _choices_near(word: str, item: Item) -> str:
     """Return the hint for a word that is not one of the choices."""
-    if item.percentiles and re.fullmatch(r"[pP]\d+([._]\d+)?", word):
+    if item.percentiles and re.fullmatch(r"[pP][0-9]+([._][0-9]+)?", word):
         return "percentiles are whole, p1 to p99; a finer promise is on_time(CLASS) >= 99.9 % under `subject to`"
     return did_you_mean(word, item.listed, "one of ")
 

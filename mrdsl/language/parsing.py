@@ -14,7 +14,7 @@ from mrdsl.language import tree
 from mrdsl.language.tree import Source, Token
 
 _NAME = r"[^\W\d]\w*+"
-_NUMBER = r"\d++(?:_\d++)*+(?:\.\d++(?:_\d++)*+)?+(?:[eE][+-]?\d++)?+"
+_NUMBER = r"[0-9]++(?:_[0-9]++)*+(?:\.[0-9]++(?:_[0-9]++)*+)?+(?:[eE][+-]?[0-9]++)?+"
 _STRING = r'"(?:\\.|[^"\\\n])*+"'
 _GAP = r"[ \t\r\f]*+"
 _BETWEEN: Any = re.compile(r"[ \t\r\f\n,]*+")
@@ -28,7 +28,7 @@ _STATEMENT = re.compile(
 )
 """The next statement of a common form, or the beginning or end of a block, or a comment."""
 _TOKEN = re.compile(
-    rf"""{_GAP}(?:(?P<NAME>{_NAME})|(?P<CLOCK>(?:\d{{4}}-\d{{2}}-\d{{2}}T)?\d{{1,2}}:\d{{2}}(?::\d{{2}})?)
+    rf"""{_GAP}(?:(?P<NAME>{_NAME})|(?P<CLOCK>(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T)?[0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?)
     |(?P<NUMBER>{_NUMBER})|(?P<COMMA>,)|(?P<PRODUCT_SIGN>[*/])|(?P<SUM_SIGN>[+-])|(?P<STRING>{_STRING})
     |(?P<LPAREN>\()|(?P<RPAREN>\))|(?P<LBRACKET>\[)|(?P<RBRACKET>\])|(?P<INTERVAL>\.\.)|(?P<PERCENT>%)
     |(?P<COMPARISON><=|>=|==)|(?P<EQUAL>=)|(?P<LBRACE>\{{)

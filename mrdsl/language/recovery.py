@@ -54,6 +54,7 @@ _CHARACTER_HINTS = {
     "<": "write `<=`",
     ">": "write `>=`",
 }
+_OTHER_DIGIT = "write numbers with the digits 0 to 9"
 _NO_CHARACTER = "remove it; quote names that are not identifiers"
 
 
@@ -269,7 +270,7 @@ class _Recovery:
                     of_habit(self.text, position)
                     or money_sign(self.text, position)
                     or thousands_apart(self.text, position)
-                    or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
+                    or _CHARACTER_HINTS.get(character, _OTHER_DIGIT if character.isdecimal() else _NO_CHARACTER),
                 )
             )
         return character

@@ -11,6 +11,7 @@ from typing import Any
 
 from mrdsl.contracts.family import SENSES, Family
 from mrdsl.core import budgets, units
+from mrdsl.core.arguments import written_number
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Span, chained, did_you_mean, error, note, warning
 from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document
@@ -220,7 +221,7 @@ def _scaled(spec: Spec, overrides: Mapping[str, Any], report: Report) -> Any:
 def _factor(given: Any) -> float | None:
     text = str(given).strip()
     try:
-        factor = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+        factor = written_number(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     except ValueError:
         return None
     return factor if LEAST_FACTOR <= factor <= MOST_FACTOR else None

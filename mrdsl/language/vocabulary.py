@@ -100,14 +100,14 @@ def _vocabulary(node: Any) -> Vocabulary:
 
 
 _SIGNS = MappingProxyType({"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"})
-_NUMBER = r"\d+(?:_\d+)*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_NUMBER = r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _AMOUNT = re.compile(rf"\s*({_NUMBER})")
 _PER = re.compile(r"\s*(/\w+)")
 _AMOUNT_BEFORE = re.compile(rf"({_NUMBER})\s*$")
-_DECIMAL_COMMA = re.compile(rf"(\d{{1,3}}(?:\.\d{{3}})+|\d+),({_NUMBER})$")
-_THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
-_MORE_THOUSANDS = re.compile(r"(?:,\d{3})+(?!\w)(?:\.\d+)?")
-_APART = re.compile(r"([1-9]\d{0,2})((?:[ '’]\d{3})+)(?![\w.])")
+_DECIMAL_COMMA = re.compile(rf"([0-9]{{1,3}}(?:\.[0-9]{{3}})+|[0-9]+),({_NUMBER})$")
+_THOUSANDS = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?$")
+_MORE_THOUSANDS = re.compile(r"(?:,[0-9]{3})+(?!\w)(?:\.[0-9]+)?")
+_APART = re.compile(r"([1-9][0-9]{0,2})((?:[ '’][0-9]{3})+)(?![\w.])")
 _RANGE_WORDS = ("to", "until", "and")
 
 
@@ -139,7 +139,7 @@ _HABITS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
         lambda found: f'a name with `-` or `.` is in quotes: write `{found[1]} "{found[2]}"`',
     ),
     (
-        re.compile(r"\b(\d+):([0-5]\d)\s*(h|min)\b"),
+        re.compile(r"\b([0-9]+):([0-5][0-9])\s*(h|min)\b"),
         lambda found: f"write `{60 * int(found[1]) + int(found[2])} {'min' if found[3] == 'h' else 's'}`",
     ),
     (

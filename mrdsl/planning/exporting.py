@@ -114,7 +114,7 @@ def changes(exported: Exported, settings: Mapping[str, str]) -> Table:
 def _same(now: str | None, planned: str) -> bool:
     if now is None or now == planned:
         return now == planned
-    sizes = [None if text.isdecimal() else mib(text) for text in (now, planned)]
+    sizes = [None if text.isascii() and text.isdecimal() else mib(text) for text in (now, planned)]
     return sizes[0] is not None and sizes[0] == sizes[1]
 
 

@@ -27,7 +27,7 @@ HEAP = 1024
 UNKNOWN = Peaks()
 YARN, STANDALONE, LOCAL = "yarn", "standalone", "local"
 _UNITS = {"": 1.0, "b": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([bkmgtp]?)(?:i?b)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _overhead(settings: Mapping[str, str], part: str, heap: int, platform: str) 
         names.append("spark.kubernetes.memoryOverheadFactor")
         share = OF_PYTHON if settings.get("spark.kubernetes.resource.type") in ("python", "r") else OVERHEAD
     for name in names:
-        if re.fullmatch(r"0?\.\d+|\d+(\.\d+)?", settings.get(name, "")):
+        if re.fullmatch(r"0?\.[0-9]+|[0-9]+(\.[0-9]+)?", settings.get(name, "")):
             share = float(settings[name])
             break
     return max(LEAST_OVERHEAD, int(share * heap))
@@ -160,7 +160,7 @@ def _size(settings: Mapping[str, str], names: Iterable[str], default: int) -> in
 
 def _count(settings: Mapping[str, str], name: str) -> int:
     text = settings.get(name, "1")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
 
 
 def lines(found: Containers, others: int, peaks: Peaks = UNKNOWN) -> Iterator[str]:

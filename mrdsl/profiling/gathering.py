@@ -106,10 +106,10 @@ def _once(runs: Iterable[Each]) -> Sequence[Each]:
 
 _STRIPPED = (
     re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
-    re.compile(r"\b(?:application|job|attempt|task|oozie|query|hive)_?\d[\d_]*"),
-    re.compile(r"\d{4}-\d{2}-\d{2}(?:[T :_-]?\d{2}(?:[:_-]?\d{2}){0,2})?"),
+    re.compile(r"\b(?:application|job|attempt|task|oozie|query|hive)_?[0-9][0-9_]*"),
+    re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T :_-]?[0-9]{2}(?:[:_-]?[0-9]{2}){0,2})?"),
     re.compile(r"\b[0-9a-f]{12,}\b"),
-    re.compile(r"\d+"),
+    re.compile(r"[0-9]+"),
 )
 _EDGES = re.compile(r"[\s:._/\\|#@,;(){}\[\]+-]+")
 UNNAMED = "unnamed"

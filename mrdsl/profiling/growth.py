@@ -101,7 +101,7 @@ DIVIDED, MORE_WORK = 4.0, 2.0
 """The ratio of an input to the next smaller one, and of the mean work of runs, that divide a class."""
 MOST_PARTS = 4
 """Classes of one name by input, at most."""
-_NUMBER = re.compile(r"_\d+$")
+_NUMBER = re.compile(r"_[0-9]+$")
 Each = TypeVar("Each")
 
 

@@ -169,7 +169,7 @@ def _last(mine: set[int], ran: dict[int, list[StageRun]]) -> set[int]:
 
 COMMON = 0.5
 """The share of the work of runs that are alike in stages that they have in common."""
-_NUMBERS, _NOWHERE = re.compile(r"\d+"), re.compile(r" at (<unknown>|\w+Accessor\w*\.java):0$")
+_NUMBERS, _NOWHERE = re.compile(r"[0-9]+"), re.compile(r" at (<unknown>|\w+Accessor\w*\.java):0$")
 """Numbers in titles, and the call sites that Spark records if it does not know the line of a program in Python."""
 Key = tuple[str, int]
 """What a stage does, and how many stages before it do the same."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core.arguments import written_number
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.schema import Source
@@ -95,7 +96,7 @@ def read_times(path: Path, unit: float, zero: bool = False) -> NDArray[np.float6
 
 def _positive(text: str, number: int) -> float:
     try:
-        value = float(text)
+        value = written_number(text)
     except ValueError:
         value = 0.0
     if not 0.0 < value < float("inf"):

@@ -327,5 +327,5 @@ def _program_version(path: str, environment: tuple[tuple[str, str], ...], argume
         text = ""
     finally:
         end(process)
-    match = re.search(r"\d+(?:\.\d+)+|devel[^\n—]*", text)
+    match = re.search(r"[0-9]+(?:\.[0-9]+)+|devel[^\n—]*", text)
     return match.group().strip() if match else None

@@ -122,6 +122,8 @@ def _plain(value: Decimal) -> str:
 def parse_seeds(text: str) -> tuple[int, ...]:
     """``1..10`` or ``1,2,7``. Raises MrdslError ``wrong-option``."""
     try:
+        if not text.isascii():
+            raise ValueError
         if ".." in text:
             first, last = (int(part) for part in text.split(".."))
             seeds = tuple(range(first, last + 1)) if last - first < MOST else ()

@@ -198,7 +198,7 @@ def _unused(path: Path, reason: str, telling: Telling, line: int = 1) -> Mapping
     return {}
 
 
-_JOB_ID = re.compile(r"job_\d+_\d+")
+_JOB_ID = re.compile(r"job_[0-9]+_[0-9]+")
 _EVENT = re.compile(rb'\{\s*"type"\s*:\s*"(\w+)')
 JSON, BINARY = b"Avro-Json", b"Avro-Binary"
 _ENDS = {"FINISHED": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED": AttemptEnd.KILLED}

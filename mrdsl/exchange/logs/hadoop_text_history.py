@@ -132,7 +132,7 @@ def _attempt(pairs: dict[str, str]) -> Attempt:
 
 
 def _whole(text: str | None) -> int | None:
-    return moment(int(text)) if text is not None and text.isdecimal() and len(text) < 19 else None
+    return moment(int(text)) if text and text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 FORMAT = LogFormat(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from mrdsl.core.reading import kind_of, reason
+from mrdsl.core.reading import kind_of, reason, walked
 from mrdsl.exchange.logs.formats import Archive, OpenedLog, Telling, archive, is_archive
 from mrdsl.exchange.logs.opening import (
     EXPANDED_AT_MOST,
@@ -27,9 +27,9 @@ from mrdsl.exchange.logs.records import Run
 from mrdsl.exchange.registry import LOGS
 
 STANDARD_INPUT = "-"
-_PART = re.compile(r"^events_(\d+)_")
+_PART = re.compile(r"^events_([0-9]+)_")
 _COMPACTED = ".compact"
-_DATED = re.compile(r"^eventlog(?:-(\d{4}-\d{2}-\d{2}--\d{2}-\d{2})(?:\.\w+)?)?$")
+_DATED = re.compile(r"^eventlog(?:-([0-9]{4}-[0-9]{2}-[0-9]{2}--[0-9]{2}-[0-9]{2})(?:\.\w+)?)?$")
 """Parts of a log of Databricks; that without a date is the last one."""
 _LAST = "eventlog"
 _IGNORED_STARTS = ".", "appstatus_"
@@ -68,7 +68,12 @@ def find_logs(paths: Sequence[str | Path], telling: Telling, allow_outside: bool
         if text == STANDARD_INPUT:
             found.append(Log(STANDARD_INPUT, (STANDARD_INPUT,)))
             continue
-        places = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
+        try:
+            places = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
+        except RecursionError:
+            message = f"the folders of `{text}` are nested too deeply"
+            telling.fail("unreadable-log", message, text, 1, "name the folder instead of a glob")
+            continue
         if not places:
             telling.fail("no-logs", f"there is no file at `{text}`", text, 1, "name a file, a folder or a glob")
         for place in places:
@@ -145,7 +150,7 @@ def _folders(folder: str, telling: Telling, allow_outside: bool) -> Iterator[tup
 
     root = None if allow_outside else os.path.realpath(folder)
     seen: set[tuple[int, int]] = set()
-    for home, inside, names in os.walk(folder, onerror=refused, followlinks=True):
+    for home, inside, names in walked(folder, refused, links=True):
         if not _is_new(home, seen):
             inside.clear()
             continue

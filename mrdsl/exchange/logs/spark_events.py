@@ -354,7 +354,7 @@ class _Application:
 
 def _task_cpus(properties: dict[str, str]) -> int:
     text = properties.get("spark.task.cpus", "1")
-    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 6 else 1
 
 
 def _read(log: OpenedLog, telling: Telling) -> Iterator[SparkApplication]:

@@ -24,7 +24,7 @@ _NO_INTEGERS = re.compile(r"no integer solution|LP relaxation not completed|cont
 _PROVEN = re.compile(r"infeasibility proved|Problem proven infeasible|Pre-processing says infeasible$", re.MULTILINE)
 _BOUND = re.compile(r"^Lower bound:\s+(\S+)", re.MULTILINE)
 _DIGITS = 5e-6
-_LINE = re.compile(r"^(?:\*\*)?\s*\d+\s+(\S+)\s+(\S+)\s+\S+\s*$")
+_LINE = re.compile(r"^(?:\*\*)?\s*[0-9]+\s+(\S+)\s+(\S+)\s+\S+\s*$")
 
 
 def read(text: str, printed: str = "") -> Reply:

@@ -26,7 +26,7 @@ _PRINTED = (
 _LETTERS = MappingProxyType({"bas": (4, 5), "mip": (4,)})
 """Positions of the status letters in the header of a basic and of an integer solution."""
 _MEANT = MappingProxyType({"bas": "finu", "mip": "ofnu"})
-_BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)", re.MULTILINE)
+_BOUND = re.compile(r"^\+\s*[0-9]+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)", re.MULTILINE)
 
 
 def read(text: str, printed: str = "") -> Reply:

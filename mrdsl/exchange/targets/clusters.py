@@ -33,11 +33,11 @@ from mrdsl.formulas.packing import Units, pack, units_of
 from mrdsl.formulas.platforms import emr_memory, system_cores, system_memory
 from mrdsl.spec.platforms import DATAPROC, EMR, KUBERNETES
 
-EC2 = re.compile(r"([cmr])([5-9])(?!n\.)[a-z]*\.(?:(\d*)x)?large")
+EC2 = re.compile(r"([cmr])([5-9])(?!n\.)[a-z]*\.(?:([0-9]*)x)?large")
 """Types whose cores and memory follow from their name: c5n has other memory."""
 GIB_OF_CORE = {"c": 2, "m": 4, "r": 8}
-GOOGLE = re.compile(r"(n1|n2|n2d|e2|c2|c2d|c3|c3d|t2d)-(standard|highmem|highcpu)-(\d+)(?:-lssd)?")
-CUSTOM = re.compile(r"(?:[a-z]\d+[a-z]?-)?custom-(\d+)-(\d+)(?:-ext)?")
+GOOGLE = re.compile(r"(n1|n2|n2d|e2|c2|c2d|c3|c3d|t2d)-(standard|highmem|highcpu)-([0-9]+)(?:-lssd)?")
+CUSTOM = re.compile(r"(?:[a-z][0-9]+[a-z]?-)?custom-([0-9]+)-([0-9]+)(?:-ext)?")
 GIB_OF_VCPU = {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0}
 GIB_APART = {
     ("n1", "standard"): 3.75,

@@ -47,8 +47,8 @@ DISK_LEAST, DISK_MOST = 30, 65_536
 """GB of a boot disk: the image's size, and the most of a persistent disk [disk]."""
 NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 TYPE = re.compile(
-    r"[a-z]\d+[a-z]?-(standard|highmem|highcpu|megamem|ultramem|hypermem|highgpu|megagpu)-\d+[a-z]?(-lssd)?"
-    r"|([a-z]\d+[a-z]?-)?custom-(?P<cores>\d+)-(?P<memory>\d+)(-ext)?"
+    r"[a-z][0-9]+[a-z]?-(standard|highmem|highcpu|megamem|ultramem|hypermem|highgpu|megagpu)-[0-9]+[a-z]?(-lssd)?"
+    r"|([a-z][0-9]+[a-z]?-)?custom-(?P<cores>[0-9]+)-(?P<memory>[0-9]+)(-ext)?"
 )
 PREFIXES = frozenset(
     {
@@ -133,7 +133,7 @@ def words(document: Document) -> Found:
 def idle(document: Document) -> Found:
     """An idle cluster is deleted after 5 minutes to 14 days [idle]."""
     text = document["config"].get("lifecycleConfig", {}).get("idleDeleteTtl", f"{IDLE_LEAST}s")
-    found = re.fullmatch(r"(\d+)s", text)
+    found = re.fullmatch(r"([0-9]+)s", text)
     if found is None or not IDLE_LEAST <= int(found[1]) <= IDLE_MOST:
         yield f"an idle cluster is deleted after {IDLE_LEAST} s to {IDLE_MOST} s, not {text}", ""
 

@@ -33,7 +33,7 @@ STRATEGIES = (
 )
 """How EMR chooses among spot types; the first one if nothing else is asked for."""
 TIMEOUTS = range(5, 1441)
-GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:\d{12}:group/[\w.-]{1,300}")
+GROUP = re.compile(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[\w.-]{1,300}")
 RESERVATION = re.compile(f"open|none|{GROUP.pattern}")
 """Which capacity reservations a fleet uses."""
 SMALLEST_VOLUME, LARGEST_VOLUME, MOST_VOLUMES = 10, 1024, 25
@@ -135,7 +135,7 @@ def _targets(fleet: Mapping[str, Any]) -> tuple[int, int]:
 NAME_LENGTH = 256
 MOST_TASK_GROUPS = 48
 MASTERS = (1, 3)
-TYPE = re.compile(r"[a-z]{1,3}\d{1,2}[a-z]*(-[a-z]+)?\.((\d{1,3}x|x)?large|medium|small)")
+TYPE = re.compile(r"[a-z]{1,3}[0-9]{1,2}[a-z]*(-[a-z]+)?\.(([0-9]{1,3}x|x)?large|medium|small)")
 """A family of letters and a generation, what is peculiar to it, and a size."""
 SMALL = frozenset({"m1.small", "m1.medium", "m1.large", "c1.medium", "m4.large", "c4.large"})
 """The only types below xlarge that EMR takes [types]."""
@@ -206,7 +206,7 @@ def bids(document: Document) -> Found:
         bid = group.get("BidPrice")
         if bid is not None and group.get("Market") != "SPOT":
             yield f"the {group['InstanceRole'].lower()} group is on demand and has a bid", ""
-        if bid is not None and not re.fullmatch(r"(?=.*[1-9])\d+(\.\d+)?", bid):
+        if bid is not None and not re.fullmatch(r"(?=.*[1-9])[0-9]+(\.[0-9]+)?", bid):
             yield f"the bid `{bid}` is no price above 0", "give the type a price on demand"
         if group["InstanceRole"] == "MASTER" and group.get("Market") == "SPOT":
             yield "the master is on spot, and the cluster ends with it", ""
@@ -246,7 +246,7 @@ def idle(document: Document) -> Found:
 
 def words(document: Document) -> Found:
     """Check the form of the release, and the characters of tags [name]."""
-    if not re.fullmatch(r"emr-[4-9]\.\d+\.\d+", document.get("ReleaseLabel", "")):
+    if not re.fullmatch(r"emr-[4-9]\.[0-9]+\.[0-9]+", document.get("ReleaseLabel", "")):
         yield f"`{document.get('ReleaseLabel')}` is no release such as emr-7.5.0", ""
     for reason in mistakes_of_tags((tag["Key"], tag["Value"]) for tag in document.get("Tags", ())):
         yield reason, ""

@@ -62,8 +62,8 @@ IDLE_MINUTES = 15
 DISK_LEAST, DISK_MOST = 20, 200
 """GB of a worker's disk [workers]."""
 KINDS = {"SPARK": ("Driver", "Executor"), "HIVE": ("HiveDriver", "TezTask")}
-CPU = re.compile(r"([1-9]\d*) ?(vCPU)?", re.IGNORECASE)
-GIGABYTES = re.compile(r"([1-9]\d*) ?(GB)?", re.IGNORECASE)
+CPU = re.compile(r"([1-9][0-9]*) ?(vCPU)?", re.IGNORECASE)
+GIGABYTES = re.compile(r"([1-9][0-9]*) ?(GB)?", re.IGNORECASE)
 
 
 def mistakes(document: Document) -> list[str]:
@@ -133,7 +133,7 @@ def settings(document: Document) -> Iterator[str]:
 
 def words(document: Document) -> Iterator[str]:
     """Check the form of the release, from the first one of the service, and the characters of tags."""
-    label = re.fullmatch(r"emr-(\d+)\.(\d+)\.\d+", document["releaseLabel"])
+    label = re.fullmatch(r"emr-([0-9]+)\.([0-9]+)\.[0-9]+", document["releaseLabel"])
     if label is None or (int(label[1]), int(label[2])) < (6, 6):
         yield f"`{document['releaseLabel']}` is no release from emr-6.6.0 on"
     yield from mistakes_of_tags(document.get("tags", {}).items())

@@ -34,8 +34,8 @@ NAME = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 NAME_LENGTH = 63 - len("-ui-svc")
 """The longest that the operator appends to an application's name is that of its service [names]."""
 QUEUE = re.compile(r"[A-Za-z0-9_:#/@-]{1,64}")
-CORES = re.compile(r"[1-9]\d*m?")
-MEMORY = re.compile(r"[1-9]\d*([KMGTPE]i?)?")
+CORES = re.compile(r"[1-9][0-9]*m?")
+MEMORY = re.compile(r"[1-9][0-9]*([KMGTPE]i?)?")
 
 
 def mistakes(document: Document) -> list[str]:
@@ -141,7 +141,7 @@ def millicores(text: str) -> int:
 
 def mebibytes(text: str) -> float:
     """Return a whole quantity of memory in MiB."""
-    digits = re.match(r"\d+", text)
+    digits = re.match(r"[0-9]+", text)
     assert digits is not None
     unit = text[digits.end() :]
     power = "KMGTPE".index(unit[0]) + 1 if unit else 0

@@ -36,7 +36,7 @@ OVERHEAD_SHARE = 0.10
 OVERHEAD_LEAST = 384
 """Least memory in addition to the heap [MiB]; otherwise a share of the heap [configuration]."""
 UNITS = {"": 1.0, "k": 2**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20}
-MEMORY = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+MEMORY = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
 ALLOCATION = "spark.dynamicAllocation."
 
 
@@ -102,7 +102,7 @@ def counts(settings: Settings) -> Iterator[str]:
 
 def _count(settings: Settings, name: str, default: str) -> int | None:
     text = settings.get(name, default)
-    return int(text) if re.fullmatch(r"-?\d+", text) else None
+    return int(text) if re.fullmatch(r"-?[0-9]+", text) else None
 
 
 RULES: tuple[Callable[[Settings], Iterator[str]], ...] = (memory, overhead, cores, allocation, counts)

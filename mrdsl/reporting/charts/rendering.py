@@ -94,8 +94,8 @@ def _standing(chart: Chart) -> str:
     return json.dumps(made, ensure_ascii=False)
 
 
-_MADE_UP = re.compile(r"(view|param)_[0-9a-f]+(_\d+)?")
-_CLIP = re.compile(r'(clip-path="url\(#|<clipPath id=")clip(\d+)')
+_MADE_UP = re.compile(r"(view|param)_[0-9a-f]+(_[0-9]+)?")
+_CLIP = re.compile(r'(clip-path="url\(#|<clipPath id=")clip([0-9]+)')
 
 
 def _named(value: Any, names: dict[str, str]) -> Any:
