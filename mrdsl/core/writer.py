@@ -142,7 +142,8 @@ def claimed(folder: Path) -> Iterator[None]:
     Raises MrdslError ``busy-output`` if another run writes to it, ``unwritable-file`` if the system refuses.
     """
     with contextlib.ExitStack() as until_the_end:
-        until_the_end.callback(_remove_empty, make_folder(folder))
+        made = make_folder(folder)
+        until_the_end.push(lambda kind, *_: _remove_empty(made if kind is not None else ()))
         with refusals_of(folder):
             until_the_end.enter_context(locked_file(folder / LOCK, folder))
         until_the_end.callback((folder / LOCK).unlink, missing_ok=True)
