@@ -79,7 +79,9 @@ def test_patterns_know_no_digits_of_other_scripts() -> None:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             left = line.replace(r"[^\W\d]", "").replace(r"[\W\d_]", "").replace(r"[\\W\\d_]", "")
             digits = re.search(r"\.is(digit|decimal|numeric)\(\)", line) and "isascii()" not in line
-            if (loose.search(left) and "rb" not in line and '"pattern"' not in line) or (digits and "character" not in line):
+            if (loose.search(left) and "rb" not in line and '"pattern"' not in line) or (
+                digits and "character" not in line
+            ):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
     known = ("language/table_heads.py", "language/evaluate.py", "solving/processes.py", "cli/options.py")
     assert [each for each in found if not any(name in each for name in known)] == []
