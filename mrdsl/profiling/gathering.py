@@ -47,9 +47,14 @@ class Gathered:
 
     @property
     def slot_time(self) -> float:
-        """The slot-seconds of all runs, also of those that make no profile."""
+        """The slot-seconds of all runs, also of those that make no profile, and of jobs left out of runs."""
         held = sum(each.overhead.work + each.overhead.time for each in (*self.classes, *self.stage_classes))
-        return held + sum(each.slot_time for each in self.left_out)
+        return held + sum(each.slot_time for each in self.left_out) + self.dropped_time
+
+    @property
+    def dropped_time(self) -> float:
+        """The slot-seconds of jobs that failed or did not end, in runs that make a profile."""
+        return sum(each.dropped_time for each, _ in self.applications) / 1000
 
     def share(self, classes: Iterable[Summary]) -> float:
         """Return the share of the observed slot time that classes stand for; 1 without slot time."""
@@ -85,7 +90,9 @@ def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_
         classes_of(used, longest=longest, sort_counts_as=sort_counts_as),
         stage_classes,
         (*left, *rest, *others),
-        cluster_of(_once(run for run, _ in jobs), _once(run for run, _ in applications)),
+        cluster_of(
+            _once(run for run, _ in jobs), _once(each for run, _ in applications for each in (*run.lost_attempts, run))
+        ),
         tuple(used),
         tuple(profiled),
         tuple(whole),

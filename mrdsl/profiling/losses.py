@@ -9,12 +9,12 @@ s^2, the variance of its work is N^2 (1 - n/N) s^2 / n (Cochran, Sampling Techni
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
+from mrdsl.exchange.logs.records import Run, SparkApplication, SparkJob, StageRun
 
 LARGEST_ERROR = 0.05
 """Of the work of a run: the standard error, at most."""
@@ -34,6 +34,23 @@ class StageLoss:
     title: str
     tasks: int
     read: int
+
+
+def submissions(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Return the runs with the attempts of each application on YARN as one: the last one, with those before it."""
+    kept: dict[object, list[Run]] = {}
+    for place, run in enumerate(runs):
+        numbered = isinstance(run, SparkApplication) and run.application and run.attempt.isdecimal()
+        kept.setdefault(getattr(run, "application", "") if numbered else place, []).append(run)
+    return tuple(each for own in kept.values() for each in (_as_one(own) if len(own) > 1 else own))
+
+
+def _as_one(found: list[Run]) -> list[Run]:
+    """Return the last attempt, with each of those before it once, and further copies of the last one."""
+    attempts = {int(each.attempt): each for each in reversed(found) if isinstance(each, SparkApplication)}
+    *lost, last = (attempts[number] for number in sorted(attempts))
+    copies = [each for each in found if each is not last and getattr(each, "attempt", "") == last.attempt]
+    return [replace(last, lost_attempts=tuple(lost)), *copies]
 
 
 def attempts_of(application: SparkApplication) -> dict[int, list[StageRun]]:
@@ -78,17 +95,25 @@ def lost_tasks(application: SparkApplication) -> tuple[StageLoss, ...]:
 def usable(application: SparkApplication) -> SparkApplication:
     """Return the application without the jobs that failed or did not end, and without the stages of these jobs alone.
 
-    A job without an end counts as ended if its last stage, which has the largest number, is complete.
+    A job without an end counts as ended if its last stage, which has the largest number, is complete: with its tasks.
     """
     complete = complete_stages(application)
-    kept = tuple(job for job in application.jobs if _ended_well(job, complete))
+    well = [job for job in application.jobs if _ended_well(job, complete)]
+    kept = tuple(job if job.ended is not None else replace(job, ended=_last(job, application)) for job in well)
     if len(kept) == len(application.jobs):
-        return application
+        return application if kept == application.jobs else replace(application, jobs=kept)
     needed = {stage for job in kept for stage in job.stages}
     dropped = {stage for job in application.jobs for stage in job.stages} - needed
     stages = tuple(stage for stage in application.stages if stage.stage not in dropped)
-    others = tuple(job for job in application.jobs if job not in kept)
-    return replace(application, jobs=kept, stages=stages, dropped_jobs=others)
+    held = [stage for stage in application.stages if stage.stage in dropped]
+    time = sum(sum(stage.durations) + stage.failed_time + stage.killed_time for stage in held)
+    others = tuple(job for job in application.jobs if job not in well)
+    return replace(application, jobs=kept, stages=stages, dropped_jobs=others, dropped_time=time)
+
+
+def _last(job: SparkJob, application: SparkApplication) -> int | None:
+    ends = (max(stage.finishes) for stage in application.stages if stage.stage in job.stages and stage.finishes)
+    return max(ends, default=None)
 
 
 def _ended_well(job: SparkJob, complete: set[int]) -> bool:

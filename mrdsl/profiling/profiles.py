@@ -20,7 +20,7 @@ from mrdsl.profiling.classes import MAX, P95, JobClass, LeftOut, Taught
 from mrdsl.profiling.cluster import Cluster
 from mrdsl.profiling.family_texts import schedule_text, spec_text
 from mrdsl.profiling.gathering import Gathered, class_name, clustered, gather, grouper, known_features
-from mrdsl.profiling.losses import lost_tasks
+from mrdsl.profiling.losses import lost_tasks, submissions
 from mrdsl.profiling.spec_text import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
 
@@ -188,7 +188,7 @@ def profile(
     telling = Telling()
     logs = find_logs(paths, telling, allow_outside)
     with nullcontext() if watch is None else watch(sum(log.size for log in logs)) as progress:
-        runs = tuple(read_logs(logs, telling, progress=progress))
+        runs = submissions(read_logs(logs, telling, progress=progress))
     messages = telling.diagnostics()
     if not runs:
         raise MrdslError(
@@ -231,7 +231,8 @@ def _losses(gathered: Gathered, strict: bool) -> tuple[Diagnostic, ...]:
     if gathered.runs and share < LEAST_SHARE:
         message = f"the classes stand for {share:.0%} of the slot time of all runs, so a plan for them is too small"
         hint = "the table `Left out` has the reasons; group the runs otherwise, with `--by` or `--cluster`"
-        telling.warn("partial-classes", message, gathered.left_out[0].source, 1, hint)
+        sources = [each.source for each in gathered.left_out] + [each.source for each, _ in gathered.applications]
+        telling.warn("partial-classes", message, sources[0], 1, hint)
     return telling.diagnostics()
 
 

@@ -35,12 +35,14 @@ def report(profiles: Profiles) -> tuple[Table, ...]:
         columns = ("application", "id", "stage", "title", "tasks", "read", "read [%]")
         tables.append(Table("Ends of tasks that the logs lost", columns, losses))
     tables.append(_read(profiles))
-    if profiles.left_out:
+    if profiles.left_out or profiles.gathered.dropped_time:
         reasons = Counter(each.reason for each in profiles.left_out)
         held = Counter[str]()
         for each in profiles.left_out:
             held[each.reason] += each.slot_time  # type: ignore[assignment]
-        rows = [(reason, count, held[reason]) for reason, count in sorted(reasons.items())]
+        rows: list[tuple[Any, ...]] = [(reason, count, held[reason]) for reason, count in sorted(reasons.items())]
+        if time := profiles.gathered.dropped_time:
+            rows.append(("jobs of runs in classes, which failed or did not end", None, time))
         tables.append(Table("Left out", ("why", "runs", "slot time [s]"), rows))
     return tuple(tables)
 

@@ -78,7 +78,7 @@ def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list
 
 def _left(application: SparkApplication, reason: str, twice: bool = False, damaged: bool = False) -> LeftOut:
     overhead = overhead_of(application)
-    held = 0.0 if twice else overhead.time + overhead.work
+    held = 0.0 if twice else overhead.time + overhead.work + application.dropped_time / 1000
     return LeftOut(application.source, application.application, reason, held, damaged)
 
 
@@ -86,7 +86,7 @@ def _unfit(application: SparkApplication, kept: SparkApplication) -> str:
     if application.finished is None and not kept.jobs:
         return "its log ends before a job of it does"
     if application.jobs and not kept.jobs:
-        return "every job of it failed"
+        return "every job of it failed" if all(job.failed for job in application.jobs) else "no job of it ended well"
     if not any(stage.launches for stage in kept.stages):
         return "no task of it succeeded"
     return ""
@@ -145,6 +145,8 @@ def _doubts(runs: Sequence[SparkApplication], of: int, fewer: int) -> Iterator[s
     if dropped := sum(len(each.dropped_jobs) for each in runs):
         jobs = dropped + sum(len(each.jobs) for each in runs)
         yield f"Spark jobs left out, which failed or did not end: {dropped} of {jobs}"
+    if lost := sum(len(each.lost_attempts) for each in runs):
+        yield f"{number_of(lost, 'earlier attempt')} of its runs lost, whose tasks are lost attempts"
     if cut := sum(each.finished is None for each in runs):
         yield f"{number_of(cut, 'run')} without an end, used up to the last job that ended"
 
@@ -185,8 +187,10 @@ def _stage(runs: Sequence[Ran | None], after: tuple[int, ...], longest: str, inp
 
 def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
     durations = [value for stage in stages for value in stage.durations]
+    times = times_of(application)
+    begins = [times.begin, *(times_of(each).begin for each in application.lost_attempts)]
     return One(
-        times_of(application),
+        replace(times, begin=min((each for each in begins if each is not None), default=None)),
         sum(durations) / len(durations),
         sum(stage.tasks for stage in stages),
         input_of(application),
@@ -214,12 +218,14 @@ def times_of(application: SparkApplication) -> Times:
 
 
 def overhead_of(application: SparkApplication) -> Overhead:
-    """Return the lost attempts in all its stages."""
+    """Return the lost attempts in all its stages, and all tasks of its lost attempts as killed ones."""
     stages = application.stages
+    lost = [stage for each in application.lost_attempts for stage in each.stages]
+    every = [*stages, *lost]
     return Overhead(
-        sum(stage.failed for stage in stages),
-        sum(stage.killed for stage in stages),
-        sum(stage.failed_time for stage in stages) / 1000,
-        sum(stage.killed_time for stage in stages) / 1000,
+        sum(stage.failed for stage in every),
+        sum(stage.killed for stage in every) + sum(len(stage.launches) for stage in lost),
+        sum(stage.failed_time for stage in every) / 1000,
+        (sum(stage.killed_time for stage in every) + sum(sum(stage.durations) for stage in lost)) / 1000,
         sum(sum(stage.durations) for stage in stages) / 1000,
     )

@@ -247,7 +247,8 @@ class SparkApplication:
     ``cores`` are the most cores of all ``executors`` together, None if unknown; ``lives`` are all
     executors; ``host_cores`` those on one machine, ``hosts`` all machines with its executors. ``missing_files`` are
     the files that a rolled log lacks, ``executor_memory`` are memory, memoryOverhead and the like of its default
-    resource profile in MiB, ``dropped_jobs`` those that failed or did not end and were removed.
+    resource profile in MiB, ``dropped_jobs`` those that failed or did not end and were removed, and ``dropped_time``
+    the slot-milliseconds of all their tasks. ``attempt`` is its number on YARN, ``lost_attempts`` are the earlier ones.
     """
 
     source: str
@@ -271,6 +272,9 @@ class SparkApplication:
     lives: tuple[Executor, ...] = ()
     executor_memory: Mapping[str, float] = field(default_factory=dict)
     peaks: Peaks = Peaks()
+    dropped_time: int = 0
+    attempt: str = ""
+    lost_attempts: tuple[SparkApplication, ...] = ()
 
 
 LATEST = 253_402_300_799_999

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from sys import intern
 from typing import Any
 
@@ -123,18 +124,18 @@ class _Tasks:
         self.speculative = self.speculative or info.speculative
 
     def without_copies(self) -> None:
-        """Of the copies of a task that all succeeded the first one counts, the others were killed too late."""
-        seen: set[int] = set()
+        """Of the copies of a task that all succeeded the first to end counts, the others were killed too late."""
+        first: dict[int, int] = {}
+        for place in sorted(range(len(self.finishes)), key=self.finishes.__getitem__):
+            first.setdefault(self.indices[place], place)
         launches, finishes, indices = array("q"), array("q"), array("i")
-        for launch, finish, index in zip(self.launches, self.finishes, self.indices, strict=True):
-            if index in seen:
+        for place, (launch, finish, index) in enumerate(zip(self.launches, self.finishes, self.indices, strict=True)):
+            if index != UNKNOWN and first[index] != place:
                 self.lose(finish - launch, True)
                 continue
             launches.append(launch)
             finishes.append(finish)
             indices.append(index)
-            if index != UNKNOWN:
-                seen.add(index)
         self.launches, self.finishes, self.indices = launches, finishes, indices
 
     def in_order(self) -> None:
@@ -162,18 +163,18 @@ class _Application:
         self.missing = missing
         self.lines = self.doubled = 0
         self.ended = array("I")
-        self.name = self.identifier = self.user = self.version = ""
+        self.name = self.identifier = self.user = self.version = self.attempt = ""
         self.started: int | None = None
         self.finished: int | None = None
         self.tasks: dict[tuple[int, int], _Tasks] = {}
         self.stages: dict[tuple[int, int], StageInfo] = {}
         self.submitted: set[tuple[int, int]] = set()
         self.completed: set[tuple[int, int]] = set()
+        self.failed: set[tuple[int, int]] = set()
         self.jobs: dict[int, SparkJob] = {}
-        self.executors: dict[str, ExecutorInfo] = {}
-        self.lives: dict[str, Executor] = {}
-        self.hosts: dict[str, int] = {}
-        self.most = (0, 0)
+        self.ends: dict[int, tuple[int | None, bool]] = {}
+        self.lives: dict[str, list[Executor]] = {}
+        self.removals: dict[str, list[int]] = {}
         self.properties: dict[str, str] = {}
         self.executor_memory: dict[str, float] = {}
         self.heap = self.resident = self.polled = self.held = 0
@@ -190,8 +191,8 @@ class _Application:
                 key = event.stage_info.stage, event.stage_info.attempt
                 self.stages[key] = event.stage_info
                 self.submitted.add(key)
-                if kind == "SparkListenerStageCompleted" and event.stage_info.failure is None:
-                    self.completed.add(key)
+                if kind == "SparkListenerStageCompleted":
+                    (self.completed if event.stage_info.failure is None else self.failed).add(key)
         elif kind == "SparkListenerJobStart":
             for each in event.stage_infos:
                 self.stages.setdefault((each.stage, each.attempt), each)
@@ -199,9 +200,9 @@ class _Application:
                 stages = tuple(event.stage_ids or (each.stage for each in event.stage_infos))
                 self.jobs[event.job] = SparkJob(stages, moment(event.job_submitted), number=event.job)
         elif kind == "SparkListenerJobEnd":
-            if event.job is not None and event.job in self.jobs:
+            if event.job is not None:
                 failed = event.job_result is not None and event.job_result.result == "JobFailed"
-                self.jobs[event.job] = replace(self.jobs[event.job], ended=moment(event.job_ended), failed=failed)
+                self.ends[event.job] = moment(event.job_ended), failed
         else:
             self._about(event)
         return True
@@ -210,7 +211,7 @@ class _Application:
         kind = event.event
         if kind == "SparkListenerApplicationStart":
             self.name, self.identifier, self.user = event.app_name, event.app_id or "", event.user
-            self.started = moment(event.timestamp)
+            self.started, self.attempt = moment(event.timestamp), event.app_attempt or ""
         elif kind == "SparkListenerApplicationEnd":
             self.finished = moment(event.timestamp)
         elif kind == "SparkListenerLogStart":
@@ -224,25 +225,18 @@ class _Application:
         elif kind == "SparkListenerResourceProfileAdded" and event.profile == 0:
             self.executor_memory = {name: each.amount for name, each in event.resources.items() if name != "cores"}
         elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
-            self._executor(event.executor, event.executor_info, moment(event.timestamp))
-        elif kind == "SparkListenerExecutorRemoved" and self.executors.pop(event.executor, None) is not None:
-            self.lives[event.executor] = replace(self.lives[event.executor], removed=moment(event.timestamp))
+            info = event.executor_info
+            if 0 < info.cores <= MOST_CORES:
+                added = Executor(info.cores, moment(event.timestamp), host=intern(info.host))
+                self.lives.setdefault(event.executor, []).append(added)
+        elif kind == "SparkListenerExecutorRemoved" and (gone := moment(event.timestamp)) is not None:
+            self.removals.setdefault(event.executor, []).append(gone)
 
     def _measured(self, memory: Memory) -> bool:
         """Return True if the memory was measured: unmeasured one is 0."""
         self.heap = max(self.heap, memory.heap)
         self.resident = max(self.resident, memory.jvm + memory.python + memory.other)
         return memory.heap > 0
-
-    def _executor(self, name: str, info: ExecutorInfo, added: int | None) -> None:
-        if not 0 < info.cores <= MOST_CORES:
-            return
-        self.lives[name] = Executor(info.cores, added, host=info.host)
-        self.executors[name] = info
-        self.most = max(self.most, (sum(each.cores for each in self.executors.values()), len(self.executors)))
-        beside = sum(each.cores for each in self.executors.values() if each.host == info.host)
-        if info.host:
-            self.hosts[info.host] = max(self.hosts.get(info.host, 0), beside)
 
     def _task(self, event: Event) -> bool:
         key = event.stage, event.attempt
@@ -294,7 +288,13 @@ class _Application:
 
     def whole(self) -> SparkApplication:
         keys = sorted(set(self.stages) | set(self.tasks))
-        cores, executors = self.most
+        lives = [life for name, own in self.lives.items() for life in _lives(own, self.removals.get(name, ()))]
+        cores, executors = _most_at_once(lives)
+        hosts = {each.host: [other for other in lives if other.host == each.host] for each in lives if each.host}
+        jobs = [
+            replace(job, ended=self.ends[number][0], failed=self.ends[number][1]) if number in self.ends else job
+            for number, job in sorted(self.jobs.items())
+        ]
         return SparkApplication(
             self.source,
             self.identifier,
@@ -305,16 +305,17 @@ class _Application:
             self.started,
             self.finished,
             tuple(self._stage(key) for key in keys),
-            tuple(job for _, job in sorted(self.jobs.items())),
+            tuple(jobs),
             executors or None,
             cores or None,
             _task_cpus(self.properties),
-            tuple(sorted(self.hosts)),
-            max(self.hosts.values(), default=0) or None,
+            tuple(sorted(hosts)),
+            max((_most_at_once(each)[0] for each in hosts.values()), default=0) or None,
             self.properties,
             self.missing,
-            lives=tuple(self.lives.values()),
+            lives=tuple(lives),
             executor_memory=self.executor_memory,
+            attempt=self.attempt,
             peaks=Peaks(self.heap, self.resident, 1.0 if self.whole_stages else self.polled / max(1, self.held)),
         )
 
@@ -340,7 +341,7 @@ class _Application:
             key not in self.submitted and key not in self.tasks,
             tasks.failed_time,
             tasks.killed_time,
-            key in self.completed,
+            key in self.completed or self._is_done(key, tasks),
             tasks.unexplained,
             tasks.run_time,
             tasks.gc_time,
@@ -350,6 +351,33 @@ class _Application:
             tasks.hosts,
             info.operators() if info is not None else "",
         )
+
+    def _is_done(self, key: tuple[int, int], tasks: _Tasks) -> bool:
+        """Return True if all tasks of an attempt succeeded and it did not fail: only its last event is lost."""
+        info = self.stages.get(key)
+        planned = None if info is None or key in self.failed else info.tasks
+        known = set(tasks.indices) - {UNKNOWN}
+        return planned is not None and 0 < planned <= len(known) + tasks.indices.count(UNKNOWN)
+
+
+def _lives(added: Sequence[Executor], removed: Sequence[int]) -> Iterator[Executor]:
+    """Yield each life of an executor, until its next removal or addition, in whichever order the events come."""
+    begins = {each.added or 0: each for each in reversed(added)}
+    for begin, following in pairwise([*sorted(begins), LATEST]):
+        ends = [each for each in (*removed, following) if begin <= each <= following]
+        yield replace(begins[begin], removed=min(ends) if min(ends) < LATEST else None)
+
+
+def _most_at_once(lives: Sequence[Executor]) -> tuple[int, int]:
+    """Return the most cores of executors at once, and their executors, in whichever order the events come."""
+    changes = [(each.added or 0, 1, each.cores) for each in lives]
+    changes += [(each.removed, -1, -each.cores) for each in lives if each.removed is not None]
+    cores = executors = 0
+    most = (0, 0)
+    for _, one, change in sorted(changes):
+        cores, executors = cores + change, executors + one
+        most = max(most, (cores, executors))
+    return most
 
 
 def _task_cpus(properties: dict[str, str]) -> int:
@@ -509,6 +537,7 @@ class Event(Struct, gc=False):
     job_result: JobResult | None = struct_field(name="Job Result", default=None)
     app_name: str = struct_field(name="App Name", default="")
     app_id: str | None = struct_field(name="App ID", default=None)
+    app_attempt: str | None = struct_field(name="App Attempt ID", default=None)
     timestamp: int | None = struct_field(name="Timestamp", default=None)
     user: str = struct_field(name="User", default="")
     executor: str = struct_field(name="Executor ID", default="")
