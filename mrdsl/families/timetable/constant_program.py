@@ -76,7 +76,7 @@ class _Program:
 def constant_program(market: Market, seconds: float | None) -> Assigned:
     """Return a bound on the cost of constant clusters, and the types of the runs.
 
-    Masters that VMs on demand and on spot share are not in the program, but their least cost is in the bound.
+    Masters cost as much as for the longest span, and at least what they cost in any case.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
@@ -94,6 +94,8 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
         program.cost[column] = (penalty or 0.0) / scale
     once = program.rows(count, 1.0, 1.0)
     program.add(once, left_out, 1.0)
+    masters = program.columns(1, 1.0, inf, False)
+    program.add(program.rows(1, least_masters(market, "constant")[0] / scale, inf), masters, 1.0)
     on: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for vm in range(len(market.nights)):
         numbers = np.array(market.part(vm)[0], dtype=np.int64)
@@ -101,7 +103,7 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
         on.append((numbers, mine))
         if len(numbers):
             program.add(once[numbers], mine, 1.0)
-            _add_type(program, market, vm, mine, scale)
+            _add_type(program, market, vm, mine, masters, scale)
     _add_one_type(program, market, on)
     matrix = coo_array(
         (np.concatenate(program.value), (np.concatenate(program.row), np.concatenate(program.column))),
@@ -119,8 +121,6 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
     )
     dual = found.mip_dual_bound
     bound = 0.0 if dual is None or not np.isfinite(dual) else max(0.0, float(dual)) * scale * (1.0 - MARGIN)
-    if _share_masters(market):
-        bound += least_masters(market)
     if found.x is None:
         return Assigned(bound)
     types: list[int | None] = [None] * count
@@ -144,11 +144,9 @@ def _add_one_type(program: _Program, market: Market, on: list[tuple[NDArray[np.i
             program.add(rows, np.repeat(chosen[names.index(market.machines[vm].vm)], len(here)), -1.0)
 
 
-def _share_masters(market: Market) -> bool:
-    return any(of != vm for vm, of in enumerate(market.vms_of_masters))
-
-
-def _add_type(program: _Program, market: Market, vm: int, mine: NDArray[np.int64], scale: float) -> None:
+def _add_type(
+    program: _Program, market: Market, vm: int, mine: NDArray[np.int64], masters: NDArray[np.int64], scale: float
+) -> None:
     """Add the machines of a type, the spans that they may be rented for, and the work of the runs on it."""
     numbers, night = market.part(vm)
     machine = night.machine
@@ -183,9 +181,11 @@ def _add_type(program: _Program, market: Market, vm: int, mine: NDArray[np.int64
     program.add(np.full(len(spans), one[0]), chosen, 1.0)
     within = program.rows(len(numbers), -inf, 0.0)
     program.add(within, mine, 1.0)
-    masters = 0.0 if _share_masters(market) else machine.masters * machine.master_price
-    for column, (cost, inside) in zip(chosen.tolist(), spans, strict=True):
-        program.cost[column] = masters * cost / TICK / scale
+    least = program.rows(1, -inf, 0.0)  # masters are there for the span of each type
+    program.add(least, masters, -1.0)
+    for column, (span, inside) in zip(chosen.tolist(), spans, strict=True):
+        cost = machine.billed(span)
+        program.add(least, np.array([column]), machine.cost_of_masters(span) / scale)
         places = np.array(inside, dtype=np.int64)
         program.add(within[places], np.full(len(places), column), -1.0)
         prices = [(machine.price, most)]
@@ -200,9 +200,8 @@ def _add_type(program: _Program, market: Market, vm: int, mine: NDArray[np.int64
 
 
 def _spans(market: Market, vm: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield groups of spans of a type: the ticks that the shortest is paid for, and the places of runs within."""
+    """Yield groups of spans of a type: the ticks of the shortest, and the places of runs within."""
     _, night = market.part(vm)
-    machine = night.machine
     paths = [job.path() for job in night.jobs]
     releases = [run.release for run in night.runs]
     ends = [run.ready + paths[run.job] for run in night.runs]
@@ -215,7 +214,7 @@ def _spans(market: Market, vm: int) -> Iterator[tuple[int, list[int]]]:
         ]
         if inside:
             span = max(lasts[-1] - begins[-1], min(end - releases[place] for place, end in enumerate(ends)))
-            yield machine.billed(machine.boot + span), inside
+            yield night.machine.boot + span, inside
 
 
 def _grouped(times: list[int]) -> list[list[int]]:

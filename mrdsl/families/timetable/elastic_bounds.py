@@ -32,27 +32,31 @@ Floats = NDArray[np.float64]
 Triple = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
-def least_masters(market: Market) -> float:
-    """Return the least cost of the masters, whichever runs are left out.
+def least_masters(market: Market, rent: str = "elastic") -> tuple[float, Floats]:
+    """Return the least cost of the masters, whichever runs are left out, and that of each run alone, if it runs.
 
-    On one VM type they are there from the first start to the last end; on several, at least for the longest run.
+    They are there from the first request, which is no later than any run allows, to the last end.
     """
-    must = [run for run in market.runs if market.penalties[run.job] is None]
-    if not must or not any(machine.masters for machine in market.machines):
-        return 0.0
-    if len(set(market.vms_of_masters)) > 1:
-        return max(
-            min(
-                machine.masters * machine.master_price * machine.billed(machine.boot + night.jobs[job].path()) / TICK
-                for night, machine in ((market.nights[vm], market.machines[vm]) for vm in market.types_of(job))
-            )
-            for job in {run.job for run in must}
-        )
-    paths = [min(market.nights[vm].jobs[job].path() for vm in market.types_of(job)) for job in range(len(market.jobs))]
-    first, last = min(run.due - paths[run.job] for run in must), max(run.ready + paths[run.job] for run in must)
-    machine = market.machines[0]
-    span = max(last - first, *(paths[run.job] for run in must)) + machine.boot
-    return machine.masters * machine.master_price * machine.billed(span) / TICK
+    count, cost = len(market.runs), market.machines[0].cost_of_masters
+    if not market.machines[0].masters:
+        return 0.0, np.zeros(count)
+    alone, latest, earliest = [0] * count, inf, -inf
+    for index, run in enumerate(market.runs):
+        spans, begins, ends = [], [], []
+        for vm in (each for each in market.types_of(run.job) if market.fits(each, index)):
+            night, path = market.nights[vm], market.nights[vm].jobs[run.job].path()
+            start = min(night.runs[index].due - path, run.due if run.start_by is None else run.start_by)
+            start = run.release if rent == "constant" else start
+            spans.append(path + (run.ready - run.release if rent == "constant" else 0) + night.machine.boot)
+            begins.append(start - night.machine.boot)
+            ends.append(run.ready + path)
+        if spans:
+            alone[index] = min(spans)
+            if market.penalties[run.job] is None:
+                latest, earliest = min(latest, max(begins)), max(earliest, min(ends))
+    each = np.array([cost(span) if span else 0.0 for span in alone])
+    must = [span for span, run in zip(alone, market.runs, strict=True) if market.penalties[run.job] is None]
+    return (cost(int(max(*must, earliest - latest))) if latest < inf else 0.0), each
 
 
 @dataclass(frozen=True)
@@ -100,28 +104,35 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
         equal.append((couplings + mine, sizes[at] + block.out + np.arange(len(mine)), np.ones(len(mine))))
         equal += [(rows[at] + row, sizes[at] + column, value) for row, column, value in block.equal]
         above += [(bounded[at] + row, sizes[at] + column, value) for row, column, value in block.above]
-    size = rejected + count
+    size = rejected + count + 1
+    scale = max(max(block.prices) for block in blocks) or 1.0
+    least, alone = least_masters(market)
+    least, alone = least / scale, alone / scale
+    # masters, the last column, cost at least what they cost for any run that is not left out
+    masters = int(bounded[-1]) + every
+    above += [(masters, rejected + every, -alone), (masters, np.full(count, size - 1), -np.ones(count))]
     left, right = (
         coo_array(
             (np.concatenate([one[2] for one in part]), [np.concatenate([one[at] for one in part]) for at in (0, 1)]),
             shape=(height, size),
         ).tocsr()
-        for part, height in ((equal, couplings + count), (above, int(bounded[-1])))
+        for part, height in ((equal, couplings + count), (above, int(bounded[-1]) + count))
     )
     optional = np.array([market.penalties[run.job] is not None for run in market.runs], dtype=np.float64)
     cost = np.zeros(size)
-    scale = max(max(block.prices) for block in blocks) or 1.0
     for end, block in zip(sizes[1:].tolist(), blocks, strict=True):
         cost[end - len(block.prices) : end] = [price / scale for price in block.prices]
-    cost[rejected:] = [(market.penalties[run.job] or 0.0) / scale for run in market.runs]
-    upper = np.concatenate([*(block.upper for block in blocks), optional])
+    cost[rejected:] = [*((market.penalties[run.job] or 0.0) / scale for run in market.runs), 1.0]
+    upper = np.concatenate([*(block.upper for block in blocks), optional, [inf]])
     found = linprog(
         cost,
         A_ub=right,
-        b_ub=np.concatenate([np.append(np.zeros(each.rows - len(each.limits)), each.limits) for each in blocks]),
+        b_ub=np.concatenate(
+            [*(np.append(np.zeros(each.rows - len(each.limits)), each.limits) for each in blocks), -alone]
+        ),
         A_eq=left,
         b_eq=np.concatenate([*(block.right for block in blocks), types - 1.0]),
-        bounds=np.stack([np.zeros(size), upper], axis=1),
+        bounds=np.stack([np.append(np.zeros(size - 1), least), upper], axis=1),
         method="highs",
         options={} if seconds is None else {"time_limit": seconds},
     )

@@ -9,7 +9,7 @@ cheapest plan on it starts everything as early as its order allows, and a latest
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import gcd, inf
 
 import numpy as np
@@ -27,8 +27,8 @@ ENTRIES = 400_000
 """Numbers in a program at most: HiGHS presolves a million for minutes, whatever its time limit."""
 NODES = 20_000
 """Branches of a search at most."""
-ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS = 40_000, 200
-"""The same if machines have masters: their rows make a branch ten times as slow."""
+ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS = 40_000, 500
+"""The same if there are masters: their rows make a branch slower."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,18 @@ def step_of(night: Night, rent: str = "elastic") -> int:
     return step
 
 
+def _step_of(market: Market, rent: str) -> int:
+    """Return the greatest common divisor of all times [ticks], also of the billing of masters."""
+    parts = [night for _, night in map(market.part, range(len(market.nights)))]
+    nights = [night for night in parts if night.runs] or market.nights[:1]
+    step = gcd(*(step_of(night, rent) for night in nights))
+    shortest = min(night.machine.boot + night.jobs[run.job].path() for night in nights for run in night.runs)
+    for each in market.machines[0].masters:
+        step = gcd(step, each.period) if step % each.period else step
+        step = gcd(step, each.minimum) if each.minimum > shortest else step
+    return step
+
+
 def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | None:
     """Return the optimum of a small night, None if it is too large.
 
@@ -104,7 +116,7 @@ def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | N
     from scipy.sparse import csr_array
 
     program = _program(market, rent)
-    masters = any(machine.masters for machine in market.machines)
+    masters = bool(market.machines[0].masters)
     entries, nodes = (ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS) if masters else (ENTRIES, NODES)
     if program is None or len(program.rows.value) > entries:
         return None
@@ -116,7 +128,7 @@ def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | N
     found = milp(
         np.array(program.cost),
         constraints=LinearConstraint(matrix, np.array(rows.low), np.array(rows.high)),
-        integrality=np.ones(len(program.cost)),
+        integrality=np.array(program.whole, dtype=np.int64),
         bounds=Bounds(0.0, np.array(program.most)),
         options=options,
     )
@@ -141,15 +153,17 @@ class _Program:
     kinds: dict[int, Kind] = field(default_factory=dict)
     cost: list[float] = field(default_factory=list)
     most: list[float] = field(default_factory=list)
+    whole: list[bool] = field(default_factory=list)
     rows: _Rows = field(default_factory=_Rows)
     reserved: dict[int, int] = field(default_factory=dict)
-    masters: list[tuple[int, Kind]] = field(default_factory=list)
+    masters: tuple[Sequence[int], ...] = ()
     chosen: list[tuple[int, int]] = field(default_factory=list)
     tasks: dict[tuple[int, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def variable(self, cost: float, most: float) -> int:
         self.cost.append(cost)
         self.most.append(most)
+        self.whole.append(True)
         return len(self.cost) - 1
 
     def decoded(self, market: Market, rent: str, values: list[int]) -> Rented:
@@ -195,7 +209,7 @@ class _Program:
 
 def _program(market: Market, rent: str) -> _Program | None:
     """Return the program of a night; None if it is too large."""
-    step = gcd(*(step_of(night, rent) for _, night in map(market.part, range(len(market.nights))) if night.runs))
+    step = _step_of(market, rent)
     first = min(run.release for run in market.runs) // step
     last = max(run.due for run in market.runs) // step
     if last - first > 400:
@@ -220,9 +234,8 @@ def _program(market: Market, rent: str) -> _Program | None:
     for vm in range(len(market.nights)):
         if not _add_type(program, market, vm, rent, left_out, (first, last)):
             return None
-    for vm in sorted(set(market.vms_of_masters)):
-        if market.machines[vm].masters:
-            _add_masters(program, market, vm, rent, (first, last))
+    if market.machines[0].masters:
+        _add_masters(program, market, rent, (first, last))
     for limit in market.limits:
         if _is_shared(market, limit):
             _add_limit(program, market, limit, left_out, (first, last))
@@ -231,7 +244,7 @@ def _program(market: Market, rent: str) -> _Program | None:
 
 def _is_shared(market: Market, limit: Limit) -> bool:
     """Return True if VMs of several types, or second attempts, count; the most of one type alone is in its machine."""
-    mine = (limit.each[vm] or limit.each[of] for vm, of in enumerate(market.vms_of_masters))
+    mine = (limit.each[vm] or limit.each[of] for vm, of in enumerate(market.vms_on_demand))
     return sum(map(bool, mine)) > 1
 
 
@@ -248,7 +261,7 @@ def _add_limit(
     boots = [machine.boot // step for machine in market.machines]
     rooms = [
         (left_out[run].get(vm), *market.room(vm, run)[:2], limit.taken(of, market.room(vm, run)[2]))
-        for vm, of in enumerate(market.vms_of_masters)
+        for vm, of in enumerate(market.vms_on_demand)
         for run in (market.part(vm)[0] if vm != of and limit.each[of] else ())
     ]
     held = [
@@ -257,13 +270,12 @@ def _add_limit(
         for column in (place, program.reserved.get(place))
         if column is not None and limit.each[kind.vm]
     ]
-    held += [
-        (column, kind, taken)
-        for column, kind in program.masters
-        if (taken := limit.taken(kind.vm, market.machines[kind.vm].masters, True))
-    ]
+    of_masters = limit.taken_by_masters(market.machines[0]) / unit
     for at in range(window[0] - max(boots), window[1]):
         terms = [(column, taken / unit) for column, kind, taken in held if kind.begin - boots[kind.vm] <= at < kind.end]
+        if program.masters and of_masters:
+            begun, lasts, used = (each[at - window[0] + max(boots)] for each in program.masters)
+            terms += [(begun, of_masters), (lasts, of_masters), (used, -of_masters)]
         most = limit.most / unit
         for out, begin, end, taken in rooms:
             if begin <= at * step < end:
@@ -272,37 +284,50 @@ def _add_limit(
         program.rows.add(terms, -inf, most)
 
 
-def _add_masters(program: _Program, market: Market, vm: int, rent: str, window: tuple[int, int]) -> None:
-    """Add the masters of a VM type: rented once for the time of all its machines, on spot or not."""
-    step, machine = program.step, market.machines[vm]
-    kinds = list(
-        _constant_kinds(market, vm, step, window[1])
-        if rent == "constant"
-        else _elastic_kinds(machine, step, *window, _is_sharing(market, vm))
-    )
-    price = machine.masters * machine.master_price * step / TICK / program.unit
-    columns = [program.variable(kind.cost * price, 1.0) for kind in kinds]
-    program.masters += zip(columns, (replace(kind, vm=vm) for kind in kinds), strict=True)
-    program.rows.add([(each, 1.0) for each in columns], -inf, 1.0)
+def _add_masters(program: _Program, market: Market, rent: str, window: tuple[int, int]) -> None:
+    """Add the masters of all types: rented once, from the first request of any machine to the last end.
 
-    def require(terms: Iterable[tuple[int, float]], most: float, begin: int, end: int) -> None:
-        there = zip(columns, kinds, strict=True)
-        long = [(column, -most) for column, kind in there if kind.begin <= begin and kind.end >= end]
-        program.rows.add([*terms, *long], -inf, 0.0)
+    Of each step, variables are whether a machine was requested by then, whether one ends later, and whether there is
+    one at all. The masters are there in the steps with the first two, which is their sum minus the third.
+    """
+    step, machines = program.step, market.machines
+    boots = [machine.boot // step for machine in machines]
+    first, length = window[0] - max(boots), window[1] - window[0] + max(boots)
+    begun, lasts = ([program.variable(0.0, 1.0) for _ in range(length)] for _ in range(2))
+    used = lasts[0] = begun[-1]
+    program.masters = begun, lasts, [used] * length
+    for at in range(length - 1):
+        program.rows.add([(begun[at], 1.0), (begun[at + 1], -1.0)], -inf, 0.0)
+        program.rows.add([(lasts[at + 1], 1.0), (lasts[at], -1.0)], -inf, 0.0)
+    for at in range(1, length - 1):
+        program.rows.add([(begun[at], 1.0), (lasts[at], 1.0), (used, -1.0)], 0.0, inf)
+    there = [*((column, 1.0) for column in (*begun, *lasts)), (used, -float(length))]
+    for masters in machines[0].masters:
+        paid = program.variable(masters.count * masters.price * step / TICK / program.unit, inf)
+        program.whole[paid] = False
+        program.rows.add([(used, masters.minimum / step), (paid, -1.0)], -inf, 0.0)
+        if masters.period <= step:
+            program.rows.add([*there, (paid, -1.0)], -inf, 0.0)
+        else:
+            periods = program.variable(0.0, inf)
+            program.rows.add([(periods, masters.period / step), (paid, -1.0)], -inf, 0.0)
+            program.rows.add([*there, (periods, -masters.period / step)], -inf, 0.0)
+
+    def require(terms: Sequence[tuple[int, float]], most: float, begin: int | None, end: int) -> None:
+        if begin is not None:
+            program.rows.add([*terms, (begun[begin - first], -most)], -inf, 0.0)
+        program.rows.add([*terms, (lasts[end - 1 - first], -most)], -inf, 0.0)
 
     for column, place in program.chosen:
         kind = program.kinds[place]
-        if market.vms_of_masters[kind.vm] == vm:
-            require([(column, 1.0)], 1.0, kind.begin, kind.begin)
-    for (run, stage, of_type), places in program.tasks.items():
-        if market.vms_of_masters[of_type] != vm:
-            continue
+        require([(column, 1.0)], 1.0, kind.begin - boots[kind.vm], kind.begin - boots[kind.vm] + 1)
+    for (run, stage, vm), places in program.tasks.items():
         starts: dict[int, list[tuple[int, float]]] = {}
         for column, _, at in places:
             starts.setdefault(at, []).append((column, 1.0))
-        each = market.nights[of_type].jobs[market.runs[run].job].stages[stage]
+        each = market.nights[vm].jobs[market.runs[run].job].stages[stage]
         for at, terms in starts.items():
-            begin = window[1] if rent == "constant" else at
+            begin = None if rent == "constant" else at - boots[vm]
             require(terms, float(each.tasks), begin, at + each.ticks // step)
 
 

@@ -284,7 +284,7 @@ def _cluster(spec: Spec, vm: VmType) -> Deployment:
         ),
         (),
         (),
-        {vm.name: vm.masters} if vm.masters else {},
+        {each.name: each.masters for each in ([vm] if vm.masters else spec.facts.vms) if each.masters},
         spec.currency,
         notes=("when clusters and runs start - export the plan as `cron` too",),
     )

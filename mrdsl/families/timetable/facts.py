@@ -107,7 +107,11 @@ class VmType(RentedVm):
     cores: OptionalQuantity = resource_item("number", "cores")
     memory: OptionalQuantity = resource_item("data", "memory")
     masters: Whole = quantity(
-        "vms", "VMs that hold no slots and are paid all the same", default=0, at_least=0, whole=True
+        "vms",
+        "VMs that hold no slots, paid from the first request of any VM to the last end",
+        default=0,
+        at_least=0,
+        whole=True,
     )
 
 

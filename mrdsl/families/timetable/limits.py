@@ -31,11 +31,14 @@ class Limit:
         """Return what VMs of a type take."""
         return 0 if is_master and not self.masters else count * self.each[vm]
 
-    def available(self, vm: int, machine: Machine, of_masters: int) -> int | None:
-        """Return the most VMs of a type at once beside its masters, with no other type in use; None without a limit."""
-        if not self.each[vm]:
-            return None
-        return max(0, (self.most - self.taken(of_masters, machine.masters, True)) // self.each[vm])
+    def taken_by_masters(self, machine: Machine) -> int:
+        """Return what the masters of all types take."""
+        return sum(self.taken(each.vm, each.count, True) for each in machine.masters)
+
+    def available(self, vm: int, machine: Machine) -> int | None:
+        """Return the most VMs of a type at once beside masters, with no other type in use; None without a limit."""
+        left = self.most - self.taken_by_masters(machine)
+        return max(0, left // self.each[vm]) if self.each[vm] else None if left >= 0 else 0
 
 
 def limit_of(machine: Machine, place: int = 0, count: int = 1) -> Limit | None:

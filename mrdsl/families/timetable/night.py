@@ -5,7 +5,7 @@ Times are whole numbers of ticks (nanoseconds), so that sums of them are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
@@ -106,11 +106,31 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Masters:
+    """The masters of a VM type: its index, how many, the price of each [1/s], and how they are paid."""
+
+    vm: int
+    count: int
+    price: float
+    period: int
+    minimum: int
+
+    def billed(self, ticks: int) -> int:
+        """Return the ticks that a rental is paid for."""
+        return billed(ticks, self.period, self.minimum)
+
+
+def billed(ticks: int, period: int, minimum: int) -> int:
+    """Return the ticks that are paid: whole periods, at least the minimum."""
+    return max(-(-ticks // period) * period, minimum)
+
+
+@dataclass(frozen=True)
 class Machine:
     """The VM type: slots, price [1/s], boot time, and how it is paid.
 
     ``available`` is the most at once without other types. ``reserved`` VMs of those available have the price
-    ``reserved_price``, which is lower. Masters have the price ``master_price``, that of VMs on demand.
+    ``reserved_price``, which is lower. ``masters`` are those of all types: they are there while any VM is.
     """
 
     name: str
@@ -120,11 +140,10 @@ class Machine:
     period: int
     minimum: int
     available: int | None
-    masters: int
+    masters: tuple[Masters, ...] = ()
     reserved: int = 0
     reserved_price: float = 0.0
     spot: bool = False
-    master_price: float = 0.0
 
     @property
     def vm(self) -> str:
@@ -133,17 +152,21 @@ class Machine:
 
     def billed(self, ticks: int) -> int:
         """Return the ticks that a rental is paid for."""
-        return max(-(-ticks // self.period) * self.period, self.minimum)
+        return billed(ticks, self.period, self.minimum)
 
     def cost(self, machines: int, ticks: int) -> float:
         """Return the cost of ``machines`` machines, reserved ones first, and the masters for ``ticks`` ticks."""
         reserved = min(machines, self.reserved)
-        price = (machines - reserved) * self.price + reserved * self.reserved_price + self.masters * self.master_price
-        return price * self.billed(ticks) / TICK
+        price = (machines - reserved) * self.price + reserved * self.reserved_price
+        return price * self.billed(ticks) / TICK + self.cost_of_masters(ticks)
 
-    def price_of(self, reserved: bool, master: bool = False) -> float:
-        """Return the price of a reserved VM, of a master, or of another VM [1/s]."""
-        return self.master_price if master else self.reserved_price if reserved else self.price
+    def cost_of_masters(self, ticks: int) -> float:
+        """Return the cost of all masters for ``ticks`` ticks."""
+        return sum(each.count * each.price * each.billed(ticks) for each in self.masters) / TICK
+
+    def price_of(self, reserved: bool) -> float:
+        """Return the price of a reserved VM, or of another VM [1/s]."""
+        return self.reserved_price if reserved else self.price
 
     @property
     def least_price(self) -> float:
@@ -195,11 +218,18 @@ def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -
         period=ticks_of(paid.period),
         minimum=ticks_of(paid.minimum),
         available=vm.available,
-        masters=vm.masters,
+        masters=tuple(_masters(facts)),
         reserved=count,
         reserved_price=reserved_price,
-        master_price=price,
     )
+
+
+def _masters(facts: TimetableFacts) -> Iterator[Masters]:
+    for index, vm in enumerate(facts.vms):
+        if vm.masters:
+            paid = vm.billing or facts.billing or Billing()
+            price = vm.on_demand.price + added_price(vm)
+            yield Masters(index, vm.masters, price, ticks_of(paid.period), ticks_of(paid.minimum))
 
 
 def added_price(vm: VmType) -> float:

@@ -129,7 +129,7 @@ def _add_runs(
             for place, (count, ticks) in enumerate(found):
                 paid = machine.billed(machine.boot + ticks) / TICK / unit
                 latest = there.due - ticks if run.start_by is None else min(there.due - ticks, run.start_by)
-                cost = (count * machine.price + machine.masters * machine.master_price) * paid
+                cost = count * machine.price * paid + machine.cost_of_masters(machine.boot + ticks) / unit
                 for start in range(run.ready, latest + 1, step):
                     column = program.column(cost, 1.0)
                     reserved = None
@@ -167,12 +167,12 @@ def _add_limits(program: _Program, market: Market, starts: Sequence[_Start]) -> 
         held = []
         for each in starts:
             vm = each.choice[0]
-            of_masters, machine = market.vms_of_masters[vm], market.machines[vm]
-            taken = limit.taken(vm, each.machines) + limit.taken(of_masters, machine.masters, True)
+            machine = market.machines[vm]
+            taken = limit.taken(vm, each.machines) + limit.taken_by_masters(machine)
             held.append((each.begin, each.end, each.column, float(taken)))
             if machine.spot:
                 begin, end, count = market.room(vm, each.run)
-                held.append((begin, end, each.column, float(limit.taken(of_masters, count))))
+                held.append((begin, end, each.column, float(limit.taken(market.vms_on_demand[vm], count))))
         found.append((held, limit.most))
     for vm, machine in enumerate(market.machines):
         kept = [

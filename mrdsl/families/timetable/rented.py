@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.families.timetable.facts import TimetableFacts
-from mrdsl.families.timetable.night import TICK, Night
+from mrdsl.families.timetable.night import TICK, Machine, Night
 from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan, VmUse
 from mrdsl.families.timetable.releases import calendar_of
 from mrdsl.families.timetable.slots import Placed
@@ -22,6 +22,7 @@ Piece = tuple[int, int, int, int, int]
 class Lease:
     """Alike machines from their request to their release [ticks]; ``vm`` is the index of their type.
 
+    That of masters is the index among all types of the spec, also in a market with one of them.
     Those that are ``reserved`` have the price of reserved VMs.
     """
 
@@ -65,14 +66,14 @@ def rented_on(
 ) -> Rented:
     """Return a timetable on machines of several types, with its cost."""
     machines = market.machines
-    paid: dict[tuple[int, bool, bool], int] = {}
+    masters = {each.vm: each for each in machines[0].masters}
+    paid: dict[tuple[bool, int, bool], tuple[float, int]] = {}
     for each in leases:
-        key = each.vm, each.reserved, each.master
-        paid[key] = paid.get(key, 0) + each.count * machines[each.vm].billed(each.end - each.begin)
-    cost = sum(
-        machines[vm].price_of(is_reserved, is_master) * ticks / TICK
-        for (vm, is_reserved, is_master), ticks in sorted(paid.items())
-    )
+        of_type = (masters.get(each.vm) if each.master else None) or machines[each.vm]
+        price = of_type.price_of(each.reserved) if isinstance(of_type, Machine) else of_type.price
+        key = each.master, each.vm, each.reserved
+        paid[key] = price, paid.get(key, (price, 0))[1] + each.count * of_type.billed(each.end - each.begin)
+    cost = sum(price * ticks / TICK for _, (price, ticks) in sorted(paid.items()))
     left_out = [market.penalties[run.job] or 0.0 for run, each in zip(market.runs, placed, strict=True) if each is None]
     return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out))
 
@@ -84,9 +85,8 @@ def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], 
     placed: list[Placed | None] = [None] * len(market.runs)
     for vm, runs, part in parts:
         pieces += [(runs[run], stage, at + len(leases), start, count) for run, stage, at, start, count in part.pieces]
-        of_masters = market.vms_of_masters[vm]
         leases += [
-            replace(each, vm=of_masters if each.master else vm)
+            each if each.master else replace(each, vm=vm)
             for each in part.leases
             if rent == "per_job" or not each.master
         ]
@@ -98,14 +98,11 @@ def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], 
 
 
 def masters_of(market: Market, leases: Sequence[Lease]) -> list[Lease]:
-    """Return the masters of clusters that machines leave and join: of each VM type from the first to the last one."""
-    spans: dict[int, tuple[int, int]] = {}
-    for each in leases:
-        vm = market.vms_of_masters[each.vm]
-        if market.machines[vm].masters:
-            begin, end = spans.get(vm, (each.begin, each.end))
-            spans[vm] = min(begin, each.begin), max(end, each.end)
-    return [Lease(*spans[vm], market.machines[vm].masters, master=True, vm=vm) for vm in sorted(spans)]
+    """Return the masters of all types: from the first request of any machine to the last release; none without any."""
+    if not leases:
+        return []
+    begin, end = min(each.begin for each in leases), max(each.end for each in leases)
+    return [Lease(begin, end, each.count, master=True, vm=each.vm) for each in market.machines[0].masters]
 
 
 def within_limits(market: Market, leases: Sequence[Lease], types: Mapping[int, int]) -> bool:
@@ -119,7 +116,7 @@ def within_limits(market: Market, leases: Sequence[Lease], types: Mapping[int, i
     if not market.limits:
         return True
     rooms = [
-        Lease(*market.room(vm, run), vm=market.vms_of_masters[vm])
+        Lease(*market.room(vm, run), vm=market.vms_on_demand[vm])
         for run, vm in types.items()
         if market.machines[vm].spot
     ]

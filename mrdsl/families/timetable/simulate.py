@@ -368,18 +368,20 @@ def _cost_of_masters(plan: TimetablePlan, market: Market, parts: Sequence[_Part]
         for job, end in zip(sorted(part.executed[run].stopped), found[1].until if found else (), strict=True):
             for at in {part.used[wave.group] for wave in part.timetable.jobs[job].waves}:
                 until[at] = max(until[at], end)
-    cost = 0.0
+    cost, masters, names = 0.0, market.machines[0].masters, [machine.name for machine in market.machines]
     for index, rental in enumerate(plan.rentals):
         if not rental.master:
             continue
-        first = index if plan.rent == "per_job" else 0
+        last = index  # masters of a run come after its machines
+        while plan.rentals[last - 1].master:
+            last -= 1
+        first = last
         while first and not plan.rentals[first - 1].master:
             first -= 1
-        mine = range(first, index) if plan.rent == "per_job" else until
-        ends = [until.get(at, 0) for at in mine if plan.rentals[max(at, 0)].vm == rental.vm]
-        machine = next(each for each in market.machines if each.vm == rental.vm)
-        end = max([round(rental.end * TICK), *ends])
-        cost += machine.master_price * rental.count * machine.billed(end - round(rental.begin * TICK)) / TICK
+        mine = range(first, last) if plan.rent == "per_job" else until
+        end = max([round(rental.end * TICK), *(until.get(at, 0) for at in mine)])
+        of_type = next(each for each in masters if names[each.vm] == rental.vm)
+        cost += of_type.price * rental.count * of_type.billed(end - round(rental.begin * TICK)) / TICK
     return cost
 
 

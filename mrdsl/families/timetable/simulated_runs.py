@@ -63,7 +63,7 @@ def timetable_of(
     machines, there = [], []
     for machine in used:
         rental = plan.rentals[max(machine, 0)]
-        vms = rental.count if machine >= 0 else len(plan.rentals) - night.machine.masters
+        vms = rental.count if machine >= 0 else len(plan.rentals) - sum(each.count for each in night.machine.masters)
         slots = night.machine.slots * held
         machines.append(Machines(vms, slots, interruptions=interrupted_at(facts, night.machine)))
         there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))

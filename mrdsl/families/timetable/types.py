@@ -79,14 +79,14 @@ class Market:
         return tuple(night.machine for night in self.nights)
 
     @cached_property
-    def vms_of_masters(self) -> tuple[int, ...]:
-        """Of each type the one of its masters: they are on demand if it is on spot."""
+    def vms_on_demand(self) -> tuple[int, ...]:
+        """Of each type the same on demand."""
         names = [machine.vm for machine in self.machines]
         return tuple(map(names.index, names))
 
     def room(self, vm: int, run: int) -> tuple[int, int, int]:
         """Return the VMs that a run on spot VMs keeps free of each limit for its second attempt: from, to, how many."""
-        window, night = self.nights[self.vms_of_masters[vm]].runs[run], self.nights[vm]
+        window, night = self.nights[self.vms_on_demand[vm]].runs[run], self.nights[vm]
         return window.release, window.due, -(-night.jobs[window.job].most_at_once // night.machine.slots)
 
     def types_of(self, job: int) -> list[int]:
@@ -98,19 +98,20 @@ class Market:
         return [self.machines[index].vm for index in self.types_of(job)]
 
     def fits(self, index: int, run: int) -> bool:
-        """Return True if a run may be on a type, and ends in its window there with a slot for each task."""
+        """Return True if a run may be on a type, and ends in its window there on all VMs that are available."""
         return run in self._fitting[index]
 
     @cached_property
     def _fitting(self) -> tuple[Mapping[int, None], ...]:
         found = []
         for night, allowed in zip(self.nights, self.allowed, strict=True):
-            paths = [job.path() for job in night.jobs]
+            most = night.machine.available
+            paths = [job.path(None if most is None else most * night.machine.slots) for job in night.jobs]
             found.append(
                 {
                     number: None
                     for number, run in enumerate(night.runs)
-                    if allowed[run.job] and run.ready + paths[run.job] <= run.due
+                    if allowed[run.job] and most != 0 and run.ready + paths[run.job] <= run.due
                 }
             )
         return tuple(found)
@@ -187,7 +188,7 @@ def stretched(market: Market, factors: Sequence[float]) -> Market:
     ]
     for vm, night in enumerate(nights):
         if night.machine.spot:
-            nights[vm] = replace(night, runs=_twice(night, nights[market.vms_of_masters[vm]].runs))
+            nights[vm] = replace(night, runs=_twice(night, nights[market.vms_on_demand[vm]].runs))
     return replace(market, nights=tuple(nights))
 
 
@@ -246,7 +247,7 @@ def _limited(market: Market, vm: int) -> Night:
     """Return the night on a type with the most VMs that the limits allow."""
     night = market.nights[vm]
     machine = night.machine
-    most = [each.available(vm, machine, market.vms_of_masters[vm]) for each in market.limits]
+    most = [each.available(vm, machine) for each in market.limits]
     available = min((each for each in most if each is not None), default=None)
     reserved = machine.reserved if available is None else min(machine.reserved, available)
     return replace(night, machine=replace(machine, available=available, reserved=reserved))

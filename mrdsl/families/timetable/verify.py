@@ -547,18 +547,17 @@ def _limits(facts: TimetableFacts, plan: TimetablePlan, seconds: Sequence[Rental
 
 
 def _masters(plan: TimetablePlan, vm: VmType) -> Iterator[Diagnostic]:
-    """Yield the time of machines of a type, on spot or not, in which its masters are not rented.
+    """Yield the time from the first request of any machine to the last end in which masters of a type are not rented.
 
-    Each run has masters of its own on machines of its own.
+    Each run on machines of its own has masters of its own, of all types.
     """
-    rentals = [each for each in plan.rentals if each.vm == vm.name]
-    masters = [(each.begin, each.end, each.count) for each in rentals if each.master]
+    masters = [(each.begin, each.end, each.count) for each in plan.rentals if each.master and each.vm == vm.name]
     tasks = plan.tasks
-    spans = [(each.begin, each.end) for each in rentals if not each.master]
+    spans = [(each.begin, each.end) for each in plan.rentals if not each.master]
     if plan.rent == "per_job" and tasks is not None:
         of_run = dict(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True))
         there = [plan.rentals[at] for at in of_run.values() if 0 <= at < len(plan.rentals)]
-        spans = [(each.begin, each.end) for each in there if each.vm == vm.name]
+        spans = [(each.begin, each.end) for each in there]
     elif spans:
         spans = [(min(begin for begin, _ in spans), max(end for _, end in spans))]
     for begin, end in spans:

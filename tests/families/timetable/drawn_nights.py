@@ -180,27 +180,37 @@ def least(night: SmallNight, rent: str) -> float:
         used = []
         for vm, kind in enumerate(night.kinds):
             mine = tuple((run, each[1]) for run, each in zip(night.runs, places, strict=True) if each and each[0] == vm)
-            used.append(_on_kind(kind, mine, rent, bool(night.quotas)) if mine else {((), ()): 0.0})
+            has_masters = any(each.masters for each in night.kinds)
+            used.append(_on_kind(kind, mine, rent, bool(night.quotas), has_masters) if mine else {((), (), ()): 0.0})
         for chosen in product(*(each.items() for each in used)):
-            cost = total + sum(each for _, each in chosen)
-            if cost < best and _within(night, [there for there, _ in chosen]):
+            clusters = [span for (_, _, spans), _ in chosen for span in spans]
+            if rent != "per_job" and clusters:
+                clusters = [(min(begin for begin, _ in clusters), max(end for _, end in clusters))]
+            masters = [kind.masters * kind.price * sum(kind.billed(b - a) for a, b in clusters) for kind in night.kinds]
+            cost = total + sum(each for _, each in chosen) + sum(masters)
+            if cost < best and _within(night, [there for there, _ in chosen], clusters):
                 best = cost
     return best
 
 
-There = tuple[tuple[tuple[int, int, int], ...], ...]
-"""VMs of a type on demand, with masters and room for second attempts, and those on spot: from, to, how many."""
+Counted = tuple[tuple[int, int, int], ...]
+There = tuple[Counted, Counted, tuple[Span, ...]]
+"""VMs of a type on demand, with room for second attempts, and those on spot: from, to, how many; and its clusters."""
 
 
-def _within(night: SmallNight, there: Sequence[There]) -> bool:
-    """Whether VMs are within all quotas."""
+def _within(night: SmallNight, there: Sequence[There], clusters: Sequence[Span]) -> bool:
+    """Whether VMs, and the masters of all types of each cluster, are within all quotas."""
     return all(
         _most(
             (),
             [
                 (begin, end, count * kind.cores)
                 for vm, kind in enumerate(night.kinds)
-                for begin, end, count in (there[vm][spot] if only in (None, vm) else ())
+                for begin, end, count in (
+                    (*there[vm][spot], *((*span, 0 if spot else kind.masters) for span in clusters))
+                    if only in (None, vm)
+                    else ()
+                )
             ],
         )
         <= cores
@@ -209,8 +219,13 @@ def _within(night: SmallNight, there: Sequence[There]) -> bool:
 
 
 @cache
-def _on_kind(kind: Kind, runs: tuple[tuple[SmallRun, bool], ...], rent: str, limited: bool) -> dict[There, float]:
-    """The least cost of runs on machines of a type, on spot or not, by the VMs that are there if they are limited."""
+def _on_kind(
+    kind: Kind, runs: tuple[tuple[SmallRun, bool], ...], rent: str, limited: bool, has_masters: bool
+) -> dict[There, float]:
+    """The least cost of runs on machines of a type, on spot or not, without masters.
+
+    By the VMs that are there if they are limited, and by the times of clusters if these have masters.
+    """
     ways = []
     for run, is_spot in runs:
         again = kind.boot + run.startup + run.alone(kind.slower) if is_spot else 0
@@ -219,10 +234,9 @@ def _on_kind(kind: Kind, runs: tuple[tuple[SmallRun, bool], ...], rent: str, lim
     best: dict[There, float] = {}
     for bought, spot, clusters in _rented(kind, runs, ways, rent):
         if kind.available is None or _most([*bought, *spot], rooms) <= kind.available:
-            of_masters = kind.masters * kind.price * sum(kind.billed(end - begin) for begin, end in clusters)
-            cost = of_masters + sum(kind.billed(end - begin) for begin, end in spot) + _paid(kind, bought)
-            firm = [*((*each, 1) for each in bought), *((*each, kind.masters) for each in clusters), *rooms]
-            key = (tuple(sorted(firm)), tuple(sorted((*each, 1) for each in spot))) if limited else ((), ())
+            cost = sum(kind.billed(end - begin) for begin, end in spot) + _paid(kind, bought)
+            there = tuple(sorted([*((*each, 1) for each in bought), *rooms])), tuple(sorted((*s, 1) for s in spot))
+            key = (*(there if limited else ((), ())), tuple(sorted(clusters)) if has_masters else ())
             best[key] = min(best.get(key, inf), cost)
     return best
 

@@ -95,7 +95,7 @@ DEFECTS = {
     "no boot": machine(lambda one: replace(one, boot=0)),
     "billed by less": machine(lambda one: replace(one, period=1, minimum=1)),
     "lower penalties": lambda night: replace(night, penalties=(0.0,) * len(night.jobs)),
-    "no masters": machine(lambda one: replace(one, masters=0)),
+    "no masters": machine(lambda one: replace(one, masters=())),
 }
 
 

@@ -269,7 +269,7 @@ def exported_types(form: str, rent: str) -> dict[str, str]:
 
 
 def test_a_crontab_of_several_types_names_the_type_of_each_run_and_machine() -> None:
-    lines = [line for line in exported_types("cron", "elastic")["crontab"].splitlines() if line[0].isdigit()]
+    lines = [line for line in exported_types("cron", "per_job")["crontab"].splitlines() if line[0].isdigit()]
     called = sorted(" ".join(line.partition("$")[2].split()) for line in lines)
     assert [each for each in called if each.startswith("START")] == [
         "START a 1 c",
@@ -278,6 +278,16 @@ def test_a_crontab_of_several_types_names_the_type_of_each_run_and_machine() -> 
     ]
     rented = [each.split(maxsplit=2)[2] for each in called if each.startswith("RENT")]
     assert sorted(set(rented)) == ["c 1", "m 1", "m 1 spot"]
+
+
+def test_a_cluster_has_the_masters_of_a_type_without_runs() -> None:
+    text = TYPES.replace("RENT", "rent = constant").replace("masters = 1", "masters = 0")
+    text = text.replace("class a {", "vm d { on_demand { price = 1 USD/min }, masters = 1 }\nclass a {")
+    result = mrdsl.solve(mrdsl.loads(text))
+    files = mrdsl.export(result, "emr", vms={"m": "m5.xlarge", "c": "c5.2xlarge", "d": "r5.xlarge"}).files
+    for document in map(json.loads, dict(files).values()):
+        groups = document["Instances"]["InstanceGroups"]
+        assert [each["InstanceType"] for each in groups if each["InstanceRole"] == "MASTER"] == ["r5.xlarge"]
 
 
 def test_reservations_of_several_types_have_the_containers_of_each_class(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from mrdsl.families.timetable.report import report
 from mrdsl.families.timetable.verify import verify
 from mrdsl.families.timetable.why import why
 from mrdsl.language.loading import load_text
+from tests.shared_data import shared
 
 TEXT = """problem timetable "types"
 rent = constant
@@ -84,21 +85,102 @@ def test_plans_of_several_types_are_simulated_explained_reported_and_read_back()
     assert again.plan.document() == result.plan.document()  # type: ignore[union-attr]
 
 
-def test_each_type_has_masters_while_its_machines_are_there() -> None:
-    """The master of `small` is there for 31 min, that of two `large` for 2 min of the peak."""
+def test_masters_of_all_types_are_there_from_the_first_request_to_the_last_end() -> None:
+    """Those of both types are there for 31 min, as the VM of `small` is."""
     text = TYPED.replace("boot = 1 min }", "boot = 1 min, masters = 1 }").replace(
         "3 USD/min }", "3 USD/min }, masters = 1"
     )
     spec, result = solved(text)
     plan = result.plan
     assert plan is not None
-    assert result.value == pytest.approx(31 * 2 + 2 * 3 * 3)
+    assert result.value == pytest.approx(31 + 12 + 31 * (1 + 3))
     assert result.solution == "optimal"
     assert list(verify(spec, plan)) == []
     assert sorted((each.vm, each.end - each.begin) for each in plan.rentals if each.master) == [
-        ("large", 120.0),
+        ("large", 1860.0),
         ("small", 1860.0),
     ]
+
+
+MASTERS = """problem timetable "masters of a type without runs"
+rent = RENT
+vm worker { on_demand { price = 0.20 USD/h } }
+vm driver { on_demand { price = 100 USD/h }, masters = 2, boot = 5 min, billing { period = 1 min, minimum = MINIMUM } }
+class a {
+  stage run { tasks = 8, avg = 10 min, max = 10 min }
+  slots { task = 4 }
+  distribution = fixed
+  runs = [0 s, 1 h]
+  deadline = 40 min
+  types = [worker]
+  PENALTY
+}
+minimize cost
+"""
+
+
+@pytest.mark.parametrize(
+    ("rent", "minimum", "minutes"),
+    [
+        ("constant", "0 s", 70),
+        ("elastic", "0 s", 40),  # from the latest start of the first run
+        ("elastic", "2 h", 120),
+        ("per_job", "0 s", 20),
+        ("per_job", "30 min", 60),
+        ("cheapest", "0 s", 20),
+    ],
+)
+def test_masters_of_a_type_without_runs_are_paid_as_their_type_is(rent: str, minimum: str, minutes: int) -> None:
+    text = MASTERS.replace("RENT", rent).replace("MINIMUM", minimum).replace("PENALTY", "")
+    spec, result = solved(text)
+    assert result.solution == "optimal"
+    assert result.value == pytest.approx(minutes * 200 / 60, rel=3e-3)  # and below 0.3 % for the workers
+    plan = result.plan
+    assert plan is not None
+    assert list(verify(spec, plan)) == []
+    simulated = mrdsl.simulate(result, runs=2).of(TimetablePlan).plan
+    assert simulated is not None
+    assert simulated.bill is not None
+    assert simulated.bill.mean == pytest.approx(result.value)
+    fewer = replace(plan, rentals=tuple(replace(each, count=1) for each in plan.rentals))
+    assert any("without 2 masters" in each.message for each in verify(spec, fewer))
+
+
+def test_there_are_no_masters_without_vms() -> None:
+    text = MASTERS.replace("RENT", "elastic").replace("MINIMUM", "0 s")
+    for penalty, value in (("1 USD", 2.0), ("1000 USD", None)):
+        _, result = solved(text.replace("PENALTY", f"penalty = {penalty}"))
+        assert result.solution == "optimal"
+        assert result.plan is not None
+        assert bool(result.plan.rentals) == (value is None)
+        assert value is None or result.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "value"),
+    [
+        ("master_without_runs", ("", ""), 0.2 / 3 + 100 / 6),
+        ("master_without_runs", ("0.20 USD/h }", "0.20 USD/h }, available = 1"), 0.2 / 3 + 100 / 3),
+        ("loose_bound_16", ("", ""), 3.60),
+        ("loose_bound_53", ("", ""), 0.60),
+    ],
+)
+def test_masters_are_in_costs_and_bounds(name: str, change: tuple[str, str], value: float) -> None:
+    _, result = solved(shared(f"cases/{name}.mrspec").read_text().replace(*change))
+    assert result.value == pytest.approx(value)
+    assert result.solution == "optimal"
+
+
+@pytest.mark.parametrize(("types", "least"), [("[driver, worker]", 9), ("[driver]", 8)])
+def test_a_quota_without_room_for_masters_leaves_no_plan(types: str, least: int) -> None:
+    """Two masters have 8 cores."""
+    text = MASTERS.replace("RENT", "elastic").replace("MINIMUM", "0 s").replace("PENALTY", "")
+    text = text.replace("boot = 5 min", "cores = 4, boot = 5 min").replace("0.20 USD/h }", "0.20 USD/h }, cores = 1")
+    for cores in (least - 1, least):
+        quota = f"quota q {{ cores = {cores}, types = {types} }}\nclass a"
+        _, result = solved(text.replace("class a", quota))
+        assert result.termination == ("infeasible" if cores < least else "optimal")
+        assert (result.plan is None) == (cores < least)
 
 
 def on_one_machine(plan: TimetablePlan) -> TimetablePlan:

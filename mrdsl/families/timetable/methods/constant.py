@@ -66,11 +66,15 @@ def too_few(facts: TimetableFacts, night: Night, fewest: int) -> Diagnostic:
     vm = next(each for each in facts.vms if each.name == machine.vm)
     there, place, more = f"{machine.available} are available", vm.span_of("available"), f"available = {fewest}"
     if vm.available is None or vm.available != machine.available:
-        quota = min((each for each in facts.quotas if counts(each, vm.name)), key=lambda each: each.cores)
+        of_type = [each for each in facts.quotas if counts(each, vm.name)]
+        quota = min(of_type or facts.quotas, key=lambda each: each.cores)
         there = f"quota {quota.name} has cores for {machine.available}"
-        if machine.masters:
-            there += f" and {number_of(machine.masters, 'master')}"
-        place, more = quota.span_of("cores"), f"cores = {(fewest + machine.masters) * (vm.cores or 0.0):g}"
+        masters = {each.name: each.masters for each in facts.vms if each.masters and counts(quota, each.name)}
+        if masters:
+            there += f" and {number_of(sum(masters.values()), 'master')}"
+        cores = {each.name: each.cores or 0.0 for each in facts.vms}
+        needed = fewest * cores[vm.name] * bool(of_type) + sum(cores[name] * n for name, n in masters.items())
+        place, more = quota.span_of("cores"), f"cores = {needed:g}"
     return impossible(
         "impossible-deadline",
         f"to meet every deadline takes {number_of(fewest, 'VM')} of {machine.name} at once, and {there}",

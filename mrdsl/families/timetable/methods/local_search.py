@@ -137,13 +137,10 @@ class _Search:
         return left_out + sum(map(self._price, self.vms)) + self._price_of_masters()
 
     def _price_of_masters(self) -> float:
-        if not any(machine.masters for machine in self.machines):
+        if not self.vms or not self.machines[0].masters:
             return 0.0
-        leases = [Lease(each.begin, each.end, 1, vm=each.type) for each in self.vms]
-        return sum(
-            self.machines[each.vm].master_price * each.count * self.machines[each.vm].billed(each.end - each.begin)
-            for each in masters_of(self.market, leases)
-        )
+        span = max(each.end for each in self.vms) - min(each.begin for each in self.vms)
+        return self.machines[0].cost_of_masters(span) * TICK
 
     # Runs
 

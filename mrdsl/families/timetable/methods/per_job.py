@@ -11,7 +11,7 @@ from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.limits import Limit
 from mrdsl.families.timetable.night import Job, Machine, Night, Run
 from mrdsl.families.timetable.per_job_program import is_limited, per_job_program
-from mrdsl.families.timetable.rented import Lease, Rented, joined, pieces_of, rented
+from mrdsl.families.timetable.rented import Lease, Rented, joined, masters_of, pieces_of, rented_on
 from mrdsl.families.timetable.reserved import with_reserved
 from mrdsl.families.timetable.slots import Placed, Slots, place
 from mrdsl.families.timetable.types import Market
@@ -289,19 +289,19 @@ def _together(market: Market, choices: list[list[Choice]]) -> Rented | None:
 def _taken(market: Market, run: int, choice: Choice) -> float:
     """Return the part of the limits that a choice takes, times its ticks."""
     vm, size = choice
-    machine, of_masters = market.machines[vm], market.vms_of_masters[vm]
+    machine, on_demand = market.machines[vm], market.vms_on_demand[vm]
     begin, end, count = market.room(vm, run) if machine.spot else (0, 0, 0)
     total = 0.0
     for limit in market.limits:
-        taken = limit.taken(vm, size.machines) + limit.taken(of_masters, machine.masters, True)
-        spent = taken * (machine.boot + size.end) + limit.taken(of_masters, count) * (end - begin)
+        taken = limit.taken(vm, size.machines) + limit.taken_by_masters(machine)
+        spent = taken * (machine.boot + size.end) + limit.taken(on_demand, count) * (end - begin)
         total += spent / max(limit.most, 1)
     return total
 
 
 def _placed(market: Market, vm: int, index: int, size: Size, limits: Sequence[tuple[Limit, Slots]]) -> Rented | None:
     """Return a run on machines of its own in its window; None if they, or room to run again, are not available."""
-    night, of_masters = market.nights[vm], market.vms_of_masters[vm]
+    night = market.nights[vm]
     machine, run = night.machine, night.runs[index]
     ticks = machine.boot + size.end
     latest = run.due - size.end
@@ -312,15 +312,12 @@ def _placed(market: Market, vm: int, index: int, size: Size, limits: Sequence[tu
     if machine.spot:
         begin, end, count = market.room(vm, index)
         for limit, slots in limits:
-            kept = limit.taken(of_masters, count)
+            kept = limit.taken(market.vms_on_demand[vm], count)
             if next(slots.starts(begin, begin, kept, end - begin), None) is None:
                 start = None
                 break
             slots.take(kept, end - begin, begin)
-    taken = [
-        (slots, limit.taken(vm, size.machines) + limit.taken(of_masters, machine.masters, True))
-        for limit, slots in limits
-    ]
+    taken = [(slots, limit.taken(vm, size.machines) + limit.taken_by_masters(machine)) for limit, slots in limits]
     moved = True
     while start is not None and moved:
         first = start
@@ -343,7 +340,5 @@ def _rented_from(night: Night, run: Run, size: Size, start: int) -> Rented:
     waves = [(stage, at + start, count) for stage, at, count in alone.waves]
     placed = Placed(waves, alone.first + start, alone.end + start)
     begin = start - machine.boot
-    leases = [Lease(begin, placed.end, size.machines)]
-    if machine.masters:
-        leases.append(Lease(begin, placed.end, machine.masters, master=True))
-    return rented(replace(night, runs=(run,)), "per_job", leases, pieces_of([placed]), [placed])
+    market, leases = market_alone(replace(night, runs=(run,))), [Lease(begin, placed.end, size.machines)]
+    return rented_on(market, "per_job", [*leases, *masters_of(market, leases)], pieces_of([placed]), [placed])

@@ -154,10 +154,9 @@ class _Ways:
         """
         if not any(self.market.part(vm)[0] for vm in range(len(self.market.nights))):
             return float(sum(self.market.penalties[run.job] or 0.0 for run in self.market.runs))
-        masters = least_masters(self.market)
-        best = masters + rental_bound(self.market, known)
+        best = least_masters(self.market)[0] + rental_bound(self.market, known)
         if self.fluid is None and (known is None or known.value - best > PROVEN * known.value):
-            self.fluid = masters + fluid_bound(self.market, self.draft.seconds_left())
+            self.fluid = fluid_bound(self.market, self.draft.seconds_left())
         return max(best, self.fluid or 0.0)
 
     def _cheapest(self) -> Found:
