@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from math import inf, nan
 from typing import Any
 
@@ -86,16 +88,25 @@ def sampled_days(draw: np.random.RandomState) -> Floats:
     return relative
 
 
-def typical_demand(draw: np.random.RandomState, shifts: Floats, periods: int, period: float, noise: float) -> Floats:
+def typical_demand(
+    draw: np.random.RandomState, units: Sequence[str], shifts: Floats, periods: int, period: float, noise: float
+) -> Floats:
     """Return demand relative to each unit's peak, (periods, units): individual days, time zones and white noise.
 
-    ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is the standard deviation of the
-    relative error of a period's prediction; demand is never below 0.
+    ``units`` are their names: values are drawn in the order of names, with numbers in them by size, so that the order
+    of the units does not matter. ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is
+    the standard deviation of the relative error of a period's prediction; demand is never below 0.
     """
     days = sampled_days(draw)
-    mine = days[draw.randint(0, DAYS, len(shifts), dtype=np.int64)]
+    place = np.argsort(sorted(range(len(units)), key=lambda unit: _by_number(units[unit])))
+    mine = days[draw.randint(0, DAYS, len(shifts), dtype=np.int64)[place]]
     average = _averages(mine, shifts, periods, period)
-    return np.maximum(average * (1.0 + noise * draw.standard_normal(average.shape)), 0.0)
+    return np.maximum(average * (1.0 + noise * draw.standard_normal(average.shape)[:, place]), 0.0)
+
+
+def _by_number(name: str) -> tuple[list[str | int], str]:
+    parts = re.split("([0-9]+)", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)], name
 
 
 def _averages(days: Floats, shifts: Floats, periods: int, period: float) -> Floats:

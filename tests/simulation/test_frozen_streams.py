@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 from hashlib import blake2s
+from itertools import permutations
 from math import exp, log, sqrt
 
 import numpy as np
 import pytest
 
 from mrdsl import loads
+from mrdsl.families.capacity.periods.table import demand_of
 from mrdsl.families.joint.workload import expected_demand
 from mrdsl.formulas.workloads import DAYS, typical_demand
 from mrdsl.language.scope import Draws
@@ -115,7 +117,7 @@ def test_a_stream_in_the_place_of_another_is_that_of_its_own_place() -> None:
 
 def test_a_typical_day_is_drawn_as_ever() -> None:
     """At the length of a sample a period's mean is the sample; two units, the second three samples ahead."""
-    found = typical_demand(stream(9, "bimodal day"), np.array([0.0, 1800.0]), 144, 600.0, 0.1)
+    found = typical_demand(stream(9, "bimodal day"), ["a", "b"], np.array([0.0, 1800.0]), 144, 600.0, 0.1)
     np.testing.assert_allclose(found, two_typical_days(Twister(repr((9, "bimodal day")))), rtol=1e-9)
 
 
@@ -147,5 +149,45 @@ def test_the_days_of_a_spec_are_those_of_its_seed() -> None:
     )
     for seed in (0, 9):
         spec = loads(text.format(seed=seed))
-        expected = typical_demand(stream(seed, "bimodal day"), np.array([0.0, 1800.0]), 144, 600.0, 0.0)
+        expected = typical_demand(stream(seed, "bimodal day"), ["a", "b"], np.array([0.0, 1800.0]), 144, 600.0, 0.0)
         np.testing.assert_allclose(expected_demand(spec)[1], 100.0 * expected)
+
+
+BLOCKS = {
+    name: f"service {name} {{ rate = {rate}/s, service_rate = 10/s, response = 1 s, penalty = 1 cent }}\n"
+    for name, rate in {"s2": 40, "s10": 90, "a": 70}.items()
+}
+
+
+@pytest.mark.parametrize("order", list(permutations(BLOCKS)))
+def test_random_days_do_not_depend_on_the_order_of_blocks(order: tuple[str, ...]) -> None:
+    """Services draw in the order a, s2, s10, after the class, wherever their blocks are."""
+    head = (
+        'problem joint "order"\nseed = 3\ncluster { size = 30 vms, vm_cost = 1 cent/h, period = 600 s }\n'
+        "demand { periods = 144, day = bimodal, floor = 100%, noise = 5% }\n"
+    )
+    jobs = (
+        "class z { map { tasks = 2, avg = 5 s, max = 9 s }, slots { map = 2, reduce = 2 }\n"
+        "  jobs = 3..5, deadline = 60 s, penalty = 1 cent, guarantee = upper }\n"
+    )
+    spec = loads(head + "".join(BLOCKS[name] for name in order) + jobs + "minimize cost\n")
+    drawn = typical_demand(stream(3, "bimodal day"), ["1", "2", "3", "4"], np.zeros(4), 144, 600.0, 0.05)
+    column = {"a": 1, "s2": 2, "s10": 3}
+    expected = np.stack(
+        [5.0 * drawn[:, 0], *({"s2": 40, "s10": 90, "a": 70}[n] * drawn[:, column[n]] for n in order)], 1
+    )
+    np.testing.assert_allclose(expected_demand(spec)[1], expected)
+
+
+def test_random_days_of_capacity_do_not_depend_on_the_order_of_blocks() -> None:
+    head = (
+        'problem capacity "order"\nseed = 3\ndemand { periods = 24, day = bimodal, floor = 50%, noise = 5% }\n'
+        "vm m { on_demand { price = 1 USD/h } }\n"
+    )
+    blocks = [
+        f"class {name} {{ map {{ tasks = {tasks}, avg = 5 s, max = 9 s }}, slots {{ map = 2 }}, jobs = {tasks}\n"
+        "  deadline = 60 s, penalty = 1 USD }\n"
+        for name, tasks in (("b", 50), ("a", 90))
+    ]
+    one, other = (demand_of(loads(head + "".join(each) + "minimize cost\n"))[1] for each in (blocks, blocks[::-1]))
+    np.testing.assert_allclose(one, other[:, ::-1])

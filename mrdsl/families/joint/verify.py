@@ -96,7 +96,9 @@ class Facts:
             expected = np.stack([np.roll(table[:, unit], -step) for unit, step in enumerate(steps)], axis=1)
         elif demand.day == "bimodal":
             drawn = stream(self.spec.seed or 0, "bimodal day")
-            expected = high * typical_demand(drawn, shifts, demand.periods, facts.cluster.period, demand.noise)
+            units = [f"class {each.name}" for each in facts.classes]
+            units += [f"service {each.name}" for each in facts.services]
+            expected = high * typical_demand(drawn, units, shifts, demand.periods, facts.cluster.period, demand.noise)
         else:
             expected = np.repeat(high, demand.periods, axis=0)
         return expected * part, expected

@@ -74,7 +74,11 @@ def _expected_demand(spec: Spec) -> tuple[Floats, Floats]:
         expected = _shifted(table, np.rint(shifts / facts.cluster.period).astype(int))
     elif demand.day == "bimodal":
         draw = stream(spec.seed or 0, "bimodal day")
-        expected = high * typical_demand(draw, shifts, demand.periods, facts.cluster.period, demand.noise)
+        units = [
+            *(f"class {each.name}" for each in facts.classes),
+            *(f"service {each.name}" for each in facts.services),
+        ]
+        expected = high * typical_demand(draw, units, shifts, demand.periods, facts.cluster.period, demand.noise)
     else:
         expected = np.tile(high, (demand.periods, 1))
     return expected * share, expected

@@ -155,12 +155,12 @@ def test_typical_days_peak_at_11_and_16() -> None:
 def test_a_day_is_averaged_exactly_and_moved_by_any_shift() -> None:
     shifts = np.array([0.0, 9 * 3600.0, -1800.0])
     draw = stream(4, "days")
-    hourly = typical_demand(draw, shifts, 24, 3600.0, 0.0)
+    hourly = typical_demand(draw, ["a", "b", "c"], shifts, 24, 3600.0, 0.0)
     draw = stream(4, "days")
-    fine = typical_demand(draw, shifts, 144, 600.0, 0.0)
+    fine = typical_demand(draw, ["a", "b", "c"], shifts, 144, 600.0, 0.0)
     np.testing.assert_allclose(hourly, fine.reshape(24, 6, 3).mean(axis=1))
     draw = stream(4, "days")
-    unmoved = typical_demand(draw, shifts * 0, 144, 600.0, 0.0)
+    unmoved = typical_demand(draw, ["a", "b", "c"], shifts * 0, 144, 600.0, 0.0)
     np.testing.assert_allclose(fine[:, 1], np.roll(unmoved[:, 1], -54))
     np.testing.assert_allclose(fine[:, 2], np.roll(unmoved[:, 2], 3))
 

@@ -107,8 +107,8 @@ def _demand_of(spec: Spec) -> tuple[Floats, Floats, Floats]:
         weight = np.where(np.isnan(table.weight), 1.0, table.weight)
     elif demand.day == BIMODAL:
         draw = stream(spec.seed or 0, "bimodal day")
-        zero = np.zeros(len(high))
-        expected = high * typical_demand(draw, zero, demand.periods, facts.period, demand.noise)
+        units, zero = [each.name for each in facts.classes], np.zeros(len(high))
+        expected = high * typical_demand(draw, units, zero, demand.periods, facts.period, demand.noise)
     else:
         expected = np.tile(high, (demand.periods, 1))
     share = low / high if demand.floor is None else np.full(len(high), demand.floor)
