@@ -53,7 +53,7 @@ def own_spec(
     goal = f"{found.goals[0].sense} {found.goals[0].quantity}" if found is not None and found.goals else ""
     text = _from_logs(family, logs) if logs else f'problem {family} "From own files"\n\n'
     if vms is not None:
-        call, file = _catalogue(vms, found.facts if found is not None else Node), quoted(_relative(vms, folder))
+        call, file = catalogue_reader(vms, found.facts if found is not None else Node), quoted(_relative(vms, folder))
         text = _replaced(text, f"vms from {call}({file})" if call else f"vms from {file}")
     elif not logs and words is not None and "vm" in words.repeated:
         text += f"vm NAME {words.repeated['vm'][1].node.EXAMPLE}\n"
@@ -84,7 +84,7 @@ def _replaced(text: str, types: str) -> str:
     return "\n".join(lines) if put else f"{text}{types}\n"
 
 
-def _catalogue(path: Path, facts: type[Node]) -> str:
+def catalogue_reader(path: Path, facts: type[Node]) -> str:
     """Return the reader of a catalogue, "" for a table of blocks. Raises MrdslError."""
     readers = vocabulary(facts).repeated["vm"][1].catalogues
     if path.suffix.lower() == ".json":

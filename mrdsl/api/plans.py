@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from mrdsl.planning.compiled_model import CompiledModel
     from mrdsl.planning.difference import Difference
     from mrdsl.planning.verified_plans import Verified
+    from mrdsl.profiling.predicting import Predictions
     from mrdsl.profiling.profiles import Profiles, Watch
     from mrdsl.reporting.comparison import Comparison
     from mrdsl.simulation.settings import WhatIf
 
 Parameters = Mapping[str, Any]
+MOST_SLOTS = 1_000_000
+"""Slots of a prediction, at most."""
 
 
 @checked
@@ -314,6 +317,54 @@ def profile(
         allow_outside=allow_outside,
         strict=strict,
     )
+
+
+@checked
+def predict(
+    logs: Sequence[str | Path] | Profiles,
+    *,
+    slots: Sequence[int] = (),
+    executors: Sequence[int] = (),
+    deadline: float | None = None,
+    vms: Sequence[Any] = (),
+    seed: int = 0,
+) -> Predictions:
+    """Predict the times of jobs on numbers of slots from the logs of their runs.
+
+    Each run is repeated with its own task times in their order, alone on the slots.
+
+    Args:
+        logs: Files, folders and patterns, or profiles of them.
+        slots: Numbers of slots.
+        executors: Numbers of executors of the size in the logs.
+        deadline: Time within which the mean has to be [s]: the least number of slots is searched.
+        vms: VM types whose costs are compared, as `vm_types` returns them.
+        seed: Seed of the intervals.
+
+    Returns:
+        Times with their bounds by class and slots, and the number of slots that is best for speed and cost.
+
+    Raises:
+        MrdslError: If no job could be read, or an option is wrong.
+    """
+    from mrdsl.profiling.predicting import predicted
+    from mrdsl.profiling.profiles import Profiles
+    from mrdsl.profiling.profiles import profile as run
+
+    gathered = (logs if isinstance(logs, Profiles) else run(logs)).gathered
+    for name, counts in (("slots", slots), ("executors", executors)):
+        wrong = next((count for count in counts if not 1 <= count <= MOST_SLOTS), None)
+        if wrong is not None:
+            hint = f"for example, `{name}` 4, 8 and 16"
+            raise one_error("wrong-option", f"`{name}` must be between 1 and {MOST_SLOTS:,}, got {wrong}", None, hint)
+    if deadline is not None and not 0.0 < deadline < float("inf"):
+        raise one_error("wrong-option", f"`deadline` must be above 0 s, got {deadline:g}", None, "write a time")
+    if not gathered.runs:
+        raise one_error("no-classes", "no job or application in these logs can be profiled", None, "take other logs")
+    try:
+        return predicted(gathered, slots, executors, deadline, vms, seed)
+    except ValueError as problem:
+        raise one_error("wrong-option", str(problem), None, "write --slots") from None
 
 
 @checked

@@ -34,6 +34,7 @@ COMMANDS = {
     "compile": "model_files",
     "read": "model_files",
     "profile": "profile",
+    "predict": "predict",
     "solvers": "extending",
     "schema": "plans",
     "sweep": "studies",

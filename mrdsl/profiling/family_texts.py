@@ -240,16 +240,25 @@ def _joint(gathered: Gathered, price: Price | None, samples: str | None) -> Iter
 
 
 def _bounds(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
-    most = sum(each.jobs_high for each in gathered.classes)
-    maps, reduces = max(gathered.cluster.map.most, most), max(gathered.cluster.reduce.most, most)
-    yield f"cluster {{ slots {{ map = {maps}, reduce = {reduces} }} }}  # the most tasks that the logs show at once"
-    for each, word in zip(gathered.classes, parts.words_of(gathered.classes), strict=True):
+    cluster, most = gathered.cluster, sum(each.jobs_high for each in gathered.classes)
+    maps, reduces = max(cluster.map.most, most), max(cluster.reduce.most, most)
+    slots = f"map = {maps}, reduce = {reduces}"
+    if gathered.stage_classes:
+        every = sum(each.jobs_high for each in (*gathered.classes, *gathered.stage_classes))
+        slots = f"task = {max(cluster.task.most + (maps + reduces if gathered.classes else 0), every)}"
+    yield f"cluster {{ slots {{ {slots} }} }}  # the most tasks that the logs show at once"
+    classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
+    for each, word in zip(classes, parts.words_of(classes), strict=True):
         yield ""
         yield from parts.comments(each)
         yield f"class {parts.name(each.name)} {{"
-        yield from parts.profile(each)
-        if samples is not None:
-            yield parts.recorded(each, word, samples)
+        if isinstance(each, JobClass):
+            yield from parts.profile(each)
+            if samples is not None:
+                yield parts.recorded(each, word, samples)
+        else:
+            assert isinstance(each, StageClass)
+            yield from parts.stages(each, None if samples is None else f"{samples}/{word}")
         yield from parts.startup(each)
         yield f"  jobs = {each.jobs_high}"
         yield "}"
@@ -349,4 +358,4 @@ FAMILIES = MappingProxyType(
         "energy": _energy,
     }
 )
-STAGED = ("capacity", "timetable", "joint")
+STAGED = ("capacity", "timetable", "joint", "bounds")

@@ -102,12 +102,18 @@ def simulated(job: Known, slots: Sequence[int], seed: int) -> float:
 
 def repeated(job: Known, slots: Sequence[int]) -> float:
     """Return the time of a job alone on slots [s], with the recorded task times in their order."""
+    return float(job_times(own_stages(job), tuple(slots))[0]) + job.end
+
+
+def own_stages(job: Known) -> list[OwnStage]:
+    """Return the stages of a job with the recorded task times in their order, repeated for tasks without times."""
     stages = []
     for part in job.parts:
-        work, first, later = (np.array([times]) for times in (part.work, part.first, part.later))
+        shape = (1, max(part.tasks, len(part.work)))
+        work, first, later = (np.resize(times, shape) for times in (part.work, part.first, part.later))
         waves: tuple[Floats, Floats | None] = (work + later, work + first) if part.first else (work, None)
         stages.append(OwnStage(part.after, _delay(job, part), waves[0], waves[1], part.pool))
-    return float(job_times(stages, tuple(slots))[0]) + job.end
+    return stages
 
 
 def _delay(job: Known, part: Part) -> float:

@@ -90,7 +90,7 @@ def predicted_jobs(
     """
     learned: dict[str, list[tuple[Known, Slots]]] = {}
     for job, phases, name in before:
-        learned.setdefault(name, []).append((_of_phases(phases, taught.sort_counts_as), _pools(job)))
+        learned.setdefault(name, []).append((_of_phases(phases, taught.sort_counts_as), pools_of(job)))
     known = {name: together([found for found, _ in alike]) for name, alike in learned.items()}
     predictions: list[RunPredicted | None] = []
     for job, phases, name in after:
@@ -101,7 +101,7 @@ def predicted_jobs(
         parts = tuple(replace(part, tasks=mine.tasks) for part, mine in zip(known[name].parts, own.parts, strict=False))
         runs = replace(known[name], parts=parts), own, replace(own, parts=_task_by_task(job, own.parts))
         took, slots = (times.end - times.begin) / 1000, [each for _, each in learned[name]]
-        predictions.append(_predicted((name, job.job), runs, _pools(job), slots, took, seed, taught))
+        predictions.append(_predicted((name, job.job), runs, pools_of(job), slots, took, seed, taught))
     return predictions
 
 
@@ -205,8 +205,15 @@ def _slots(run: SparkApplication) -> Slots:
     return (slots_of_run(run),)
 
 
-def _pools(job: MapReduceJob) -> Slots:
+def pools_of(job: MapReduceJob) -> Slots:
+    """Return the most map and reduce tasks of a job at once."""
     return tuple(max(1, parallel_tasks(job, kind)) for kind in (TaskKind.MAP, TaskKind.REDUCE))
+
+
+def known_job(job: MapReduceJob, phases: Phases, sort_counts_as: str = "reduce") -> Known:
+    """Return a job of MapReduce with its task times, in the order of their starts, and its times outside tasks."""
+    own = _of_phases(phases, sort_counts_as)
+    return replace(own, parts=_task_by_task(job, own.parts))
 
 
 def _of_phases(phases: Phases, sort_counts_as: str) -> Known:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import mean, median
@@ -17,6 +18,7 @@ from mrdsl import api
 from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.known_jobs import Known, Part, estimates, repeated
 from mrdsl.profiling.losses import damage, usable
+from mrdsl.profiling.predicting import bounds_of
 from mrdsl.profiling.replay import in_order
 from mrdsl.profiling.stage_classes import slots_of_run, times_of
 from mrdsl.profiling.whole_runs import known_run
@@ -82,29 +84,38 @@ def work(known: Known) -> float:
     return sum(sum(part.work) for part in known.parts)
 
 
-def other_errors(without_noise: bool) -> Errors:
-    """The errors of predictions from the profiled run for runs on other slots, and for its repetition.
+def as_noisy_as(known: Known, run: SparkApplication) -> Known:
+    """A job with its task times multiplied by the ratio of the sum of those of a run to their own sum."""
+    noise = work(known_run(run)) / work(known)
+    return replace(known, parts=tuple(replace(p, work=tuple(noise * time for time in p.work)) for p in known.parts))
 
-    Without the noise of the machine all task times are multiplied by the ratio of the sums of those observed and those
-    profiled.
-    """
+
+def other_errors(without_noise: bool) -> Errors:
+    """The errors of predictions from the profiled run for runs on other slots, and for its repetition."""
     found = []
     for name, run in runs().items():
         match = RUN.match(name)
         if match and match[2] != "01":
             known = profiled()[match[1]]
-            noise = work(known_run(run)) / work(known) if without_noise else 1.0
-            parts = tuple(
-                Part(part.tasks, part.after, part.delay, tuple(noise * time for time in part.work))
-                for part in known.parts
-            )
-            predicted = repeated(Known(known.before, parts, known.end), (int(match[3]),))
+            predicted = repeated(as_noisy_as(known, run) if without_noise else known, (int(match[3]),))
             found.append((name, predicted / took(run) - 1.0))
     return found
 
 
 def estimate_errors(place: int) -> Errors:
     return [(name, estimates(known, (slots,))[place] / span - 1.0) for name, known, slots, span in stages_alone()]
+
+
+def test_bounds_contain_what_their_premises_cover() -> None:
+    """Runs on other slots are within the bounds of the profiled one, with the noise of the machine in its tasks."""
+    over = []
+    for name, run in runs().items():
+        match = RUN.match(name)
+        if match and match[2] != "01":
+            low, high = bounds_of(as_noisy_as(profiled()[match[1]], run), int(match[3]))
+            assert low <= took(run) <= high, name
+            over.append(high / took(run) - 1.0)
+    assert median(over) <= 0.25
 
 
 def rows() -> Iterator[tuple[str, Errors, float, float, float]]:

@@ -266,8 +266,8 @@ def test_a_failed_job_is_dropped_and_the_others_count(tmp_path: Path) -> None:
 
 def test_families_without_stages_say_so(tmp_path: Path) -> None:
     found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS))
-    with pytest.raises(ValueError, match="no class for a spec of bounds"):
-        found.to_mrspec("bounds")
+    with pytest.raises(ValueError, match="no class for a spec of makespan"):
+        found.to_mrspec("makespan")
 
 
 def test_recorded_times_of_stages_and_jobs_are_simulated(tmp_path: Path) -> None:
