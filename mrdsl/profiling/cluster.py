@@ -212,8 +212,8 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
         del starts, ends, on
     stages = [stage for each in applications for stage in each.stages]
     running["task"] = Running.of(
-        np.concatenate([_NONE, *(np.frombuffer(stage.launches, np.int64) for stage in stages)]),
-        np.concatenate([_NONE, *(np.frombuffer(stage.finishes, np.int64) for stage in stages)]),
+        np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.launches, np.int64), stage.slots) for stage in stages)]),
+        np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.finishes, np.int64), stage.slots) for stage in stages)]),
     )
     on_one["task"] = max((each.host_cores // each.task_cpus for each in applications if each.host_cores), default=0)
     every = Running.together(list(running.values()))
