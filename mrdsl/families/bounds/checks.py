@@ -294,7 +294,7 @@ def _too_few_at_once(facts: BoundsFacts) -> Iterator[Diagnostic]:
     slots = slots_of_one_job(facts)[0]
     for index, stages in enumerate(stages_of(facts.classes)):
         widest = max(stages, key=lambda stage: stage.together, default=None)
-        if widest is not None and widest.together > slots[index] * (1.0 + SAME_SUM):
+        if widest is not None and widest.together > max(1.0, slots[index] * (1.0 + SAME_SUM)):
             what = "its tasks run all at once" if widest.barrier == "yes" else "each of its tasks takes several"
             yield error(
                 "too-small-cluster",
