@@ -148,6 +148,10 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
     yield from _promised(gathered, price, jobs, samples, executors=executors, times=parts.took, master=master)
 
 
+def _timetable(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
+    return timetable(gathered, price, samples, {name: each for name, (each, *_) in _executors(gathered).items()})
+
+
 def _executors(gathered: Gathered) -> dict[str, tuple[Containers, int, Peaks]]:
     """Return the executors of each class that has some, how many of its runs have others, and the peaks of memory."""
     runs: dict[str, list[SparkApplication]] = {}
@@ -362,7 +366,7 @@ def schedule_text(gathered: Gathered, table: str, title: str = "From logs", pric
 FAMILIES = MappingProxyType(
     {
         "capacity": _capacity,
-        "timetable": timetable,
+        "timetable": _timetable,
         "bounds": _bounds,
         "joint": _joint,
         "makespan": _makespan,

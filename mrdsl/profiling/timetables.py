@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import numpy as np
 
 from mrdsl.profiling import spec_text as parts
 from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.cluster import counts_of
+from mrdsl.profiling.containers import Containers, lines, machine_of
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.spec_text import GUESSED, Price
 
@@ -71,8 +74,13 @@ def recurrence(starts: Sequence[int]) -> int | None:
     return None
 
 
-def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
-    """Yield a spec of timetable. Raises ValueError if no run has a known start."""
+def timetable(
+    gathered: Gathered,
+    price: Price | None,
+    samples: str | None,
+    executors: Mapping[str, Containers] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Yield a spec of timetable, with ``executors`` by class if all have the same. Raises ValueError without starts."""
     classes: list[Summary] = [each for each in (*gathered.classes, *gathered.stage_classes) if each.spans]
     if not classes:
         raise ValueError("the logs have no start times, which a timetable needs")
@@ -80,18 +88,24 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
     dated = len({_moment(each).date() for times in starts.values() for each in times}) > 1
     dated |= any(len(set(times)) < len(times) for times in starts.values())
     words = parts.words_of(classes)
+    same = len({replace(each, driver=None) for each in executors.values()}) == 1
+    there = executors if same and all(each.name in executors for each in classes) else {}
+    machine = machine_of(run for run, _ in gathered.applications) if there else None
     yield "param way = constant  # machines stay on; or per_job, elastic, cheapest (EMR takes constant and per_job)"
     yield "rent = way"
     yield ""
     yield from parts.observed(gathered)
     yield "vm machine {"
     yield "  on_demand { price = price }"
-    yield "  boot = boot"
+    yield f"  boot = boot{'' if machine is None else machine.items}"
     yield "}"
     yield ""
+    if machine is not None:
+        yield from machine.lines()
     yield parts.price_param(price or GUESSED, price is None)
     yield "param boot = 2 min  # a guess: from the request of a VM to its first task"
-    yield _slots(gathered)
+    if not there:
+        yield _slots(gathered)
     yield from parts.input_params(classes, words)
     for each, word in zip(classes, words, strict=True):
         yield f"param deadline_{word} = {parts.guessed_deadline(each)}  # a guess: twice the longest that it took"
@@ -115,7 +129,8 @@ def timetable(gathered: Gathered, price: Price | None, samples: str | None) -> I
         else:
             files = None if samples is None else f"{samples}/{word}"
             yield from parts.stages(each, files, with_delays=False, word=word)  # type: ignore[arg-type]
-            yield "  slots { task = task_slots }"
+            known = there.get(each.name)
+            yield from ["  slots { task = task_slots }"] if known is None else lines(replace(known, driver=None), 0)
         yield from parts.startup(each, with_delays=True)
         yield f"  runs {{ {_runs(starts[each.name], dated)} }}"
         yield from parts.took(each)

@@ -201,6 +201,24 @@ def test_executors_survive_the_way_to_exports(
     assert {name: found[name] for name in wanted} == wanted
 
 
+def test_executors_of_a_night_survive_the_way_to_exports(tmp_path: Path) -> None:
+    """Runs an hour apart are a timetable. Classes with other executors than each other have slots there."""
+    scan: Stage = (0, (), ((0, 4000),) * 24)
+    for number in range(3):
+        log = spark_events("etl", BEGIN + number * 3_600_000, [(0, 9000, [scan, SUM])])
+        (tmp_path / f"log{number}").write_bytes(configured(log, "yarn", {}))
+    text = profile([tmp_path]).to_mrspec()
+    assert "problem timetable" in text
+    found = read_spark_settings(mrdsl.export(mrdsl.solve(mrdsl.loads(text)), "spark").files["spark-defaults.conf"])
+    names = [name for name in HELD if "executor" in name]
+    assert [found[name] for name in names] == [HELD[name] for name in names]
+    other = spark_events("ads", BEGIN + 600_000, [(0, 9000, [scan, SUM])])
+    (tmp_path / "other").write_bytes(configured(other, "yarn", {"executor.memory": "9g"}))
+    mixed = profile([tmp_path]).to_mrspec()
+    assert "executor {" not in mixed
+    assert mrdsl.solve(mrdsl.loads(mixed)).plan is not None
+
+
 SUM: Stage = (1, (0,), ((5000, 8000),) * 6)
 
 
