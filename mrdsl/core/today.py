@@ -29,7 +29,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Today:
-    """The cluster of the logs, and that of a plan over the same time."""
+    """The cluster of the logs, and that of a plan, each from its first request to its last end."""
 
     today: Use
     plan: Use

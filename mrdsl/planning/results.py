@@ -250,13 +250,19 @@ def today_of(spec: Spec, family: Family, plan: Plan | None) -> Today | None:
     if node is None or plan is None or family.today is None:
         return None
     from mrdsl.core.today import Today, Use
+    from mrdsl.spec.rented import Billing
 
     vm = next(iter(spec.facts.vms))
     price = node.price if node.price is not None else vm.on_demand.price + vm.fee
-    time = node.vms * node.time
+    held = node.held or (node.time,) * int(node.vms)
+    billing = getattr(vm, "billing", None) or getattr(spec.facts, "billing", None)
+    if billing is None and hasattr(spec.facts, "billing"):
+        billing = Billing()
+    paid = sum(held) if billing is None else sum(map(billing.paid, held))
     slots, busy = (_steps(values, node.time) for values in (node.slots, node.busy))
     return Today(
-        Use(node.vms, time, time * price, node.used, late(spec.facts.classes), slots, busy), family.today(spec, plan)
+        Use(node.vms, sum(held), paid * price, node.used, late(spec.facts.classes), slots, busy),
+        family.today(spec, plan),
     )
 
 

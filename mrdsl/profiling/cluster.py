@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.exchange.logs.records import AttemptEnd, Attempts, MapReduceJob, SparkApplication, TaskKind
-from mrdsl.profiling.losses import LONGEST_IDLE
+from mrdsl.profiling.hosts import (
+    Hosts,
+    Interval,
+    is_on_pods,
+    lives_of,
+    requests_of,
+    signs_of_attempts,
+    signs_of_executors,
+    span_of,
+    whole_lives,
+)
 
 Moments = NDArray[np.int64]
 _AT_A_TIME = 2**16
@@ -98,8 +108,6 @@ class Running:
 
 
 HOUR = 3_600_000
-Interval = tuple[int, int]
-"""Start and end in milliseconds; what ends at the moment when another starts does not overlap it."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +172,7 @@ class Slots:
     """The most concurrent tasks of a kind, on all VMs and on any one of them (0: unknown), and the utilization.
 
     The utilization of Spark is the share of the time of its executors' slots, as they came and went. The logs of
-    MapReduce contain no slots: its utilization is the share of ``most`` slots over the time of the logs.
+    MapReduce contain no slots: its utilization is the share of ``most`` slots while any of its machines was there.
     """
 
     most: int = 0
@@ -174,78 +182,118 @@ class Slots:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The cluster over ``hours`` from the first task to the last, ``busy`` of them with tasks; ``task`` are Spark's.
+    """The cluster over ``hours`` from the first request to the last end, ``busy`` of them with tasks; ``task`` are
+    Spark's.
 
-    ``vms`` are the machines in the logs, 0 if the logs name none. ``busy_slots`` and ``slots`` are the mean numbers of
-    running tasks and of slots in equal parts of the time.
+    ``machines`` and ``pods`` are the hosts in the logs, ``pod_slots`` the most concurrent tasks on a pod. ``requests``
+    are the milliseconds from the first request to the last one in each stretch of time with hosts or runs.
+    ``busy_slots`` and ``slots`` are the mean numbers of running tasks and of slots in equal parts of the time.
     """
 
     map: Slots = Slots()
     reduce: Slots = Slots()
     task: Slots = Slots()
-    vms: int = 0
+    machines: Hosts = Hosts()
+    pods: Hosts = Hosts()
+    pod_slots: int = 0
     hours: float = 0.0
     busy: float = 0.0
+    requests: tuple[int, ...] = ()
     busy_slots: tuple[float, ...] = ()
     slots: tuple[float, ...] = ()
 
     @property
+    def vms(self) -> int:
+        """The most machines at once, 0 if the logs name none."""
+        return self.machines.most
+
+    @property
     def used(self) -> float | None:
         """The part of the slot time of the VMs in which tasks ran; None if VMs or slots are unknown."""
-        held = self.vms * (self.map.on_one + self.reduce.on_one + self.task.on_one)
-        return min(1.0, sum(self.busy_slots) / len(self.busy_slots) / held) if held and self.busy_slots else None
+        held = sum(self.machines.times) / HOUR * (self.map.on_one + self.reduce.on_one + self.task.on_one)
+        work = sum(self.busy_slots) / max(1, len(self.busy_slots)) * self.hours
+        return min(1.0, work / held) if held and self.busy_slots else None
 
     def cost(self, price: float) -> float | None:
-        """Return the cost of the VMs per hour, at ``price`` for one, or None if the logs name no machine."""
+        """Return the cost of the most VMs at once per hour, at ``price`` for one, or None if the logs name no
+        machine.
+        """
         return self.vms * price if self.vms else None
 
 
 def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplication] = ()) -> Cluster:
     """Return the cluster with the concurrent attempts: all of MapReduce, the successful ones of Spark."""
-    hosts = {host for each in applications for host in each.hosts}
     running: dict[str, Running] = {}
     on_one: dict[str, int] = {}
     for kind in TaskKind:
-        starts, ends, on = _spans(jobs, kind, hosts)
+        starts, ends, on = _spans(jobs, kind)
         on_one[kind] = _most_on_one(starts, ends, on)
         running[kind] = Running.of(starts, ends)
         del starts, ends, on
     stages = [stage for each in applications for stage in each.stages]
     running["task"] = Running.of(
-        np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.launches, np.int64), stage.slots) for stage in stages)]),
-        np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.finishes, np.int64), stage.slots) for stage in stages)]),
+        np.concatenate([_NONE, *(np.frombuffer(stage.launches, np.int64) for stage in stages)]),
+        np.concatenate([_NONE, *(np.frombuffer(stage.finishes, np.int64) for stage in stages)]),
     )
-    on_one["task"] = max((each.host_cores // each.task_cpus for each in applications if each.host_cores), default=0)
-    every = Running.together(list(running.values()))
-    machines = {host for each in applications for host in each.hosts} - {""}
-    slots = {kind: _slots(running[kind], on_one[kind], every.length) for kind in TaskKind}
-    cores, there = on_one["task"] * len(machines), Running.together([_NOTHING, *map(slots_of, applications)])
-    spark = _of_executors(running["task"], there, cores)
+    on_pods = [is_on_pods(each) for each in applications]
+    pods = [each for each in signs_of_executors(applications) if each.host and on_pods[each.run]]
+    signs = [each for each in signs_of_executors(applications) if each.host and not on_pods[each.run]]
+    per_host = [(each.host_cores or 0) // each.task_cpus for each in applications]
+    on_one["task"] = max((most for most, pod in zip(per_host, on_pods, strict=True) if not pod), default=0)
+    cores = max(per_host, default=0) * len({host for each in applications for host in each.hosts})
+    of_jobs = list(signs_of_attempts(jobs, len(applications)))
+    own = whole_lives(each for _, found in of_jobs for each in found if each.host)
+    lives = whole_lives([*signs, *(each for _, found in of_jobs for each in found if each.host)])
+    spans = [span for each in applications if (span := span_of(each)) is not None] + [span for span, _ in of_jobs]
+    begin, end = min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
+    there = _of_hosts(own) if own else Running.of(np.full(1, begin), np.full(1, end))
+    slots = {kind: _slots(running[kind], on_one[kind], there.covered) for kind in TaskKind}
+    every, executors = (
+        Running.together(list(running.values())),
+        Running.together([_NOTHING, *map(slots_of, applications)]),
+    )
     return Cluster(
         slots[TaskKind.MAP],
         slots[TaskKind.REDUCE],
-        replace(spark, on_one=on_one["task"]),
-        vms=len(hosts - {""}),
-        hours=every.length / HOUR,
+        replace(_of_executors(running["task"], executors, cores), on_one=on_one["task"]),
+        machines=_hosts(lives),
+        pods=_hosts([(each.host, each.begin, each.end, False) for each in pods]),
+        pod_slots=max((most for most, pod in zip(per_host, on_pods, strict=True) if pod), default=0),
+        hours=(end - begin) / HOUR,
         busy=every.covered / HOUR,
-        **_over_time(every, there, slots[TaskKind.MAP].most + slots[TaskKind.REDUCE].most, cores),
+        requests=tuple(requests_of([(first, last) for _, first, last, _ in lives], spans)),
+        **_over_time((begin, end), every, executors, there, sum(each.most for each in slots.values()), cores),
     )
+
+
+def _of_hosts(lives: Sequence[tuple[str, int, int, bool]]) -> Running:
+    return Running.of(*(np.array([each[side] for each in lives], np.int64) for side in (1, 2)))
+
+
+def _hosts(lives: Sequence[tuple[str, int, int, bool]]) -> Hosts:
+    kept, passing = (
+        tuple(sorted((name, last - first) for name, first, last, several in lives if several is kind))
+        for kind in (True, False)
+    )
+    return Hosts(_of_hosts(lives).most if lives else 0, kept, passing)
 
 
 PARTS = 48
 
 
-def _over_time(every: Running, there: Running, constant: int, cores: int) -> dict[str, Any]:
-    """Return the mean running tasks and slots in equal parts of the time: ``constant`` ones, and those of executors.
-
-    The executors of a part have no fewer slots than tasks run, and no more than the machines have ``cores``.
+def _over_time(
+    span: Interval, every: Running, executors: Running, hosts: Running, constant: int, cores: int
+) -> dict[str, Any]:
+    """Return the mean running tasks and slots in equal parts of the time: those of executors, and ``constant`` ones
+    while there are hosts of MapReduce, never fewer than tasks run. Executors have at most ``cores``, 0 if unknown.
     """
-    if not every.length:
+    length = span[1] - span[0]
+    if not length or not len(every.starts):
         return {}
-    parts = min(PARTS, int(every.length))
-    edges = every.starts[0] + np.arange(parts + 1) * int(every.length) // parts
+    parts = min(PARTS, length)
+    edges = span[0] + np.arange(parts + 1) * length // parts
     busy = every.mean(edges)
-    slots = np.minimum(there.mean(edges), cores or np.inf) + constant
+    slots = np.minimum(executors.mean(edges), cores or np.inf) + constant * np.minimum(1.0, hosts.mean(edges))
     return {"busy_slots": tuple(busy.tolist()), "slots": tuple(np.maximum(slots, busy).tolist())}
 
 
@@ -282,28 +330,16 @@ def slots_of(application: SparkApplication) -> Running:
     )
     if not len(launches):
         return _NOTHING
-    first, last = int(launches.min()), int(finishes.max())
-    slots = [(each, each.cores // application.task_cpus) for each in application.lives]
-    if not any(count for _, count in slots):
+    lives = [(begin, end, each.cores // application.task_cpus) for each, begin, end in lives_of(application)]
+    if not any(count for _, _, count in lives):
         most = Running.of(launches, finishes).most
-        return Running.of(np.full(most, first), np.full(most, last))
-    begin = first if application.started is None else application.started
-    end = last if application.finished is None else application.finished
-    counts = [count for _, count in slots]
-    added, removed = (
-        np.repeat(np.clip(np.array(times, np.int64), first - LONGEST_IDLE, last + LONGEST_IDLE), counts)
-        for times in (
-            [begin if each.added is None else each.added for each, _ in slots],
-            [end if each.removed is None else each.removed for each, _ in slots],
-        )
-    )
-    return Running.of(added, removed)
+        return Running.of(np.full(most, launches.min()), np.full(most, finishes.max()))
+    begins, ends, counts = np.array(lives, np.int64).T
+    return Running.of(np.repeat(begins, counts), np.repeat(ends, counts))
 
 
-def _spans(
-    jobs: Sequence[MapReduceJob], kind: TaskKind, hosts: set[str]
-) -> tuple[Moments, Moments, npt.NDArray[np.int32]]:
-    """Return starts, ends and numbers of machines, -1 if unknown; the machines are added to ``hosts``."""
+def _spans(jobs: Sequence[MapReduceJob], kind: TaskKind) -> tuple[Moments, Moments, npt.NDArray[np.int32]]:
+    """Return starts, ends and numbers of machines, -1 if unknown."""
     starts, ends, on = array("q"), array("q"), array("i")
     numbers = {"": -1}
     for job in jobs:
@@ -311,7 +347,6 @@ def _spans(
         starts.frombytes(began.tobytes())
         ends.frombytes(ended.tobytes())
         on.extend(numbers.setdefault(name, len(numbers) - 1) for name in names)
-    hosts.update(numbers.keys() - {""})
     return np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64), np.frombuffer(on, np.int32)
 
 

@@ -70,8 +70,7 @@ def containers_of(application: SparkApplication) -> Containers | None:
     """Return the executor and the driver of an application; None if the log has neither executors nor settings."""
     settings, platform = application.configuration, platform_of(application)
     sizes = Counter(each.cores for each in application.lives)
-    several = any(stage.slots > 1 for stage in application.stages)
-    if not sizes or not (settings or application.executor_memory or several):
+    if not sizes or not (settings or application.executor_memory):
         return None
     cores = max(sizes, key=lambda each: (sizes[each], each))
     tasks = max(1, cores // application.task_cpus)
@@ -199,6 +198,8 @@ class Machine:
     def lines(self) -> Iterator[str]:
         """Yield the params of a machine's cores and memory."""
         what = f"{self.executors} executor{'s' if self.executors > 1 else ''} on one VM in the logs, and a driver"
+        if self.system == KUBERNETES:
+            what = "one executor pod of the logs, which do not name VMs, and a driver"
         system = ", with the part of its system" if self.system else ""
         yield f"param vm_cores = {self.cores}  # at least: {what}{system}"
         yield f"param vm_memory = {self.memory} MiB  # the same: write what the VM has{'' if system else ' for them'}"

@@ -39,25 +39,14 @@ def spec_text(
         raise ValueError(f"logs make no spec of `{family}`: choose {', '.join(FAMILIES)}")
     if not gathered.classes and (family not in STAGED or not gathered.stage_classes):
         raise ValueError(f"these logs have no class for a spec of {family}")
-    if family in STAGED and family != "capacity" and (names := _on_executors(gathered)):
-        raise ValueError(f"tasks of class {names[0]} take several slots, or all at once: choose the family capacity")
     lines = [*parts.head(gathered, price), *_unused(gathered, family), f"problem {family} {parts.quoted(title)}", ""]
     body = several_types(gathered, price, samples, on) if on else FAMILIES[family](gathered, price, samples)
     return "\n".join((*lines, *body)) + "\n"
 
 
 def default_family(gathered: Gathered) -> str:
-    """Return ``timetable`` if the runs start at different times and do not all overlap, otherwise ``capacity``.
-
-    It is ``capacity`` if tasks take several slots, or all slots at once.
-    """
-    apart = starts_apart([*gathered.classes, *gathered.stage_classes])
-    return "timetable" if apart and not _on_executors(gathered) else "capacity"
-
-
-def _on_executors(gathered: Gathered) -> list[str]:
-    """Return the classes of which some tasks take several slots of an executor, or all of them at once."""
-    return [each.name for each in gathered.stage_classes if any(s.slots > 1 or s.barrier for s in each.stages)]
+    """Return ``timetable`` if the runs start at different times and do not all overlap, otherwise ``capacity``."""
+    return "timetable" if starts_apart([*gathered.classes, *gathered.stage_classes]) else "capacity"
 
 
 def _unused(gathered: Gathered, family: str) -> Iterator[str]:
@@ -74,7 +63,7 @@ def _slots(gathered: Gathered, executors: Collection[str] = ()) -> Iterator[str]
         yield parts.slots_param("map", gathered.cluster.map, 2)
         yield parts.slots_param("reduce", gathered.cluster.reduce, 1)
     if any(each.name not in executors for each in gathered.stage_classes):
-        yield parts.slots_param("task", gathered.cluster.task, 4)
+        yield parts.slots_param("task", gathered.cluster.task, 4, pod=gathered.cluster.pod_slots)
 
 
 def _promised(
@@ -141,7 +130,7 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
         yield ""
         yield "master { vm = master }  # it runs no tasks, and its cost is part of every plan"
     yield ""
-    yield from parts.observed(gathered)
+    yield from parts.observed(gathered, requests=True)
     if machine is not None:
         yield from machine.lines()
     jobs = parts.jobs_at_once
@@ -198,10 +187,10 @@ def several_types(
             yield parts.slots_param("map", on[name].cluster.map, 2, ending)
             yield parts.slots_param("reduce", on[name].cluster.reduce, 1, ending)
         if on[name].stage_classes:
-            yield parts.slots_param("task", on[name].cluster.task, 4, ending)
+            yield parts.slots_param("task", on[name].cluster.task, 4, ending, on[name].cluster.pod_slots)
 
     yield ""
-    yield from parts.observed(gathered)
+    yield from parts.observed(gathered, requests=True)
 
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = dict(zip((each.name for each in classes), parts.words_of(classes), strict=True))

@@ -60,11 +60,17 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
         if slots.most:
             used = f"{slots.use:.0%} of {'the slots of its executors' if kind == 'Spark' else 'so many slots'} used"
             yield f"# The cluster as it was: {number_of(slots.most, f'{kind} task')} at most at once, {used}."
-    if cluster.vms and price is not None:
-        vms = number_of(cluster.vms, "VM")
-        yield f"# It had {vms}, which cost {cluster.vms * price.hourly:,.2f} {price.currency}/h."
-    elif cluster.vms:
-        yield f"# It had {number_of(cluster.vms, 'VM')}: multiply by the price to compare."
+    if cluster.vms:
+        hours = cluster.machines.hours
+        cost = "multiply by the price to compare"
+        if price is not None:
+            cost = f"which cost {hours * price.hourly:,.2f} {price.currency}"
+        yield f"# It had {number_of(cluster.vms, 'VM')} at most at once, {hours:,.4g} VM-hours in all: {cost}."
+        for what, hosts in cluster.machines.parts if gathered.runs > 1 else ():
+            yield from [f"# {number_of(len(hosts), 'VM')} {what}."] if hosts else ()
+    if cluster.pods.most:
+        pods = f"{number_of(cluster.pods.most, 'pod')} at most at once, {cluster.pods.hours:,.4g} pod-hours in all"
+        yield f"# It had {pods}: on Kubernetes the hosts of logs are pods, and the logs do not name VMs."
 
 
 def times_of(gathered: Gathered) -> str:
@@ -84,12 +90,13 @@ def price_param(price: Price, guessed: bool, of: str = "") -> str:
     return f"param price{of} = {price.text}  # {'a guess: ' if guessed else ''}what one VM costs"
 
 
-def slots_param(kind: str, slots: Slots, guess: int, of: str = "") -> str:
-    """Return the param for the tasks of a kind on one VM; its name ends with ``of``."""
+def slots_param(kind: str, slots: Slots, guess: int, of: str = "", pod: int = 0) -> str:
+    """Return the param for the tasks of a kind on one VM; its name ends with ``of``. A ``pod`` had so many at most."""
     if slots.on_one:
         seen = "cores of executors" if kind == "task" else f"{kind} tasks at once"
         return f"param {kind}_slots{of} = {slots.on_one}  # the most {seen} on one VM in the logs"
-    return f"param {kind}_slots{of} = {guess}  # a guess: {kind} tasks that one VM hosts"
+    seen = f", those of one pod in the logs: write how many pods of {pod} fit on it" if pod else ""
+    return f"param {kind}_slots{of} = {pod or guess}  # a guess: {kind} tasks that one VM hosts{seen}"
 
 
 def comments(each: Summary) -> Iterator[str]:
@@ -146,7 +153,6 @@ def stages(each: StageClass, samples: str | None = None, with_delays: bool = Tru
         delay = f", delay = {seconds(stage.delay)}" if stage.delay and with_delays else ""
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         after += f", shuffle = {math.ceil(stage.shuffled / MIB)} MiB" if stage.after or stage.shuffled else ""
-        after += f", slots = {stage.slots}" * (stage.slots > 1) + ", barrier = yes" * stage.barrier
         title = f"  # {printable(stage.title)}" if stage.title else ""
         recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
         tasks, taken = _sized(stage, word) if word else (str(stage.tasks), times(stage.times))
@@ -266,15 +272,19 @@ def took(each: Summary) -> Iterator[str]:
         yield f"  took = [{', '.join(map(seconds, chosen))}]"
 
 
-def observed(gathered: Gathered) -> Iterator[str]:
-    """Yield the cluster as it was, to compare plans with."""
+def observed(gathered: Gathered, requests: bool = False) -> Iterator[str]:
+    """Yield the cluster as it was, to compare plans with, unless it was of pods; ``requests`` if plans use those."""
     cluster = gathered.cluster
-    if not cluster.vms or not cluster.hours:
+    if not cluster.vms or not cluster.hours or cluster.pods.most:
         return
     yield "# The cluster of the logs, to compare the plan with; no plan depends on it."
     yield "observed {"
     yield f"  vms = {cluster.vms}"
     yield f"  time = {seconds(cluster.hours * 3600)}"
+    if cluster.machines.times:
+        yield f"  held = [{', '.join(seconds(each / 1000) for each in cluster.machines.times)}]"
+    if requests:
+        yield f"  requests = [{', '.join(seconds(each / 1000) if each else '0 s' for each in cluster.requests)}]"
     yield "  price = price"
     if cluster.used is not None:
         yield f"  used = {100.0 * cluster.used:.1f}%"

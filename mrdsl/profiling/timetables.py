@@ -145,7 +145,7 @@ def _slots(gathered: Gathered) -> str:
     cluster = gathered.cluster
     most = max(cluster.map.on_one, cluster.reduce.on_one, cluster.task.on_one)
     if not most:
-        return "param task_slots = 4  # a guess: tasks that one VM hosts"
+        return parts.slots_param("task", cluster.task, 4, pod=cluster.pod_slots)
     kind = "cores of executors" if cluster.task.on_one == most else "tasks of a kind"
     return f"param task_slots = {most}  # the most {kind} on one VM in the logs"
 

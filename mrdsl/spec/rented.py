@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, ClassVar
 
 from mrdsl.spec.blocks import (
@@ -122,13 +123,37 @@ class AdmittedClass(ArrivingClass, PlacedClass):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Billing(Node):
+    """Billing of the time of a rental."""
+
+    period: Quantity = quantity(
+        "time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001
+    )
+    minimum: Quantity = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
+
+    def paid(self, seconds: float) -> float:
+        """Return the time that a rental of so many seconds is paid for."""
+        return max(self.minimum, ceil(round(seconds / self.period, 9)) * self.period)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ObservedCluster(Node):
     """The cluster as it was; no plan depends on it."""
 
     EXAMPLE: ClassVar[str] = "{ vms = 8, time = 6 h, used = 40% }"
 
-    vms: Whole = quantity("vms", "VMs that it had", at_least=1, whole=True)
-    time: Quantity = quantity("time", "time from the first task of the logs to the last", above=0.0)
+    vms: Whole = quantity("vms", "VMs that it had at once, at most", at_least=1, whole=True)
+    time: Quantity = quantity("time", "time from the first request of the logs to the last end", above=0.0)
+    held: Quantities = quantities(
+        "time", "how long each of its VMs was there; default: `vms` of them for all of `time`", default=(), at_least=0.0
+    )
+    requests: Quantities = quantities(
+        "time",
+        "time from the first request to the last one, in each part of `time` with VMs; plans of `capacity` add "
+        "the time that their jobs take; default: one part, without the longest `took` at its end",
+        default=(),
+        at_least=0.0,
+    )
     price: OptionalQuantity = quantity(
         "price", "what one VM cost; default: as the first VM type of the spec, on demand", default=None, at_least=0.0
     )

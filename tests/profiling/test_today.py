@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.result import Result as Solved
 from mrdsl.profiling.cluster import Running
+from tests.shared_data import shared
 
 from .test_timetables import JOBS, copies
 
@@ -53,10 +55,11 @@ def test_a_capacity_plan_is_compared_over_the_observed_time() -> None:
     document = result.plan.document()
     (each,) = document["classes"].values()
     assert (plan.vms, plan.late) == (sum(document["vms"]["m"].values()), 0.0)
-    assert plan.time == plan.vms * 36_000
-    assert plan.cost == pytest.approx(plan.vms * 0.40 * 10)
-    # Two jobs of 120 s of work each, on the slots of the class until they end.
-    assert plan.used == pytest.approx(2 * 120 / (each["task_slots"] * each["completion"]["average"]))
+    # Two jobs of 12 tasks of 10 s on the slots of the class, after the last request, which is 90 s before the end.
+    own = math.ceil(24 / each["task_slots"]) * 10
+    assert plan.time == pytest.approx(plan.vms * (36_000 - 90 + own))
+    assert plan.cost == pytest.approx(plan.time / 3600 * 0.40)
+    assert plan.used == pytest.approx(2 * 120 / (each["task_slots"] * own))
 
 
 def test_the_price_and_the_deadline_count() -> None:
@@ -79,9 +82,8 @@ def test_copies_of_a_log_are_compared(tmp_path: Path) -> None:
     spec = api.profile([copies(tmp_path / "logs", 20, 120)], price="0.30 USD/h").to_spec()
     node = spec.facts.observed
     tasks = [task for _, _, stages in JOBS for _, _, group in stages for task in group]
-    first, last = min(begin for begin, _ in tasks), max(end for _, end in tasks)
     assert node.vms == 1
-    assert node.time == pytest.approx(19 * 120 + (last - first) / 1000)
+    assert node.time == pytest.approx(19 * 120 + 12.5)
     work = 20 * sum(end - begin for begin, end in tasks) / 1000
     assert node.used == pytest.approx(work / (8 * node.time), abs=0.001)
     assert sum(node.busy) / len(node.busy) == pytest.approx(work / node.time, rel=1e-3)
@@ -89,7 +91,8 @@ def test_copies_of_a_log_are_compared(tmp_path: Path) -> None:
     assert each.took == (12.5,) * 20
     result = mrdsl.solve(spec)
     assert result.today is not None
-    assert result.today.today.cost == pytest.approx(node.time * 0.30 / 3600)
+    assert node.held == pytest.approx((node.time,), abs=1)
+    assert result.today.today.cost == pytest.approx(math.ceil(node.held[0]) * 0.30 / 3600)
     assert result.today.plan.cost == pytest.approx(result.value)
     assert result.today.plan.used == pytest.approx(result.plan.utilization)
     assert result.today.plan.busy is not None
@@ -123,3 +126,94 @@ def test_means_over_time_are_those_of_every_moment(spans: list[tuple[int, int]],
     counts = [sum(begin <= moment < end for begin, end in spans) for moment in range(64)]
     expected = [np.mean(counts[begin:end]) for begin, end in pairwise(edges)]
     assert running.mean(edges) == pytest.approx(expected)
+
+
+ONE_RUN = """problem capacity "One run"
+vm m {{ on_demand {{ price = 0.20 USD/h }} }}
+observed {{ vms = 2, time = {time} s{more} }}
+class etl {{
+  {work}
+  jobs = {jobs}
+  startup = {startup} s
+  took = [{took}]
+  deadline = {deadline} s
+  penalty = 10 USD
+}}
+minimize cost
+"""
+STAGE = "stage s0 {{ tasks = {0}, avg = 10 s, max = 10 s }}\n  slots {{ task = 4 }}"
+MAPS = "map { tasks = 8, avg = 10 s, max = 10 s }\n  slots { map = 4, reduce = 4 }"
+
+
+@pytest.mark.parametrize(
+    ("work", "jobs", "startup", "time", "took", "deadline", "more", "today", "plan"),
+    [
+        (STAGE.format(80), 1, 0, 100, "100 s", 250, "", 200, 200),
+        (STAGE.format(80), 1, 0, 500, "500 s", 250, "", 1000, 200),
+        (STAGE.format(80), 1, 50, 150, "150 s", 300, "", 300, 250),
+        (STAGE.format(81), 1, 0, 110, "110 s", 250, "", 220, 210),
+        (STAGE.format(1), 1, 0, 10, "10 s", 20, "", 20, 10),
+        (STAGE.format(40), 2, 0, 100, "100 s, 100 s", 250, "", 200, 200),
+        (MAPS, 1, 0, 20, "20 s", 28, "", 40, 20),
+        (STAGE.format(80), 1, 0, 1000, "100 s, 100 s", 250, ", requests = [0 s, 0 s]", 2000, 400),
+        (STAGE.format(80), 1, 0, 1000, "100 s, 100 s", 250, "", 2000, 1100),
+        (STAGE.format(80), 1, 0, 1000, "100 s", 250, ", held = [100 s, 30 s], requests = [50 s]", 130, 250),
+    ],
+)
+def test_both_sides_are_charged_from_the_first_request_to_the_last_end(
+    work: str,
+    jobs: int,
+    startup: int,
+    time: int,
+    took: str,
+    deadline: int,
+    more: str,
+    today: float,
+    plan: float,
+) -> None:
+    """One VM of four slots in the plan: waves of 10 s, after the startup."""
+    text = ONE_RUN.format(
+        work=work.replace("{{", "{").replace("}}", "}"),
+        jobs=jobs,
+        startup=startup,
+        time=time,
+        took=took,
+        deadline=deadline,
+        more=more,
+    )
+    result = mrdsl.solve(mrdsl.loads(text))
+    assert result.today is not None
+    found = result.today
+    assert found.plan.vms == 1
+    assert (found.today.time, found.plan.time) == (today, pytest.approx(plan))
+    for each in (found.today, found.plan):
+        assert each.cost == pytest.approx(each.time / 3600 * 0.20)
+
+
+def test_the_plan_of_one_run_takes_its_own_time() -> None:
+    result = mrdsl.solve(mrdsl.load(shared("cases/today_of_one_run.mrspec")))
+    assert result.today is not None
+    assert [each.time / 3600 for each in (result.today.today, result.today.plan)] == pytest.approx([1 / 18, 1 / 18])
+
+
+def test_timetables_count_startup_billing_and_workers_only() -> None:
+    """Two runs of 50 s of startup and 100 s on two VMs, billed by 200 s; masters are on neither side."""
+    text = """problem timetable "t"
+rent = per_job
+vm m { on_demand { price = 1 USD/h }, masters = 1 }
+billing { period = 200 s, minimum = 0 s }
+observed { vms = 3, time = 1150 s, held = [150 s, 150 s, 201 s, 400 s] }
+class a {
+  stage s { tasks = 8, avg = 100 s, max = 100 s }
+  slots { task = 4 }
+  startup = 50 s
+  runs { at = [0 s, 1000 s] }
+  deadline = 160 s
+}
+minimize cost
+"""
+    result = mrdsl.solve(mrdsl.loads(text))
+    assert result.today is not None
+    today, plan = result.today.today, result.today.plan
+    assert (today.vms, today.time, today.cost) == (3, 901, pytest.approx((200 + 200 + 400 + 400) / 3600))
+    assert (plan.vms, plan.time, plan.cost) == (2, 600, pytest.approx(4 * 200 / 3600))

@@ -19,6 +19,7 @@ from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.market import RESERVED, market_of
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_parts import Bought
+from mrdsl.families.capacity.simulate import times_of_jobs
 from mrdsl.formulas.mapreduce import lower
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.reporting.report import Shown
@@ -33,15 +34,19 @@ def report(spec: Spec, result: Result) -> Shown:
 
 
 def today(spec: Spec, plan: CapacityPlan) -> Use:
-    """Return the use of the plan's VMs over the observed time, while all its jobs run, to compare with the observed
-    cluster. Masters do not count, since logs do not name theirs.
+    """Return the use of the plan's VMs from the first request of the logs until the plan ends the jobs of the last one,
+    to compare with the observed cluster. Masters do not count, since logs do not name theirs.
     """
     facts: CapacityFacts = spec.facts
     assert facts.observed is not None
-    time, slots = facts.observed.time, plan.map_slots + plan.reduce_slots
+    slots, times = plan.map_slots + plan.reduce_slots, times_of_jobs(spec, plan)
+    longest = float(np.nanmax(times, initial=0.0))
+    took = [each for node in facts.classes for each in node.took]
+    before = facts.observed.requests or (max(0.0, facts.observed.time - max(took, default=longest)),)
+    time = sum(before) + longest * len(before)
     work = lower(profile_of(facts.classes))
     at_work = float(np.nansum(plan.admitted * (work.map_work + work.reduce_work)))
-    held = float(np.nansum(slots * plan.completion_average))
+    held = float(np.nansum(slots * times))
     jobs = float(plan.admitted.sum() + plan.rejected.sum())
     total = float(slots.sum())
     vms = plan.rented - float(plan.mixture.masters.sum())

@@ -16,8 +16,10 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence, Mixture, summed
 from mrdsl.formulas.containers import tasks_of_slots
 from mrdsl.formulas.pairs import run_on, slots_on_types
-from mrdsl.simulation.described import asked
+from mrdsl.simulation.described import asked, class_of
+from mrdsl.simulation.engine.scenario import Users
 from mrdsl.simulation.observed import simulated_as
+from mrdsl.simulation.own_slots import Floats, mean_times
 from mrdsl.simulation.planned import (
     Held,
     check_burst,
@@ -65,6 +67,22 @@ def times_of_classes(spec: Spec, plan: CapacityPlan, settings: Settings) -> dict
             before = found.get(each.name, [()] * len(runs))
             found[each.name] = [known + run.times[place] for known, run in zip(before, runs, strict=True)]
     return found
+
+
+def times_of_jobs(spec: Spec, plan: CapacityPlan) -> Floats:
+    """Return the mean time until all jobs of each class that are submitted together end [s], without faults.
+
+    It is the average estimate if the tasks of a class are not known, and NaN if it admits no job.
+    """
+    lanes: dict[str, list[float]] = {}
+    for each in held_of(spec, plan):
+        if each.users and each.node.coefficients is None:
+            made = class_of(each.node, Users(1), Simulation(), 1)
+            stages = [replace(stage, tasks=stage.tasks * each.users) for stage in made.kind.stages]
+            time = mean_times(stages, made.times, [each.slots], speed=each.speed)
+            lanes.setdefault(each.name, []).append(float(time[0]))
+    rest = np.where(plan.admitted > 0.0, plan.completion_average, np.nan).tolist()
+    return np.array([max(lanes.get(name, [time])) for name, time in zip(plan.names, rest, strict=True)])
 
 
 class _Ran:

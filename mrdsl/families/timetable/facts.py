@@ -26,6 +26,7 @@ from mrdsl.spec.blocks import (
     System,
 )
 from mrdsl.spec.rented import (
+    Billing,
     ObservedCluster,
     PlacedClass,
     RentedVm,
@@ -79,16 +80,6 @@ __all__ = [
 
 RENTS = ("constant", "elastic", "per_job", "cheapest")
 """Ways to rent machines."""
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Billing(Node):
-    """Billing of the time of a rental."""
-
-    period: Quantity = quantity(
-        "time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001
-    )
-    minimum: Quantity = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

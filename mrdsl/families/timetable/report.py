@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series
+from mrdsl.core.clock import ticks_of
 from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result
 from mrdsl.core.today import Use
@@ -70,17 +71,42 @@ def slots_chart(spec: Spec, plan: TimetablePlan) -> LineChart:
 
 
 def today(spec: Spec, plan: TimetablePlan) -> Use:
-    """Return the use of the rented machines, to compare with the observed cluster."""
+    """Return the use of the rented machines, to compare with the observed cluster: from the request of the runs that
+    they begin with, startup included. Masters do not count, since logs do not name theirs.
+    """
     first = min(plan.tasks.start.tolist(), default=0.0) if plan.tasks is not None else 0.0
     lines = [replace(line, x=[time - first for time in line.x]) for line in slots_chart(spec, plan).series]
+    machines = {machine.name: machine for machine in market_of_plan(spec.facts, plan).machines}
+    rented = [
+        (begin, each.end, each.count, machines[each.kind], each.reserved)
+        for each, begin in zip(plan.rentals, _requests(plan), strict=True)
+        if not each.master
+    ]
+    cost = sum(
+        (vm.reserved_price if reserved else vm.price) * count * vm.billed(ticks_of(end - begin)) / TICK
+        for begin, end, count, vm, reserved in rented
+    )
     return Use(
-        plan.machines,
-        sum((each.end - each.begin) * each.count for each in plan.rentals),
-        plan.cost,
+        max((count or 0.0 for count in _steps("", [each[:3] for each in rented]).y), default=0.0),
+        sum((end - begin) * count for begin, end, count, *_ in rented),
+        cost,
         plan.utilization,
         sum(not run.admitted for run in plan.runs) / len(plan.runs) if plan.runs else None,
         *lines,
     )
+
+
+def _requests(plan: TimetablePlan) -> list[float]:
+    """Return the begin of each rental, or of a run whose first tasks are on it, if that is earlier."""
+    begins = np.array([each.begin for each in plan.rentals])
+    if plan.tasks is not None and len(plan.tasks.run) and plan.tasks.machine.min() >= 0:
+        tasks, first = plan.tasks, np.full(len(plan.runs), np.inf)
+        np.minimum.at(first, tasks.run, tasks.start)
+        opening = tasks.start <= first[tasks.run]
+        starts = np.array([np.inf if run.start is None else run.start for run in plan.runs])
+        np.minimum.at(begins, tasks.machine[opening], starts[tasks.run[opening]])
+    requests: list[float] = begins.tolist()
+    return requests
 
 
 def runs_chart(plan: TimetablePlan) -> GanttChart:
