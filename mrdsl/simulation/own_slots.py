@@ -46,6 +46,10 @@ class OwnStage:
     first: Floats | None = None
     pool: int = 0
 
+    def on(self, slots: int) -> Floats:
+        """Return the times of tasks of a stage that runs with no other one, on a number of slots."""
+        return self.times if self.first is None else np.hstack([self.first[:, :slots], self.times[:, slots:]])
+
 
 def drawn(
     stages: Sequence[Stage], times: Sequence[TaskTimes], jobs: int, seed: int, speed: float = 1.0, even: bool = False
@@ -192,20 +196,26 @@ def _started(times: Sequence[float], begun: int, end: float, free: list[float], 
     """
     count = len(free)
     if until == inf and not begun and len(times) > count and free[0] == max(free):
-        free[:] = map(free[0].__add__, times[:count])
-        heapify(free)
-        for time in islice(times, count, None):
-            heapreplace(free, free[0] + time)
+        free[:] = _filled(times, count, free[0])
         return len(times), max(free)
+    moments = [end]
     for time in islice(times, begun, None):
         moment = free[0]
         if moment >= until:
             break
         moment += time
-        end = max(end, moment)
+        moments.append(moment)
         heapreplace(free, moment)
-        begun += 1
-    return begun, end
+    return begun + len(moments) - 1, max(moments)
+
+
+def _filled(times: Sequence[float], count: int, now: float = 0.0) -> list[float]:
+    """Return when slots that are all free now are free after tasks, of which there are more."""
+    free = [now + time for time in times[:count]]
+    heapify(free)
+    for time in islice(times, count, None):
+        heapreplace(free, free[0] + time)
+    return free
 
 
 def _block_times(stages: Sequence[OwnStage], first: int, slots: int) -> Floats:
@@ -213,11 +223,11 @@ def _block_times(stages: Sequence[OwnStage], first: int, slots: int) -> Floats:
     if len(stages) == 1:
         stage = stages[0]
         tasks = stage.times.shape[1]
-        times = stage.times if stage.first is None else np.hstack([stage.first[:, :slots], stage.times[:, slots:]])
+        times = stage.on(slots)
         if slots >= tasks or slots == 1:
             found: Floats = (times.max if slots >= tasks else times.sum)(axis=1) + stage.delay
             return found
-        return stage.delay + np.array([completion([((), 0.0, row)], slots) for row in times.tolist()])
+        return stage.delay + np.array([max(_filled(row, slots)) for row in times.tolist()])
     if any(stage.first is not None or stage.pool != stages[0].pool for stage in stages):
         raise ValueError("a stage with a first wave, or with slots of its own, runs while another one does")
     after = [tuple(parent - first for parent in stage.after if parent >= first) for stage in stages]

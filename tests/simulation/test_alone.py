@@ -116,3 +116,30 @@ def test_a_run_that_is_recorded_is_the_engines():
     seen = []
     assert run_once(drawn(1), 1, 0, seen.append).times == run_once(drawn(1), 1, 0).times
     assert seen
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_jobs_of_one_user_have_the_times_and_the_length_that_the_engine_gives(seed):
+    """With equal times and delays, too; the sums of work and of time are in another order."""
+    scenario = drawn(seed, Samples((2.6, 3.9, 5.2)) if seed % 2 else None)
+    one = scenario.classes[0]
+    stages = tuple(replace(stage, delay=1.5 * (seed % 3) * place) for place, stage in enumerate(one.kind.stages))
+    who = Users(1, 7.0 * (seed % 4 == 0))
+    one = replace(one, kind=JobKind("a", stages), who=who)
+    scenario = replace(scenario, classes=(one,), warm_up=0.1 * (seed % 3))
+    assert scenario.one_by_one
+    found, engines = run_once(scenario, seed, 3), scenarios._Run(scenario, seed, 3, None).seen()
+    assert [len(times) for times in found.times] == [len(times) for times in engines.times]
+    assert found.times[0] == pytest.approx(engines.times[0], rel=1e-9)
+    assert found.tasks == engines.tasks
+    assert found.span == pytest.approx(engines.span, rel=1e-9)
+    assert found.busy == pytest.approx(engines.busy, rel=1e-9)
+
+
+def test_slow_tasks_of_one_user(monkeypatch):
+    scenario = drawn(1)
+    one = scenario.classes[0]
+    times = tuple(replace(each, slow=Straggling(Spread(1.0, 1.0, 1.0), 0.2, 3.0)) for each in one.times)
+    scenario = replace(scenario, classes=(replace(one, times=times, who=Users(1)),))
+    found, engines = run_once(scenario, 5, 0), scenarios._Run(scenario, 5, 0, None).seen()
+    assert found.times[0] == pytest.approx(engines.times[0], rel=1e-9)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import log, sqrt
 from operator import mul
 from typing import NamedTuple, Protocol
@@ -80,6 +80,12 @@ class _Series:
             self.drawn += jobs
         return self.held.pop(number)
 
+    def rows(self, jobs: int) -> Floats:
+        """Return the values of the first jobs, a row for each, of a stage of which no block was asked for."""
+        each = max(1, CHUNK // self.tasks)
+        parts = [self.sampler(self.random, each * self.tasks) for _ in range(-(-jobs // each))]
+        return np.concatenate(parts).reshape(-1, self.tasks)[:jobs]
+
 
 class StreamDraws:
     """Times drawn from a separate stream for every class, stage and purpose.
@@ -111,10 +117,7 @@ class StreamDraws:
             ]
             for kind, (stages, counts) in enumerate(zip(times, tasks, strict=True))
         ]
-        self.more, self.slow = [
-            [[stream(what, kind, stage) for stage in range(len(s))] for kind, s in enumerate(times)]
-            for what in ("again", "slow again")
-        ]
+        self.stream = cache(stream)
 
     def block(self, kind: int, number: int, stage: int) -> Block:
         """See :class:`Draws`."""
@@ -129,10 +132,20 @@ class StreamDraws:
         luck = None if of_luck is None else of_luck.block(number)
         return Block(work, first, shuffle, luck, _equal(work) and _equal(first) and _equal(shuffle))
 
+    def rows(self, kind: int, stage: int, jobs: int) -> tuple[Floats, Floats | None, Floats | None]:
+        """Return work, first shuffle and shuffle of the blocks of the first jobs, a row for each job."""
+        work, first, shuffle, slow = (
+            None if series is None else series.rows(jobs) for series in self.series[kind][stage][:4]
+        )
+        assert work is not None
+        if slow is not None:
+            work, first, shuffle = work * slow, *(None if each is None else each * slow for each in (first, shuffle))
+        return work, first, shuffle
+
     def again(self, kind: int, stage: int) -> tuple[float, float, float]:
         """See :class:`Draws`."""
-        times, random = self.times[kind][stage], self.more[kind][stage]
-        slow = 1.0 if times.slow is None else float(times.slow(self.slow[kind][stage], 1)[0])
+        times, random = self.times[kind][stage], self.stream("again", kind, stage)
+        slow = 1.0 if times.slow is None else float(times.slow(self.stream("slow again", kind, stage), 1)[0])
         return (
             slow * float(times.work(random, 1)[0]),
             0.0 if times.shuffle is None else slow * float(times.shuffle(random, 1)[0]),

@@ -6,7 +6,7 @@ and the scenario.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
@@ -22,6 +22,7 @@ from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
 from mrdsl.simulation.engine.world import Attempt, Faults, Job, JobKind, Loss, Machines, Sharing, count_vms
+from mrdsl.simulation.own_slots import OwnStage, job_times
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.sampling import stream
 
@@ -51,6 +52,8 @@ class Recorded:
 
 
 Submitters = Users | Arrivals | Recorded
+MOST_TASKS = 5_000_000
+"""Tasks of jobs that have the slots to themselves, one after the other, whose times are drawn at once."""
 STRETCH = 60.0
 """Simulated time of attempts that is in memory at once when a run is replayed [s]."""
 
@@ -115,22 +118,41 @@ class Scenario:
         return self.losses is not None or any(each.interruptions > 0.0 for each in self.machines)
 
     @property
-    def alone(self) -> bool:
-        """Return True if one class has alike slots to itself, and its tasks have times that hardly ever are the
-        same.
-        """
+    def plain(self) -> bool:
+        """Return True if one class has alike slots to itself, without faults."""
         return (
             len(self.classes) == 1
             and not self.masters
             and self.max_running == inf
             and all(len(rules) == 1 and rules[0].limit == inf for rules in self.queues)
             and len({each.speed for each in self.machines}) == 1
-            and all(
-                stage.slowstart >= 1.0 and stage.limit == inf and not stage.delay
-                for stage in self.classes[0].kind.stages
-            )
-            and all(spreads(times.work) for times in self.classes[0].times)
+            and all(stage.slowstart >= 1.0 and stage.limit == inf for stage in self.classes[0].kind.stages)
+            and self.faults == Faults()
+            and not self.machines_go
         )
+
+    @property
+    def alone(self) -> bool:
+        """Return True if :class:`AloneEngine` runs it: stages without delays, and times that hardly ever are the
+        same.
+        """
+        one = self.classes[0]
+        return (
+            self.plain
+            and not any(stage.delay for stage in one.kind.stages)
+            and all(spreads(times.work) for times in one.times)
+        )
+
+    @property
+    def one_by_one(self) -> bool:
+        """Return True if each job has the slots to itself: one user submits it after the one before it."""
+        one = self.classes[0]
+        tasks = one.jobs * sum(stage.tasks for stage in one.kind.stages)
+        return self.plain and isinstance(one.who, Users) and one.who.count == 1 and 0 < tasks <= MOST_TASKS
+
+    def slots_of(self, pool: int) -> int:
+        """Return the slots of a pool."""
+        return sum(each.vms * each.slots for each in self.machines if each.pool == pool)
 
     @property
     def vms(self) -> int:
@@ -154,7 +176,41 @@ class Seen:
 
 def run_once(scenario: Scenario, seed: int, run: int, record: Record | None = None) -> Seen:
     """Return one run: until every class has seen its jobs end (those of recorded arrivals, all there are)."""
+    if record is None and scenario.one_by_one:
+        return _one_by_one(scenario, partial(stream, seed, run))
     return _Run(scenario, seed, run, record).seen()
+
+
+def _one_by_one(scenario: Scenario, random: Callable[..., np.random.RandomState]) -> Seen:
+    """Return a run of jobs that each have the slots to themselves: what the engine returns, job by job."""
+    one, speed = scenario.classes[0], scenario.machines[0].speed
+    jobs, stages, work = enough_of(one), [], 0.0
+    drawn = _draws(scenario, random)
+    for place, stage in enumerate(one.kind.stages):
+        rows, first, later = drawn.rows(0, place, jobs)
+        rows = rows / speed
+        times = rows if later is None else rows + later
+        own = OwnStage(stage.after, stage.delay, times, None if first is None else rows + first, stage.pool)
+        work += float(times.sum()) if first is None else float(own.on(scenario.slots_of(stage.pool)).sum())
+        stages.append(own)
+    ended = job_times(stages, tuple(map(scenario.slots_of, range(len(scenario.queues)))))
+    assert isinstance(one.who, Users)
+    gaps = random("gap", one.kind.name)
+    think = one.who.think * float(gaps.standard_exponential(jobs).sum()) if one.who.think > 0.0 else 0.0
+    tasks = jobs * sum(stage.tasks for stage in one.kind.stages)
+    warm = floor(scenario.warm_up * jobs)
+    return Seen((tuple(ended[warm:].tolist()),), (work,), float(ended.sum()) + think, tasks)
+
+
+def _draws(scenario: Scenario, random: Callable[..., np.random.RandomState]) -> StreamDraws:
+    """Return the draws of a run, whose streams ``random`` gives."""
+    kinds = [each.kind for each in scenario.classes]
+    return StreamDraws(
+        [each.times for each in scenario.classes],
+        [[stage.tasks for stage in kind.stages] for kind in kinds],
+        lambda what, kind, stage: random(what, kinds[kind].name, kinds[kind].stages[stage].name),
+        scenario.faults.share > 0.0,
+    )
 
 
 def load_of(scenario: Scenario) -> list[float]:
@@ -234,14 +290,7 @@ class _Run:
 
     def _engine(self, record: Record | None) -> Engine | AloneEngine:
         s = self.scenario
-        draws = StreamDraws(
-            [each.times for each in s.classes],
-            [[stage.tasks for stage in each.kind.stages] for each in s.classes],
-            lambda what, kind, stage: self.stream(
-                what, s.classes[kind].kind.name, s.classes[kind].kind.stages[stage].name
-            ),
-            s.faults.share > 0.0,
-        )
+        draws = _draws(s, self.stream)
         world = (
             [each.kind for each in s.classes],
             s.machines,
@@ -263,10 +312,7 @@ class _Run:
 
     def _alone(self, draws: StreamDraws) -> AloneEngine:
         s = self.scenario
-        slots = [
-            (sum(each.vms * each.slots for each in s.machines if each.pool == pool), rules[0].fair)
-            for pool, rules in enumerate(s.queues)
-        ]
+        slots = [(s.slots_of(pool), rules[0].fair) for pool, rules in enumerate(s.queues)]
         speed = s.machines[0].speed
         return AloneEngine(s.classes[0].kind, slots, speed, self._arrivals(0), draws, self._completed)
 
