@@ -41,6 +41,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     if not hasattr(config, "workerinput"):
         signal.signal(signal.SIGTERM, end)
+    if hasattr(os, "getloadavg"):  # programs that wait for a processor make tests slower: the limit of each is longer
+        limit = "faulthandler_timeout"
+        busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        getattr(config, "_inicache", {})[limit] = float(config.getini(limit)) * busy
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:

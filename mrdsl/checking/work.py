@@ -19,7 +19,10 @@ NONE = float("nan")
 
 @dataclass(frozen=True)
 class Dag:
-    """Numbers of one job: work in slot-seconds, longest paths of average and of longest tasks [s], width in tasks."""
+    """Numbers of one job: work in slot-seconds, longest paths of average and of longest tasks [s], width in slots.
+
+    ``fewest`` are the slots below which some stage never runs.
+    """
 
     work: float = NONE
     path_avg: float = NONE
@@ -28,6 +31,7 @@ class Dag:
     age: float = NONE
     alone: float = NONE
     delays: float = NONE
+    fewest: float = NONE
 
 
 @lru_cache(maxsize=1 << 14)
@@ -35,7 +39,7 @@ def dag_of(stages: tuple[Stage, ...]) -> Dag:
     """Compute the numbers of one job; NaN without stages."""
     if not stages:
         return Dag()
-    work = [stage.tasks * stage.avg for stage in stages]
+    work = [stage.tasks * stage.slots * stage.avg for stage in stages]
     ages = [seconds_run(stage.avg, stage.max) for stage in stages]
     return Dag(
         sum(work),
@@ -45,6 +49,7 @@ def dag_of(stages: tuple[Stage, ...]) -> Dag:
         sum(part * age for part, age in zip(work, ages, strict=True)) / sum(work),
         _delays_alone(stages),
         _longest(stages, [stage.delay for stage in stages]),
+        max(stage.slots * (stage.tasks if stage.barrier == "yes" else 1) for stage in stages),
     )
 
 
@@ -107,12 +112,12 @@ def _width(stages: tuple[Stage, ...]) -> float:
     for number, stage in enumerate(stages):
         pairs += [(number, count + place[name]) for name in stage.after if name in place]  # begun <= ended before
     if len(pairs) == count:
-        return float(sum(stage.tasks for stage in stages))
+        return float(sum(stage.tasks * stage.slots for stage in stages))
     rows = np.repeat(np.arange(len(pairs)), 2)
     columns = np.array(pairs).ravel()
     signs = np.tile([1.0, -1.0], len(pairs))
     matrix = coo_array((signs, (rows, columns)), shape=(len(pairs), 2 * count))
-    tasks = np.array([float(stage.tasks) for stage in stages])
+    tasks = np.array([float(stage.tasks * stage.slots) for stage in stages])
     found = linprog(np.concatenate([-tasks, tasks]), A_ub=matrix.tocsr(), b_ub=np.zeros(len(pairs)), bounds=(0.0, 1.0))
     return float(round(-found.fun))
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.rounding import ceiling
 from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.platforms import system_part
@@ -90,7 +91,7 @@ def limits_in_executors(limits: SlotLimits, tasks: Floats, drivers: Flags) -> Sl
     """Return the range of executors of one job, the last of them in part, and its one driver."""
     most = limits.map_most / tasks
     return SlotLimits(
-        np.minimum(limits.map_least, most),
+        np.minimum(ceiling(limits.map_least / tasks), most),
         most,
         np.where(drivers, 1.0, limits.reduce_least),
         np.where(drivers, 1.0, limits.reduce_most),

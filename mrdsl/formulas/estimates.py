@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -174,7 +174,8 @@ def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) ->
 def slot_limits(classes: Sequence[Any]) -> SlotLimits:
     """Return the range of slots of one job in which its estimates hold: at least one, at most as many as tasks.
 
-    Jobs of stages have at most as many slots as concurrent tasks, and no reduce slots. Coefficients do not contain the
+    Jobs of stages have at most as many slots as concurrent tasks, at least those of a task or of all tasks of a barrier
+    stage, and no reduce slots. Coefficients do not contain the
     number of tasks: their classes have a lower limit only, and no reduce slots if B is 0.
     """
     reduce_work = column(classes, "coefficients.B")
@@ -182,10 +183,11 @@ def slot_limits(classes: Sequence[Any]) -> SlotLimits:
     unknown = np.where(reduce_work == 0.0, 0.0, np.nan)
     stages = stage_work(classes)
     tasks = column(classes, "map.tasks")
-    return limits_of_tasks(
+    limits = limits_of_tasks(
         tasks if stages is None else np.where(np.isnan(stages.width), tasks, stages.width),
         np.where(given, unknown, column(classes, "reduce.tasks", missing=0.0)),
     )
+    return limits if stages is None else replace(limits, map_least=np.fmax(limits.map_least, stages.least))
 
 
 def slots_per_vm(classes: Sequence[Any]) -> tuple[Floats, Floats]:

@@ -144,7 +144,7 @@ def _ages_at(classes: object, speed: Floats) -> tuple[Floats, Floats]:
     reduces = np.where(profile.map_only, 0.0, reduces)
     for index, stages in enumerate(stages_of(classes) if any_stages(classes) else ()):  # type: ignore[arg-type]
         if stages:
-            work = np.array([stage.tasks * stage.avg for stage in stages])
+            work = np.array([stage.width * stage.avg for stage in stages])
             ages = workloads.age(np.array([s.avg for s in stages]), np.array([s.max for s in stages]))
             maps[:, index] = float(work @ ages / work.sum()) / speed[:, index]
     unknown = np.isnan(profile.map_tasks)

@@ -11,7 +11,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, chained, did_you_mean, e
 from mrdsl.core.units import show
 from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
-from mrdsl.spec.blocks import Stage, any_stages, stages_of
+from mrdsl.spec.blocks import Stage, any_rows, any_stages, is_plain, stages_of
 from mrdsl.spec.columns import Columns, Reader, matching, parts_of
 
 _PHASES = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
@@ -121,6 +121,37 @@ def _reduces(node: Any) -> bool:
     return node.reduce is not None and node.reduce.tasks > 0
 
 
+def check_several_slots(classes: Sequence[Any], barrier: bool) -> Iterator[Diagnostic]:
+    """Yield stages whose tasks take several slots without executors of which these are whole parts.
+
+    Without ``barrier``, barrier stages are errors too.
+    """
+    with_rows = any_rows(classes, "on")
+    for index, every in enumerate(stages_of(classes) if any_stages(classes) or with_rows else ()):
+        if is_plain(every) and not with_rows:
+            continue
+        node = classes[index]
+        for stage in (*every, *(stage for row in node.on for stage in row.stages)):
+            q = stage.slots
+            executor = None if node.container is None else node.container.executor
+            if q > 1 and (executor is None or executor.tasks % q):
+                there = "has none" if executor is None else f"has one for {executor.tasks} tasks"
+                yield error(
+                    "wrong-value",
+                    f"a task of stage {stage.name} takes {q} slots of an executor, and class {node.name} {there}",
+                    stage.span_of("slots"),
+                    f"write container {{ executor {{ cores = {2 * q}, memory = {4 * q} GiB, tasks = {2 * q} }} }}: its "
+                    f"tasks are a multiple of {q}",
+                )
+            if stage.barrier == "yes" and not barrier:
+                yield error(
+                    "wrong-value",
+                    f"stage {stage.name} of class {node.name} is a barrier stage, which needs all its slots at once",
+                    stage.span_of("barrier"),
+                    "plan the class with `problem capacity`, or remove `barrier`",
+                )
+
+
 def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     """Yield warnings if the upper estimate takes W in the place of W - 2 P: see mapreduce.upper."""
     if not any_stages(classes):
@@ -132,7 +163,7 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             continue
         longest = [stage.max for stage in stages]
         path = longest_path(parents_of(stages), longest)
-        if sum(stage.tasks * stage.avg for stage in stages) <= 2.0 * sum(longest[number] for number in path):
+        if sum(stage.width * stage.avg for stage in stages) <= 2.0 * sum(longest[number] for number in path):
             yield at_path(
                 warning(
                     "few-tasks",
@@ -151,7 +182,7 @@ def check_upper_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         return
     rows = stages_of(classes)
     for index in matching(classes, _promises_upper_for_several):
-        if len(rows[index]) > 1:
+        if len(rows[index]) > 1 or not is_plain(rows[index]):
             yield no_upper_bound(classes[index], index)
 
 
@@ -161,7 +192,10 @@ def no_upper_bound(node: Any, index: int) -> Diagnostic:
         warning(
             "no-upper-bound",
             f"the upper estimate of class {node.name} is requested, but is not a bound: its jobs lend each "
-            "other the slots that they leave at the end of a stage, and wait for them in the next",
+            "other the slots that they leave at the end of a stage, and wait for them in the next"
+            if is_plain(node.stages)
+            else f"the upper estimate of class {node.name} is requested, but is not a bound: its tasks wait until "
+            "several slots are idle",
             node.span_of("guarantee"),
             "write guarantee = average, or run one job at a time",
         ),

@@ -40,8 +40,9 @@ class StageWork:
     """Totals of the stages of one job, one element per class; NaN if a class has no stages.
 
     ``work``: slot-seconds. ``path_avg``, ``path_max``: the longest path of one average and of one longest task a stage
-    [s]. ``beside``: the work outside the longest path of longest tasks. ``width``: the most concurrent tasks.
-    ``delay_low``: the delays of stages that can run with no other one [s], ``delay_high``: the longest path of delays.
+    [s]. ``beside``: the work outside the longest path of longest tasks. ``width``: the most slots at once, ``least``:
+    the fewest on which every stage runs. ``delay_low``: the delays of stages that can run with no other one [s],
+    ``delay_high``: the longest path of delays.
     """
 
     work: Floats
@@ -49,6 +50,7 @@ class StageWork:
     path_max: Floats
     beside: Floats
     width: Floats
+    least: Floats
     delay_low: Floats
     delay_high: Floats
 
@@ -63,7 +65,7 @@ def stage_work(classes: Sequence[Any]) -> StageWork | None:
     if not any_stages(classes):
         return None
     rows = stages_of(classes)
-    known = {stages: _numbers(stages) if stages else (np.nan,) * 7 for stages in dict.fromkeys(rows)}
+    known = {stages: _numbers(stages) if stages else (np.nan,) * 8 for stages in dict.fromkeys(rows)}
     return StageWork(*np.array([known[stages] for stages in rows]).T)
 
 
@@ -148,7 +150,7 @@ def width(tasks: tuple[int, ...], parents: Parents) -> int:
 def described(stages: tuple[Stage, ...]) -> tuple[str, ...]:
     """Work, critical paths and width of one job, in words."""
     parents = parents_of(stages)
-    work = sum(stage.tasks * stage.avg for stage in stages)
+    work = sum(stage.width * stage.avg for stage in stages)
     lines = [f"work = {work:g} s on one slot"]
     for what, lengths in (("average", [s.avg for s in stages]), ("longest", [s.max for s in stages])):
         path = longest_path(parents, lengths)
@@ -156,7 +158,8 @@ def described(stages: tuple[Stage, ...]) -> tuple[str, ...]:
         lines.append(f"critical path of {what} tasks = {sum(lengths[number] for number in path):g} s: {names}")
     if any(stage.delay for stage in stages):
         lines.append(f"longest path of delays = {_delays(stages, parents)[1]:g} s")
-    return *lines, f"width = {width(tuple(stage.tasks for stage in stages), parents)} tasks at once"
+    what = "tasks" if all(stage.slots == 1 for stage in stages) else "slots of tasks"
+    return *lines, f"width = {width(tuple(stage.width for stage in stages), parents)} {what} at once"
 
 
 @lru_cache(maxsize=1 << 16)
@@ -164,14 +167,16 @@ def _numbers(stages: tuple[Stage, ...]) -> tuple[float, ...]:
     parents = parents_of(stages)
     averages, longest = [stage.avg for stage in stages], [stage.max for stage in stages]
     path = longest_path(parents, longest)
-    work = sum(stage.tasks * stage.avg for stage in stages)
+    work = sum(stage.width * stage.avg for stage in stages)
     path_max = sum(longest[number] for number in path)
+    on_path = sum(stages[number].slots * longest[number] for number in path)
     return (
         work,
         sum(averages[number] for number in longest_path(parents, averages)),
         path_max,
-        _beside(stages, set(path), work - path_max),
-        width(tuple(stage.tasks for stage in stages), parents),
+        _beside(stages, set(path), work - on_path),
+        width(tuple(stage.width for stage in stages), parents),
+        max(stage.together for stage in stages),
         *_delays(stages, parents),
     )
 
@@ -203,8 +208,8 @@ def _beside(stages: tuple[Stage, ...], path: set[int], left: float) -> float:
     if not any(short):
         return left
     return sum(
-        (stage.tasks - 1.0) * stage.max
+        (stage.tasks - 1.0) * stage.slots * stage.max
         if short[number]
-        else stage.tasks * stage.avg - (stage.max if number in path else 0.0)
+        else stage.width * stage.avg - (stage.slots * stage.max if number in path else 0.0)
         for number, stage in enumerate(stages)
     )

@@ -232,8 +232,8 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
         del starts, ends, on
     stages = [stage for each in applications for stage in each.stages]
     running["task"] = Running.of(
-        np.concatenate([_NONE, *(np.frombuffer(stage.launches, np.int64) for stage in stages)]),
-        np.concatenate([_NONE, *(np.frombuffer(stage.finishes, np.int64) for stage in stages)]),
+        np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.launches, np.int64), stage.slots) for stage in stages)]),
+        np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.finishes, np.int64), stage.slots) for stage in stages)]),
     )
     on_pods = [is_on_pods(each) for each in applications]
     pods = [each for each in signs_of_executors(applications) if each.host and on_pods[each.run]]

@@ -70,7 +70,8 @@ def containers_of(application: SparkApplication) -> Containers | None:
     """Return the executor and the driver of an application; None if the log has neither executors nor settings."""
     settings, platform = application.configuration, platform_of(application)
     sizes = Counter(each.cores for each in application.lives)
-    if not sizes or not (settings or application.executor_memory):
+    several = any(stage.slots > 1 for stage in application.stages)
+    if not sizes or not (settings or application.executor_memory or several):
         return None
     cores = max(sizes, key=lambda each: (sizes[each], each))
     tasks = max(1, cores // application.task_cpus)

@@ -39,14 +39,25 @@ def spec_text(
         raise ValueError(f"logs make no spec of `{family}`: choose {', '.join(FAMILIES)}")
     if not gathered.classes and (family not in STAGED or not gathered.stage_classes):
         raise ValueError(f"these logs have no class for a spec of {family}")
+    if family in STAGED and family != "capacity" and (names := _on_executors(gathered)):
+        raise ValueError(f"tasks of class {names[0]} take several slots, or all at once: choose the family capacity")
     lines = [*parts.head(gathered, price), *_unused(gathered, family), f"problem {family} {parts.quoted(title)}", ""]
     body = several_types(gathered, price, samples, on) if on else FAMILIES[family](gathered, price, samples)
     return "\n".join((*lines, *body)) + "\n"
 
 
 def default_family(gathered: Gathered) -> str:
-    """Return ``timetable`` if the runs start at different times and do not all overlap, otherwise ``capacity``."""
-    return "timetable" if starts_apart([*gathered.classes, *gathered.stage_classes]) else "capacity"
+    """Return ``timetable`` if the runs start at different times and do not all overlap, otherwise ``capacity``.
+
+    It is ``capacity`` if tasks take several slots, or all slots at once.
+    """
+    apart = starts_apart([*gathered.classes, *gathered.stage_classes])
+    return "timetable" if apart and not _on_executors(gathered) else "capacity"
+
+
+def _on_executors(gathered: Gathered) -> list[str]:
+    """Return the classes of which some tasks take several slots of an executor, or all of them at once."""
+    return [each.name for each in gathered.stage_classes if any(s.slots > 1 or s.barrier for s in each.stages)]
 
 
 def _unused(gathered: Gathered, family: str) -> Iterator[str]:

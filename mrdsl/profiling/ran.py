@@ -105,6 +105,8 @@ class Ran:
     delay: int = 0
     operators: str = ""
     shuffled: int = 0
+    slots: int = 1
+    barrier: bool = False
 
 
 def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
@@ -123,7 +125,8 @@ def ran_stages(application: SparkApplication) -> tuple[Ran, ...]:
         after = tuple(sorted(places[parent] for parent in parents if parent < number))
         tasks, operators = planned(runs, number in complete), runs[0].operators
         shuffled = sum(run.shuffle_read for run in runs)
-        stages.append(Ran(number, runs[0].name, tasks, durations, after, operators=operators, shuffled=shuffled))
+        about = {"operators": operators, "shuffled": shuffled, "slots": runs[0].slots, "barrier": runs[0].barrier}
+        stages.append(Ran(number, runs[0].name, tasks, durations, after, **about))  # type: ignore[arg-type]
     delays = delays_of(application, [stage.number for stage in stages], [stage.after for stage in stages])
     return tuple(replace(stage, delay=delay) for stage, delay in zip(stages, delays, strict=True))
 

@@ -102,12 +102,13 @@ def _stages(ran: Sequence[Ran], work: Sequence[Sequence[float]], before: float |
 
 
 def in_order(run: SparkApplication, number: int) -> list[float]:
-    """Return the times [s] of the tasks of a stage in the order of their starts; of those at one moment by index."""
+    """Return the times [s] of the tasks of a stage, once for each of their slots, by their starts and then by index."""
     spans = sorted(
         (
             (launch, finish)
             for stage in attempts_of(run)[number]
             for launch, finish in zip(stage.launches, stage.finishes, strict=True)
+            for _ in range(stage.slots)
         ),
         key=itemgetter(0),
     )

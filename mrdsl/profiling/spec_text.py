@@ -153,6 +153,7 @@ def stages(each: StageClass, samples: str | None = None, with_delays: bool = Tru
         delay = f", delay = {seconds(stage.delay)}" if stage.delay and with_delays else ""
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         after += f", shuffle = {math.ceil(stage.shuffled / MIB)} MiB" if stage.after or stage.shuffled else ""
+        after += f", slots = {stage.slots}" * (stage.slots > 1) + ", barrier = yes" * stage.barrier
         title = f"  # {printable(stage.title)}" if stage.title else ""
         recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
         tasks, taken = _sized(stage, word) if word else (str(stage.tasks), times(stage.times))

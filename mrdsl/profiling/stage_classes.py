@@ -30,7 +30,8 @@ class StageProfile:
     """One stage in all runs of a class: its mean number of tasks, their times, the places of those it comes after.
 
     ``delay`` is the median time before it in which no task runs [s], ``durations`` are those of all its tasks.
-    ``shuffled`` is the mean of the bytes that they fetched from shuffles.
+    ``shuffled`` is the mean of the bytes that they fetched from shuffles. Each takes ``slots``; ``barrier``: all run at
+    once.
     ``more_tasks`` and ``longer`` are the growth of their number and of their mean time [s] with the input.
     """
 
@@ -43,6 +44,8 @@ class StageProfile:
     more_tasks: Growth | None = None
     longer: Growth | None = None
     shuffled: float = 0.0
+    slots: int = 1
+    barrier: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +185,8 @@ def _stage(runs: Sequence[Ran | None], after: tuple[int, ...], longest: str, inp
     longer = growth_of(*zip(*means, strict=True)) if len({size for size, _ in means}) >= SIZES else None
     delay = median(run.delay for run in there) / 1000
     shuffled = sum(run.shuffled for run in there) / len(there)
-    return StageProfile(there[0].title, tasks, times, after, delay, durations, more, longer, shuffled)
+    slots, barrier = max(run.slots for run in there), any(run.barrier for run in there)
+    return StageProfile(there[0].title, tasks, times, after, delay, durations, more, longer, shuffled, slots, barrier)
 
 
 def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:

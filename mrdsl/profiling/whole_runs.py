@@ -182,7 +182,7 @@ def known_run(run: SparkApplication) -> Known:
     """Return a run of Spark with its task times, in the order of their starts, and its times outside tasks."""
     times = times_of(run)
     parts = tuple(
-        Part(stage.tasks, stage.after, stage.delay / 1000, tuple(in_order(run, stage.number)))
+        Part(stage.tasks * stage.slots, stage.after, stage.delay / 1000, tuple(in_order(run, stage.number)))
         for stage in ran_stages(run)
     )
     return Known(times.before / 1000, parts, times.after / 1000)

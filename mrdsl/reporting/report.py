@@ -99,7 +99,7 @@ def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | No
     for name, stages in dags.items():
         parents = parents_of(stages)
         critical = set(longest_path(parents, [stage.max for stage in stages]))
-        work = sum(stage.tasks * stage.avg for stage in stages)
+        work = sum(stage.width * stage.avg for stage in stages)
         keys = [f"{name}/{number}" for number in range(len(stages))]
         nodes += [
             GraphNode(
@@ -107,7 +107,7 @@ def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | No
                 stage.name if len(dags) == 1 else f"{name}: {stage.name}",
                 (number_of(stage.tasks, "task"), f"{stage.avg:.4g} s, at most {stage.max:.4g} s"),
                 kind=name,
-                share=stage.tasks * stage.avg / work,
+                share=stage.width * stage.avg / work,
                 marked=number in critical,
             )
             for number, stage in enumerate(stages)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mrdsl.formulas.stages import in_order, parents_of
 from mrdsl.formulas.wave_estimates import least
-from mrdsl.simulation.engine.draws import Sampler, Samples, TaskTimes, sampler, slowdown
+from mrdsl.simulation.engine.draws import Sampler, Samples, TaskTimes, repeated, sampler, slowdown
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
 from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
@@ -100,14 +100,14 @@ def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
     stages = [
         Stage(
             node.stages[index].name,
-            node.stages[index].tasks,
+            node.stages[index].width,
             tuple(place[each] for each in parents[index]),
             MAP,
             delay=node.stages[index].delay,
         )
         for index in order
     ]
-    times = [TaskTimes(_of_stage(node, node.stages[index])) for index in order]
+    times = [TaskTimes(repeated(_of_stage(node, node.stages[index]), node.stages[index].slots)) for index in order]
     return stages, times
 
 

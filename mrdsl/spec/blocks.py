@@ -142,6 +142,14 @@ class Stage(Node):
     """Alike tasks of one job, which may all run side by side once the stages that it comes after have ended."""
 
     tasks: Whole = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
+    slots: Whole = quantity(
+        "slots", "slots of one executor that each task takes, as for several CPUs", default=1, at_least=1, whole=True
+    )
+    barrier: str = choice(
+        YES_OR_NO,
+        "whether its tasks only run all at once, as in Spark's barrier mode: a job has slots for all of them",
+        default="no",
+    )
     avg: Quantity = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
     max: Quantity = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
     delay: Quantity = quantity(
@@ -163,6 +171,21 @@ class Stage(Node):
     samples: Source | None = path(
         "recorded times of its tasks in seconds, one a line (simulated)", default=None, called="distribution"
     )
+
+    @property
+    def width(self) -> int:
+        """The slots of all its tasks at once."""
+        return self.tasks * self.slots
+
+    @property
+    def together(self) -> int:
+        """The fewest slots on which it runs: one for each task of a barrier stage."""
+        return self.width if self.barrier == "yes" else self.slots
+
+
+def is_plain(stages: Sequence[Stage]) -> bool:
+    """Return True if each task takes one slot and waits for no other one, so that no slot is idle while tasks wait."""
+    return all(stage.together == 1 for stage in stages)
 
 
 def stage_blocks() -> Any:

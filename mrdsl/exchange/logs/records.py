@@ -172,7 +172,7 @@ class StageRun:
     accounts for. ``run_time`` and ``gc_time`` [ms] are those of the executors for its successful tasks, ``spilled`` the
     bytes that did not fit in memory, ``largest_input`` the most bytes that one task read. ``operators`` are the names
     of its data sets or of their SQL operators, without numbers. ``hosts`` has the number of
-    successful tasks and their milliseconds by machine.
+    successful tasks and their milliseconds by machine. Each task takes ``slots``; ``barrier``: all of them at once.
     """
 
     stage: int
@@ -200,6 +200,8 @@ class StageRun:
     largest_input: int = 0
     hosts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     operators: str = ""
+    slots: int = 1
+    barrier: bool = False
 
     @property
     def durations(self) -> tuple[int, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from sys import intern
@@ -176,7 +177,7 @@ class _Application:
         self.lives: dict[str, list[Executor]] = {}
         self.removals: dict[str, list[int]] = {}
         self.properties: dict[str, str] = {}
-        self.executor_memory: dict[str, float] = {}
+        self.profiles: dict[int, tuple[dict[str, float], dict[str, float]]] = {}
         self.heap = self.resident = self.polled = self.held = 0
         self.whole_stages = False
 
@@ -222,8 +223,10 @@ class _Application:
             kind == "SparkListenerStageExecutorMetrics" and event.of_executor is not None and event.executor != "driver"
         ):
             self.whole_stages = self._measured(event.of_executor) or self.whole_stages
-        elif kind == "SparkListenerResourceProfileAdded" and event.profile == 0:
-            self.executor_memory = {name: each.amount for name, each in event.resources.items() if name != "cores"}
+        elif kind == "SparkListenerResourceProfileAdded":
+            self.profiles[event.profile] = tuple(  # type: ignore[assignment]
+                {name: each.amount for name, each in found.items()} for found in (event.resources, event.of_tasks)
+            )
         elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
             info = event.executor_info
             if 0 < info.cores <= MOST_CORES:
@@ -288,8 +291,10 @@ class _Application:
 
     def whole(self) -> SparkApplication:
         keys = sorted(set(self.stages) | set(self.tasks))
+        executor = {name: amount for name, amount in self._profile(0)[0].items() if name != "cores"}
         lives = [life for name, own in self.lives.items() for life in _lives(own, self.removals.get(name, ()))]
         cores, executors = _most_at_once(lives)
+        task_cpus, slots = self._slots(Counter(each.cores for each in lives))
         hosts = {each.host: [other for other in lives if other.host == each.host] for each in lives if each.host}
         jobs = [
             replace(job, ended=self.ends[number][0], failed=self.ends[number][1]) if number in self.ends else job
@@ -304,22 +309,56 @@ class _Application:
             self.version,
             self.started,
             self.finished,
-            tuple(self._stage(key) for key in keys),
+            tuple(self._stage(key, slots) for key in keys),
             tuple(jobs),
             executors or None,
             cores or None,
-            _task_cpus(self.properties),
+            task_cpus,
             tuple(sorted(hosts)),
             max((_most_at_once(each)[0] for each in hosts.values()), default=0) or None,
             self.properties,
             self.missing,
             lives=tuple(lives),
-            executor_memory=self.executor_memory,
+            executor_memory=executor,
             attempt=self.attempt,
             peaks=Peaks(self.heap, self.resident, 1.0 if self.whole_stages else self.polled / max(1, self.held)),
         )
 
-    def _stage(self, key: tuple[int, int]) -> StageRun:
+    def _profile(self, number: int) -> tuple[dict[str, float], dict[str, float]]:
+        """Return what an executor and a task of a resource profile request."""
+        return self.profiles.get(number, ({}, {}))
+
+    def _slots(self, executors: Counter[int]) -> tuple[int, dict[int, int]]:
+        """Return the CPUs of a slot, and the slots of a task of each resource profile.
+
+        The smallest tasks take one. Others take as many as leave no more of them on an executor than fit, and as many
+        fill it.
+        """
+        usual = unit = _task_cpus(self.properties)
+        if not executors:
+            return usual, {}
+        cores = max(executors, key=lambda each: (executors[each], each))
+        ran = {self.stages[key].profile if key in self.stages else 0 for key in self.tasks}
+        fits = {}
+        for profile in ran:
+            (executor, task), default = self._profile(profile), self._profile(0)[0]
+            own = executor.get("cores", cores)
+            counts = [own // max(1.0, task.get("cpus", usual))]
+            counts += [
+                {**default, **executor}[name] // amount
+                for name, amount in task.items()
+                if name != "cpus" and amount > 0.0 and name in {**default, **executor}
+            ]
+            fits[profile] = max(1, int(min(counts) * cores / own))
+        if (most := max(fits.values(), default=0)) and most != cores // usual:
+            unit = cores // most if cores // (cores // most) == most else cores // (most + 1) + 1
+        whole = max(1, cores // unit)
+        return unit, {
+            profile: next(each for each in range(1, whole + 1) if whole % each == 0 and whole // each <= max(1, count))
+            for profile, count in fits.items()
+        }
+
+    def _stage(self, key: tuple[int, int], slots: Mapping[int, int]) -> StageRun:
         info, tasks = self.stages.get(key), self.tasks.get(key, _Tasks())
         if tasks.speculative:
             tasks.without_copies()
@@ -350,6 +389,8 @@ class _Application:
             tasks.largest_input,
             tasks.hosts,
             info.operators() if info is not None else "",
+            slots.get(info.profile if info is not None else 0, 1),
+            info is not None and info.is_barrier(),
         )
 
     def _is_done(self, key: tuple[int, int], tasks: _Tasks) -> bool:
@@ -489,6 +530,12 @@ class StageInfo(Struct, gc=False):
     parents: list[int] = struct_field(name="Parent IDs", default_factory=list)
     failure: str | None = struct_field(name="Failure Reason", default=None)
     data: Any = struct_field(name="RDD Info", default=None)
+    profile: int = struct_field(name="Resource Profile Id", default=0)
+
+    def is_barrier(self) -> bool:
+        """Return True if its tasks run all at once or not at all."""
+        sets = self.data if isinstance(self.data, list) else []
+        return any(isinstance(each, dict) and each.get("Barrier") is True for each in sets)
 
     def operators(self) -> str:
         """Return the SQL operators of its data sets, or the names of the others, each once; Spark lists them in any
@@ -505,7 +552,7 @@ class ExecutorInfo(Struct, gc=False):
 
 
 class Resource(Struct, gc=False):
-    """One of ``Executor Resource Requests``: memory in MiB."""
+    """One of ``Executor Resource Requests`` or ``Task Resource Requests``: memory in MiB."""
 
     amount: float = struct_field(name="Amount", default=0.0)
 
@@ -545,6 +592,7 @@ class Event(Struct, gc=False):
     version: str = struct_field(name="Spark Version", default="")
     profile: int = struct_field(name="Resource Profile Id", default=-1)
     resources: dict[str, Resource] = struct_field(name="Executor Resource Requests", default_factory=dict)
+    of_tasks: dict[str, Resource] = struct_field(name="Task Resource Requests", default_factory=dict)
     spark_properties: Any = struct_field(name="Spark Properties", default=None)
 
     def properties_of_spark(self) -> dict[str, str]:

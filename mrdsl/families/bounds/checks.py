@@ -12,7 +12,7 @@ from mrdsl.families.bounds.facts import BoundsFacts, JobClass, has_own_slots, is
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_few_tasks_of_stages, check_stages, no_upper_bound
 from mrdsl.simulation.recordings import check_recordings
-from mrdsl.spec.blocks import Slots, any_stages, stages_of
+from mrdsl.spec.blocks import Slots, any_stages, is_plain, stages_of
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
 
@@ -85,7 +85,7 @@ def promised_without_bound(facts: BoundsFacts) -> Iterator[Diagnostic]:
         return
     alone = len(facts.classes) == 1 and facts.classes[0].jobs == 1
     for index, (node, stages) in enumerate(zip(facts.classes, stages_of(facts.classes), strict=True)):
-        if len(stages) > 1 and node.guarantee == "upper" and not alone:
+        if node.guarantee == "upper" and not (is_plain(stages) and (alone or len(stages) == 1)):
             yield no_upper_bound(node, index)
 
 
@@ -281,7 +281,28 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
         )
     if cluster.masters == "yes":
         yield from _masters(facts, jobs)
+    yield from _too_few_at_once(facts)
     yield from _overload(facts)
+
+
+def _too_few_at_once(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    """Yield classes whose jobs have fewer slots than one task, or a barrier stage, takes."""
+    from mrdsl.families.bounds.estimates import slots_of_one_job
+
+    if not any_stages(facts.classes):
+        return
+    slots = slots_of_one_job(facts)[0]
+    for index, stages in enumerate(stages_of(facts.classes)):
+        widest = max(stages, key=lambda stage: stage.together, default=None)
+        if widest is not None and widest.together > max(1.0, slots[index] * (1.0 + SAME_SUM)):
+            what = "its tasks run all at once" if widest.barrier == "yes" else "each of its tasks takes several"
+            yield error(
+                "too-small-cluster",
+                f"stage {widest.name} of class {facts.classes[index].name} takes {widest.together} slots at once, "
+                f"since {what}, and a job has {slots[index]:g}",
+                widest.span_of("barrier" if widest.barrier == "yes" else "slots"),
+                "give the cluster more slots, or lower jobs",
+            )
 
 
 def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:

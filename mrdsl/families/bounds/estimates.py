@@ -16,7 +16,7 @@ from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
-from mrdsl.spec.blocks import any_stages, stages_of
+from mrdsl.spec.blocks import any_stages, is_plain, stages_of
 from mrdsl.spec.columns import Columns, column, parts_of, words
 
 
@@ -191,12 +191,17 @@ def upper_is_bound(
 
 
 def _have_longest_times(classes: Sequence[Any]) -> NDArray[np.bool_]:
-    """Return for each class if no task takes longer than the profile states, by the distributions of the spec."""
+    """Return for each class if no task takes longer than the profile states, by the distributions of the spec.
+
+    It is False too if a task waits while slots are idle, since it takes several.
+    """
     endless = ("exponential", "lognormal")
     found = np.asarray(~np.isin(words(classes, "distribution", "uniform"), endless))
     if not any_stages(classes):
         return found
-    of_stages = [all(stage.distribution not in endless for stage in stages) for stages in stages_of(classes)]
+    of_stages = [
+        is_plain(stages) and all(stage.distribution not in endless for stage in stages) for stages in stages_of(classes)
+    ]
     return np.asarray(found & np.array(of_stages, dtype=bool))
 
 

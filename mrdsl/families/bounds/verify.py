@@ -78,6 +78,7 @@ def _limited(facts: BoundsFacts) -> Floats:
     ends = np.isin(words(facts.classes, "distribution", "uniform"), ("uniform", "fixed"))
     for index, stages in enumerate(stages_of(facts.classes) if any_stages(facts.classes) else ()):
         ends[index] &= {each.distribution for each in stages} <= {None, "uniform", "fixed"}
+        ends[index] &= all(each.slots == 1 and (each.barrier == "no" or each.tasks == 1) for each in stages)
     return ends.astype(np.float64)
 
 
@@ -220,7 +221,10 @@ def _sized(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
         )
     for kind, slots, tasks in (("map", plan.map_slots, map_tasks), ("reduce", plan.reduce_slots, reduce_tasks)):
         many = ~(slots <= tasks * (1.0 + FEASIBILITY))
-        few = ~(slots >= np.minimum(tasks, 1.0) * (1.0 - FEASIBILITY))
+        least = np.minimum(tasks, 1.0)
+        if kind == "map" and jobs.staged.any():
+            least = np.fmax(least, jobs.described.of_stages("fewest"))
+        few = ~(slots >= least * (1.0 - FEASIBILITY))
         if spec.facts.sizing == "fixed_reduce" and kind == "reduce":
             few |= ~(slots >= tasks * (1.0 - FEASIBILITY))
         for flags, what in ((many, f"more {kind} slots than tasks"), (few, f"too few {kind} slots for its tasks")):

@@ -166,8 +166,8 @@ def _beside_path(stages: Sequence[Stage]) -> float:
     path = set(max((end(name) for name in named), key=lambda found: found[0])[1])
     total = 0.0
     for stage in stages:
-        rest = stage.tasks * stage.avg - (stage.max if stage.name in path else 0.0)
-        total += (stage.tasks - 1.0) * stage.max if stage.name in path and rest < 0.0 else rest
+        rest = stage.slots * (stage.tasks * stage.avg - (stage.max if stage.name in path else 0.0))
+        total += stage.slots * (stage.tasks - 1.0) * stage.max if stage.name in path and rest < 0.0 else rest
     return total
 
 

@@ -32,7 +32,7 @@ from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.pairs import Floats
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.blocks import Stage, is_plain
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph
@@ -222,6 +222,7 @@ class CapacityPlan(Plan):
     def _bounds(self) -> list[bool | None]:
         """True if each class's upper estimate is a bound, None where it is not known."""
         kept, unknown = self.mixture.uppers_are_bounds(self.stages), np.isnan(self.completion_upper)
+        kept &= np.array([is_plain(self.dags.get(name, ())) for name in self.names])
         return [None if missing else one for missing, one in zip(unknown.tolist(), kept.tolist(), strict=True)]
 
     @cached_property

@@ -110,6 +110,9 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
     sold = np.array([vm.spot is not None for vm in facts.vms])[rows.of_vm]
     yield from told(~rows.allowed | (shares.spot & ~sold), "cannot run there")
     yield from told(~(shares.jobs > 0.0), "are none")
+    fewest = np.nan_to_num(rows.jobs.of_stages("fewest")) if rows.jobs.stages else np.zeros_like(rows.step)
+    few = ~(shares.each[0] >= fewest * (1 - FEASIBILITY))
+    yield from told(few, "have fewer slots than a task or a barrier stage of theirs takes at once", "stages")
     steps = rows.step, np.ones_like(rows.step)
     columns = zip(("map", "reduce"), shares.each, rows.tasks, shares.lost, steps, strict=True)
     for kind, slots, tasks, lost, step in columns:

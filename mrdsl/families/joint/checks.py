@@ -26,6 +26,7 @@ from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_p
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
     check_kinds_of_slots,
+    check_several_slots,
     check_stages,
     check_upper_of_stages,
 )
@@ -57,6 +58,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_descriptions(facts.classes),
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
+        *check_several_slots(facts.classes, False),
         *check_kinds_of_slots(facts.classes),
         *check_recordings(facts.classes),
         *_names(facts),

@@ -13,7 +13,7 @@ from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, hor
 from mrdsl.families.timetable.type_checks import check_hosting, check_simulated, check_types, has_slots_on_all
 from mrdsl.families.timetable.types import may_use, node_on
 from mrdsl.formulas.profiles import check_profiles
-from mrdsl.formulas.stage_checks import check_stages
+from mrdsl.formulas.stage_checks import check_several_slots, check_stages
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.schema import PERCENTILES, Node
 from mrdsl.spec.spec import Spec
@@ -44,6 +44,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *_described(facts),
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
+        *check_several_slots(facts.classes, False),
         *check_recordings(facts.classes),
     ]
     yield from found

@@ -288,7 +288,7 @@ def job_of(node: JobClass, counted: Callable[[str, int], int] = lambda kind, tas
     if node.stages:
         parents = parents_of(node.stages)
         stages = [
-            Stage(each.name, counted("task", each.tasks), ticks_of(getattr(each, time)), tuple(parents[index]))
+            Stage(each.name, counted("task", each.width), ticks_of(getattr(each, time)), tuple(parents[index]))
             for index, each in enumerate(node.stages)
         ]
         return _ordered(node.name, stages)

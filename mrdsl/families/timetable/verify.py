@@ -303,7 +303,7 @@ def _durations(node: JobClass, vm: str) -> Durations:
     if stages:
         places = {stage.name: index for index, stage in enumerate(stages)}
         return [
-            (stage.tasks, getattr(stage, which) / speed, tuple(places[name] for name in stage.after))
+            (stage.tasks * stage.slots, getattr(stage, which) / speed, tuple(places[name] for name in stage.after))
             for stage in stages
         ]
     maps, shuffle, reduces = phases["map"], phases["shuffle"], phases["reduce"]

@@ -265,6 +265,26 @@ class Straggling:
         return self.times(random, count) * np.where(slow, self.factor, 1.0)
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """Each of the times ``slots`` times: a task of several slots is so many parts, which begin and end together."""
+
+    times: Sampler
+    slots: int
+
+    @property
+    def mean(self) -> float:
+        return mean_of(self.times)
+
+    def __call__(self, random: np.random.RandomState, count: int) -> Floats:
+        return np.repeat(self.times(random, -(-count // self.slots)), self.slots)[:count]
+
+
+def repeated(times: Sampler, slots: int) -> Sampler:
+    """Return the times of tasks that take so many slots each."""
+    return times if slots == 1 else Repeated(times, slots)
+
+
 def sampler(distribution: str, least: float, avg: float, longest: float, tasks: int) -> Sampler:
     """Return the sampler of a word of the language, from a profile's shortest, average and longest time."""
     if avg <= 0.0 or distribution == "fixed":
@@ -306,6 +326,8 @@ def spreads(times: Sampler) -> bool:
     spread.
     """
     inner = getattr(times, "times", times)
-    return not isinstance(inner, Samples) and not (
-        isinstance(inner, Spread) and not inner.least < inner.avg < inner.longest
+    return (
+        not isinstance(times, Repeated)
+        and not isinstance(inner, Samples)
+        and not (isinstance(inner, Spread) and not inner.least < inner.avg < inner.longest)
     )

@@ -63,6 +63,8 @@ def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Float
     profile = estimates.profile
     deadline = column(facts.classes, "deadline")
     smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)
+    if profile.stages is not None:
+        smooth = np.fmax(smooth[0], profile.stages.least), smooth[1]
     in_waves = words(facts.classes, "guarantee", "average") == "waves"
     if not in_waves.any():
         return smooth

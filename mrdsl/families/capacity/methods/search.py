@@ -234,7 +234,7 @@ def without_jobs(spec: Spec, indices: Iterable[int]) -> Spec:
 def tasks_of(node: JobClass) -> int:
     """Return the tasks of one job."""
     if node.stages:
-        return sum(stage.tasks for stage in node.stages)
+        return sum(stage.width for stage in node.stages)
     return sum(phase.tasks for phase in (node.map, node.reduce) if phase is not None)
 
 
