@@ -138,9 +138,9 @@ def schema(kind: str | None, output: Path, force: bool) -> None:
     former=("--spend",),
     callback=shared.seconds,
     metavar="T",
-    default="30",
+    default="10",
     show_default=True,
-    help="Time for the sensitivity table, and again for the what-if curves; 0 omits both.",
+    help="Time for reasons, the sensitivity table and the what-if curves together; 0 omits the latter two.",
 )
 def report(output: Path, force: bool, runs: int | None, analysis_time: float, **options: Any) -> int:
     """Solve the spec in FILE and write a report of the plan: one HTML page, or Markdown.

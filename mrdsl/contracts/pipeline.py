@@ -20,16 +20,12 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 from mrdsl.core.diagnostics import Diagnostic, described
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
-from mrdsl.core.watching import DEBUG, is_stopped, log
+from mrdsl.core.watching import DEBUG, LateError, is_stopped, log, sharing
 from mrdsl.spec.spec import Spec
 
 T = TypeVar("T")
 PIECES = 1000
 """Pieces of work between two looks at the limits of a step."""
-
-
-class LateError(Exception):
-    """The time limit passed within a step that has no plan before its end."""
 
 
 @dataclass(frozen=True)
@@ -201,9 +197,10 @@ def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) ->
         try:
             if is_stopped():
                 raise KeyboardInterrupt
-            draft = step(draft, **parameters)
+            with sharing(draft.seconds_left()):
+                draft = step(draft, **parameters)
         except LateError:
-            return replace(draft, termination=Termination.TIME_LIMIT)
+            return replace(draft, termination=Termination.INTERRUPTED if is_stopped() else Termination.TIME_LIMIT)
         except KeyboardInterrupt:
             if draft.plan is None or not is_stopped():
                 raise

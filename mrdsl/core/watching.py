@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Event
@@ -150,8 +150,9 @@ _SHARED: ContextVar[float | None] = ContextVar("_SHARED", default=None)
 
 
 def sharing(seconds: float | None) -> AbstractContextManager[Any]:
-    """Give all solves in the ``with`` block a common time limit of ``seconds``; None changes nothing."""
-    return setting(_SHARED, _SHARED.get() if seconds is None else time.monotonic() + seconds)
+    """Give all work in the ``with`` block at most ``seconds`` together; None changes nothing."""
+    ends = [end for end in (_SHARED.get(), None if seconds is None else time.monotonic() + seconds) if end is not None]
+    return setting(_SHARED, min(ends, default=None))
 
 
 def shared_time(own: float | None = None) -> float | None:
@@ -161,6 +162,27 @@ def shared_time(own: float | None = None) -> float | None:
         return own
     left = max(end - time.monotonic(), 0.0)
     return left if own is None else min(own, left)
+
+
+class LateError(Exception):
+    """The shared time passed, or the work was stopped, within work that has no result before its end."""
+
+
+def is_late() -> bool:
+    """Return True if the shared time has passed, or the work of this thread was stopped."""
+    return shared_time() == 0.0 or is_stopped()
+
+
+def look() -> None:
+    """Look at the clock within work that has no result before its end. Raises LateError if it is late."""
+    if is_late():
+        raise LateError
+
+
+def until_late(pieces: Iterable[T]) -> Iterator[T]:
+    """Yield the pieces that are made before one of them raises LateError."""
+    with suppress(LateError):
+        yield from pieces
 
 
 DEBUG, INFO = 10, 20

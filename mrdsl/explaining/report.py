@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from mrdsl.core.charts import Chart, GanttChart, IntervalChart, LineChart, riski
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
-from mrdsl.core.watching import sharing
+from mrdsl.core.watching import shared_time, sharing
 from mrdsl.explaining.infeasibility import explain
 from mrdsl.explaining.sensitivity import How, curves, effects, steps
 from mrdsl.explaining.why import as_tables
@@ -28,6 +29,8 @@ from mrdsl.spec.spec import Spec
 
 TIME = "--analysis-time"
 """Option that sets the time for reasons and curves."""
+LEAST = 1e-9
+"""Seconds of the curves at least, so that missing ones are reported."""
 BARS = 300
 """Most bars of a Gantt chart in a report."""
 LINES = 2000
@@ -47,7 +50,7 @@ def report(
     spec is solved.
 
     ``command`` repeats the report, and ``known`` are the diagnostics of reading the spec. With ``runs`` the plan is
-    simulated. ``how.seconds`` is the limit for the reasons, and again for the curves. Raises MrdslError as ``solve``
+    simulated. ``how.seconds`` is the limit for reasons and curves together. Raises MrdslError as ``solve``
     does.
     """
     family = find_family(spec)
@@ -143,13 +146,15 @@ def _observed(result: Result, observed: Result | None, seen: Result) -> Iterator
 
 
 def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[Section]:
-    with sharing(how.seconds or None):
+    """Yield the reasons, for which there is half of the time, and the curves."""
+    ends = time.monotonic() + how.seconds
+    with sharing(how.seconds / 2.0):
         why: list[Part] = list(family.why(spec, result)) if family.why is not None else []
-    if family.promises and result.objective.value is not None and how.seconds:
-        method = (how.solver, how.formulation, how.relax, how.limits)
-        why += effects(spec, result, tuple(steps(spec, result, *method, seconds=how.seconds)), TIME)
+        if family.promises and result.objective.value is not None and how.seconds:
+            method = (how.solver, how.formulation, how.relax, how.limits)
+            why += effects(spec, result, tuple(steps(spec, result, *method, seconds=shared_time() or 0.0)), TIME)
     yield Section("Why", tuple(why))
-    found = curves(spec, result, how)
+    found = curves(spec, result, replace(how, seconds=max(ends - time.monotonic(), min(how.seconds, LEAST))))
     short = (
         [f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; raise `{TIME}` for more."]
         if found.computed < found.planned

@@ -61,8 +61,9 @@ def why(
     else:
         result = solve(plan, solver, formulation, relax, limits)
     left = None if limits.time is None else max(0.0, began + limits.time - time.monotonic())
+    left = PATIENCE if left is None else left
     with passed_on(), sharing(left):
-        return _explained(result, (solver, formulation, relax), PATIENCE if left is None else left, worth)
+        return _explained(result, (solver, formulation, relax), left, worth)
 
 
 def _explained(result: Result, method: tuple[str, str | None, bool], patience: float, worth: bool) -> Explained:

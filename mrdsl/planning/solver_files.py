@@ -240,7 +240,8 @@ def read_solution(
     answer = replace(judge(reader.name, None, reply, program, names, limits), solver=reader.name, version=None)
     family = find_family(spec)
     chosen = formulation_named(family, formulation)
-    known = _known(spec, family, chosen, relax)
+    claims = answer.bound is not None or answer.termination in CLAIMS
+    known = _known(spec, family, chosen, relax) if claims else None
     if known is not None:
         maximize = goal_of(spec, family).sense == "maximize"
         answer = compared(answer, known, limits, maximize, method_of(chosen))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mrdsl.core.guarded import forget_group, guarded, share_guard, watch_group
-from mrdsl.core.watching import is_stopped, setting
+from mrdsl.core.watching import is_stoppable, is_stopped, setting, stopped_by
 
 MARK = "MRDSL_PROGRAM"
 """The variable by which a program's children are known, whatever session they are in."""
@@ -212,6 +212,29 @@ def kept() -> Iterator[None]:
     """
     with _keeping(True):
         yield
+
+
+@contextmanager
+def stopped_by_interrupt() -> Iterator[None]:
+    """Make the first Ctrl-C within :func:`kept` stop the work in the ``with`` block, which looks at the clock.
+
+    Its best plan is not lost then. The second Ctrl-C is a KeyboardInterrupt.
+    """
+    if not _KEPT.get() or is_stoppable() or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    event, before = threading.Event(), signal.getsignal(signal.SIGINT)
+
+    def stop(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        event.set()
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        with stopped_by(event):
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.planning import solver_files
 from mrdsl.planning.solve_spec import build_model
 from mrdsl.planning.solver_files import Proof, read_solution, write_model
 from tests.solving.outside import SOLVERS, run_outside
@@ -191,3 +192,18 @@ def test_a_bound_that_a_known_plan_contradicts_is_withdrawn(tmp_path: Path) -> N
     own = mrdsl.solve(spec, "direct").objective.value or 0.0
     result = read_solution(spec, solution, proof=Proof(names, bound=own * 1.5))
     assert result.solution is not SolutionStatus.OPTIMAL or (result.objective.bound or 0.0) <= own * (1.0 + 1e-6)
+
+
+def test_only_claims_are_compared_with_the_plan_of_another_method(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file without a bound claims nothing, so that it is read without a search."""
+    spec = mrdsl.load(REFERENCE)
+    model, names = write_model(build_model(spec), tmp_path / "x.lp")
+    _, solution = run_outside("highs", model)
+    searched = []
+    monkeypatch.setattr(solver_files, "_known", lambda *_: searched.append(1))
+    assert read_solution(spec, solution).plan is not None
+    assert not searched
+    assert read_solution(spec, solution, proof=Proof(names, gap=0.0)).bound is not None
+    assert searched

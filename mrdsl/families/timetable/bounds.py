@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.lazy import kept
+from mrdsl.core.watching import look, shared_time
 from mrdsl.families.timetable.night import TICK, Night, Run
 
 POINTS = 3000
@@ -72,6 +73,7 @@ def windows_of(night: Night, slots: int) -> Windows | None:
 
 def fits(night: Night, slots: int) -> bool:
     """Return False if no plan meets every deadline on ``slots`` slots; True is not a proof."""
+    look()
     windows = windows_of(night, slots)
     return windows is not None and _flows(windows, slots)
 
@@ -174,6 +176,12 @@ def fewest_machines(night: Night) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(night, middle * each) else (middle, high)
     return high
+
+
+def time_option(seconds: float | None = None) -> dict[str, float]:
+    """Return the option that ends a solver of SciPy after some seconds, or with the shared time if that is less."""
+    left = shared_time(seconds)
+    return {} if left is None else {"time_limit": left}
 
 
 def earliest_end(night: Night, slots: int) -> int:

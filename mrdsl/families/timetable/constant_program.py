@@ -15,7 +15,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.timetable.bounds import elementary_points, windows_of
+from mrdsl.core.watching import look
+from mrdsl.families.timetable.bounds import elementary_points, time_option, windows_of
 from mrdsl.families.timetable.elastic_bounds import least_masters
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import Market
@@ -62,6 +63,7 @@ class _Program:
         return np.arange(first, first + count)
 
     def rows(self, count: int, low: float, high: float) -> NDArray[np.int64]:
+        look()
         first = len(self.low)
         self.low += [low] * count
         self.high += [high] * count
@@ -109,15 +111,12 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
         (np.concatenate(program.value), (np.concatenate(program.row), np.concatenate(program.column))),
         shape=(len(program.low), len(program.cost)),
     ).tocsr()
-    options: dict[str, float] = {"mip_rel_gap": 1e-4, "node_limit": NODES}
-    if seconds is not None:
-        options["time_limit"] = seconds
     found = milp(
         np.array(program.cost),
         constraints=LinearConstraint(matrix, np.array(program.low), np.array(program.high)),
         integrality=np.array(program.whole, dtype=np.int64),
         bounds=Bounds(0.0, np.array(program.upper)),
-        options=options,
+        options={"mip_rel_gap": 1e-4, "node_limit": NODES, **time_option(seconds)},
     )
     dual = found.mip_dual_bound
     bound = 0.0 if dual is None or not np.isfinite(dual) else max(0.0, float(dual)) * scale * (1.0 - MARGIN)

@@ -16,7 +16,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.timetable.bounds import elementary_points, fewest_machines, windows_of
+from mrdsl.families.timetable.bounds import elementary_points, fewest_machines, time_option, windows_of
 from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.types import Market
 
@@ -134,7 +134,7 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
         b_eq=np.concatenate([*(block.right for block in blocks), types - 1.0]),
         bounds=np.stack([np.append(np.zeros(size - 1), least), upper], axis=1),
         method="highs",
-        options={} if seconds is None else {"time_limit": seconds},
+        options=time_option(seconds),
     )
     return float(found.fun) * scale * (1.0 - MARGIN) if found.status == 0 else 0.0
 

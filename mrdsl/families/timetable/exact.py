@@ -14,6 +14,8 @@ from math import gcd, inf
 
 import numpy as np
 
+from mrdsl.core.watching import look
+from mrdsl.families.timetable.bounds import time_option
 from mrdsl.families.timetable.limits import Limit
 from mrdsl.families.timetable.night import TICK, Machine, Night, Run
 from mrdsl.families.timetable.rented import Lease, Rented, masters_of, rented_on
@@ -64,6 +66,7 @@ class _Rows:
     high: list[float] = field(default_factory=list)
 
     def add(self, terms: Iterable[tuple[int, float]], low: float, high: float) -> None:
+        look()
         for column, value in terms:
             self.row.append(len(self.low))
             self.column.append(column)
@@ -122,15 +125,12 @@ def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | N
         return None
     rows = program.rows
     matrix = csr_array((rows.value, (rows.row, rows.column)), shape=(len(rows.low), len(program.cost)))
-    options: dict[str, float] = {"mip_rel_gap": 0.0, "node_limit": nodes}
-    if seconds is not None:
-        options["time_limit"] = seconds
     found = milp(
         np.array(program.cost),
         constraints=LinearConstraint(matrix, np.array(rows.low), np.array(rows.high)),
         integrality=np.array(program.whole, dtype=np.int64),
         bounds=Bounds(0.0, np.array(program.most)),
-        options=options,
+        options={"mip_rel_gap": 0.0, "node_limit": nodes, **time_option(seconds)},
     )
     scale = program.unit
     if found.status == 2:

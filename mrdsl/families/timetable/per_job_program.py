@@ -11,6 +11,7 @@ from math import gcd, inf
 
 import numpy as np
 
+from mrdsl.families.timetable.bounds import time_option
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import Market
 
@@ -103,7 +104,7 @@ def per_job_program(market: Market, lengths: Lengths, seconds: float | None) -> 
         ),
         integrality=np.ones(len(program.cost)),
         bounds=Bounds(0.0, np.array(program.most)),
-        options={"mip_rel_gap": 0.0, "node_limit": NODES} | ({} if seconds is None else {"time_limit": seconds}),
+        options={"mip_rel_gap": 0.0, "node_limit": NODES, **time_option(seconds)},
     )
     if found.status == 2:
         return Chosen(inf)

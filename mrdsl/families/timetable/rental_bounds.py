@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM
+from mrdsl.core.watching import look, until_late
+from mrdsl.families.timetable.bounds import time_option
 from mrdsl.families.timetable.exact import step_of
 from mrdsl.families.timetable.night import TICK, Job, Night
 from mrdsl.families.timetable.rented import Rented
@@ -59,7 +61,7 @@ def rental_bound(market: Market, known: Rented | None) -> float:
     """
     if len(market.runs) > MOST_RUNS or not all(machine.least_price for machine in market.machines):
         return 0.0
-    return _Covering(market).bound(known)
+    return max(until_late(_Covering(market).bounds(known)), default=0.0)
 
 
 class _Covering:
@@ -78,14 +80,15 @@ class _Covering:
         penalties = [market.penalties[run.job] for run in market.runs]
         self.most = np.array([inf if each is None else each for each in penalties])
 
-    def bound(self, known: Rented | None) -> float:
-        """Return the best bound of the first prices and of those of the covering program."""
+    def bounds(self, known: Rented | None) -> Iterator[float]:
+        """Yield the bounds of the first prices and of those of the covering program, each better than the last."""
         first = self._first(known)
         has_masters = any(machine.masters for machine in self.market.machines)
         target = inf if known is None or has_masters else known.value
         best, held, earned = max((self._lowered(prices) for prices in (first, self._alike(first))), key=lambda t: t[0])
+        yield best
         if len(self.market.runs) > RUNS:
-            return best
+            return
         columns = [
             self._spread(numbers, pricing.alone(index), pricing)
             for numbers, pricing in self.types
@@ -104,7 +107,7 @@ class _Covering:
             value, lowered, earned = self._lowered(INSIDE * held + (1.0 - INSIDE) * solved[0])
             if value > best:
                 best, held = value, lowered
-        return best
+                yield best
 
     def _lowered(self, prices: Floats) -> tuple[float, Floats, list[tuple[Floats, Floats]]]:
         """Return the bound of prices, the prices at which no rental earns more than its cost, and what each earns."""
@@ -167,6 +170,7 @@ class _Covering:
             b_ub=matrix[:, -1] / scale,
             bounds=[(0.0, each) for each in highest],
             method="highs",
+            options=time_option(),
         )
         return None if prices.status else (np.asarray(prices.x) * scale, -float(prices.fun) * scale)
 
@@ -238,6 +242,7 @@ class _Pricing:
         for level in self._levels(prices):
             value = np.zeros((self.count, self.longest)) + level * slots * self.lengths
             for work, price in zip(self.works, prices.tolist(), strict=True):
+                look()
                 left = price - level * work.slots
                 if left > 0.0:
                     first = max(0, work.begin - self.longest + 1)
@@ -299,6 +304,7 @@ class _Pricing:
 
     def _column(self, begin: int, length: int, prices: Floats) -> NDArray[np.float64]:
         """Return what a rental does at best at these prices, run by run, and its cost at the end."""
+        look()
         found = np.zeros(len(self.works) + 1)
         room = float(self.night.machine.slots * length)
         order = sorted(range(len(self.works)), key=lambda at: -prices[at] / self.works[at].slots)

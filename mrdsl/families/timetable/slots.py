@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mrdsl.core.watching import look
 from mrdsl.families.timetable.night import Job, Night, Run
 
 FOREVER = 1 << 100
@@ -116,6 +117,7 @@ class Placed:
 
 def place(slots: Slots, job: Job, run: Run) -> Placed:
     """Insert a run: every stage at the earliest fit after its predecessors."""
+    look()
     ends = [0] * len(job.stages)
     waves: Waves = []
     for index in job.order:

@@ -9,6 +9,7 @@ from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result, Table
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.units import show
+from mrdsl.core.watching import is_late, until_late
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
 from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.rent import searched
@@ -41,7 +42,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     for vm in range(len(market.nights)):
         admitted = [run for run, each in types.items() if each == vm]
         if admitted:
-            told += _machines(parts.part(vm, admitted)[1], plan)
+            told += until_late(_machines(parts.part(vm, admitted)[1], plan))
     told += _changes(spec, market)
     ran = [run for run in plan.runs if run.end is not None]
     ran.sort(key=lambda run: run.deadline - (run.end or 0.0))
@@ -58,11 +59,13 @@ def _changes(spec: Spec, market: Market) -> Iterator[Table]:
     if len(market.runs) > MOST_RUNS or any(node.guarantee in PERCENTILES for node in spec.facts.classes):
         return
     base = planned(spec, market)
-    if base is None:
+    if base is None or is_late():
         return
     rows = []
     for what, change, other in _changed(market):
         found = planned(spec, other)
+        if is_late():
+            break
         if found is not None:
             saved = max(0.0, base.value - found.value)
             machines = max(0, most_at_once(base.leases) - most_at_once(found.leases))
@@ -78,7 +81,7 @@ def planned(spec: Spec, market: Market) -> Rented | None:
     found = searched(spec, market)
     if found is None or found.rent != "elastic":
         return found
-    return improved(market, found, lambda: False)
+    return improved(market, found)
 
 
 def _changed(market: Market) -> Iterator[tuple[str, str, Market]]:
@@ -119,7 +122,7 @@ def _machines(night: Night, plan: TimetablePlan) -> Iterator[Table | str]:
     begin, end = _time(plan, found.begin), _time(plan, found.end)
     others = f"{first} alone" if len(runs) == 1 else f"{first} and {number_of(len(runs) - 1, 'more run', ',')}"
     yield f"From {begin} to {end}, {others} {'has' if len(runs) == 1 else 'have'} more work than fits on {fewest - 1}."
-    rows = [] if night.machine.spot else list(_savings(night, found, slots))
+    rows = [] if night.machine.spot else list(until_late(_savings(night, found, slots)))
     if rows:
         yield Table(
             "Longer deadlines of one class that may save a VM",

@@ -53,7 +53,7 @@ def both(text: str) -> tuple[Rented, Rented]:
     market = market_of(spec.facts)
     first = searched(spec, market)
     assert first is not None
-    found = improved(market, first, lambda: False)
+    found = improved(market, first)
     assert list(verify(spec, plan_of(spec.facts, market, found))) == []
     return first, found
 
@@ -82,7 +82,7 @@ def test_dense_nights_cost_less_than_batches_in_all() -> None:
     for seed in range(4):
         market = market_of(mrdsl.loads(dense(seed)).facts)
         first = elastic_of(market.nights[0], batched(market.nights[0]))
-        before, after = before + first.value, after + improved(market, first, lambda: False).value
+        before, after = before + first.value, after + improved(market, first).value
     assert after < before - 0.5  # half a period
 
 

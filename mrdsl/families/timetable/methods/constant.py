@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, impossible, number_of
 from mrdsl.core.rounding import PROVEN
+from mrdsl.core.watching import LateError
 from mrdsl.families.timetable.bounds import fewest_machines, least_cost
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.night import Night
@@ -47,16 +49,17 @@ def constant(draft: Draft, night: Night, repairs: int, sizes: int) -> Found:
         return Found(None, least_cost(night, fewest, inf))
     count, placed = found
     best, others = constant_of(night, count, placed), [placed]
-    for more in range(count + 1, count + sizes + 1):
-        if (available is not None and more > available) or is_late(draft):
-            break
-        if least_cost(night, more, best.value) >= best.value:
-            break
-        other = in_time(night, more * night.machine.slots, _orders(night, more * night.machine.slots), repairs)
-        if other is not None:
-            others.append(other)
-            if (cost := constant_of(night, more, other)).value < best.value:
-                best = cost
+    with suppress(LateError):
+        for more in range(count + 1, count + sizes + 1):
+            if available is not None and more > available:
+                break
+            if least_cost(night, more, best.value) >= best.value:
+                break
+            other = in_time(night, more * night.machine.slots, _orders(night, more * night.machine.slots), repairs)
+            if other is not None:
+                others.append(other)
+                if (cost := constant_of(night, more, other)).value < best.value:
+                    best = cost
     return Found(best, least_cost(night, fewest, best.value), None, tuple(others))
 
 
@@ -91,23 +94,19 @@ def _smallest(draft: Draft, night: Night, fewest: int, repairs: int) -> tuple[in
     while found is None:
         found = in_time(night, high * each, _orders(night, high * each), repairs)
         if found is None:
-            if (most is not None and high >= most) or is_late(draft):
+            if most is not None and high >= most:
                 return None
             low, high, step = high, high + step, 2 * step
             high = high if most is None else min(high, most)
-    while high - low > 1 and not is_late(draft):
-        middle = (low + high) // 2
-        other = in_time(night, middle * each, _orders(night, middle * each), repairs)
-        if other is None:
-            low = middle
-        else:
-            high, found = middle, other
+    with suppress(LateError):
+        while high - low > 1:
+            middle = (low + high) // 2
+            other = in_time(night, middle * each, _orders(night, middle * each), repairs)
+            if other is None:
+                low = middle
+            else:
+                high, found = middle, other
     return high, found
-
-
-def is_late(draft: Draft) -> bool:
-    left = draft.seconds_left()
-    return left is not None and left <= 0.01
 
 
 def _orders(night: Night, slots: int) -> list[Sequence[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
+from mrdsl.core.watching import until_late
 from mrdsl.families.timetable.assigned import elastic_of
 from mrdsl.families.timetable.methods.opened import opened
 from mrdsl.families.timetable.night import Night, Run
@@ -178,7 +179,7 @@ def elastic(night: Night, others: Sequence[Sequence[Placed | None]]) -> Rented |
     most = night.machine.available
     found = [
         with_reserved(alone(night), each)
-        for each in _candidates(night, others)
+        for each in until_late(_candidates(night, others))
         if most is None or most_at_once(each.leases, masters=False) <= most
     ]
     return min(found, key=lambda each: each.value, default=None)
@@ -191,7 +192,7 @@ def _candidates(night: Night, others: Sequence[Sequence[Placed | None]]) -> Iter
         yield elastic_of(night, layered(night, part))
     if len(night.runs) <= BATCHED:
         yield elastic_of(night, batched(night))
-    best = min(opened(night), key=lambda each: each.value, default=None)
+    best = min(until_late(opened(night)), key=lambda each: each.value, default=None)
     if best is not None:
         yield best
         yield elastic_of(night, best.placed)

@@ -7,10 +7,11 @@ machines beside each other; its tasks go to machines that cost least more, rente
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from random import Random
 
+from mrdsl.core.watching import is_late
 from mrdsl.families.timetable.night import TICK, Job, Run
 from mrdsl.families.timetable.rented import Lease, Piece, Rented, masters_of, rented_on, within_limits
 from mrdsl.families.timetable.reserved import with_reserved
@@ -79,8 +80,8 @@ class _Vm:
 class _Search:
     """The machines and runs of a timetable while it is searched."""
 
-    def __init__(self, market: Market, found: Rented, is_over: Callable[[], bool]) -> None:
-        self.market, self.is_over = market, is_over
+    def __init__(self, market: Market, found: Rented) -> None:
+        self.market = market
         self.machines = market.machines
         self.random = Random(1)
         self.tries = 0
@@ -268,7 +269,7 @@ class _Search:
         best = self.value()
         kept = self._snapshot()
         for _ in range(ROUNDS):
-            if self.tries > TRIES or self.is_over():
+            if self.tries > TRIES or is_late():
                 break
             out = self._chosen(count)
             before = [(run, self.types[run], self._tasks_of(run)) for run in out]
@@ -419,9 +420,9 @@ class _Trial:
         self.spans[each] = min(first, at - self.machine.boot), max(last, until)
 
 
-def improved(market: Market, found: Rented, is_over: Callable[[], bool]) -> Rented:
+def improved(market: Market, found: Rented) -> Rented:
     """Return a cheaper elastic timetable than one that is known, or that one; nights of many runs are not searched."""
     if len(market.runs) > RUNS or sum(each.count for each in found.leases) > MACHINES:
         return found
-    other = _Search(market, found, is_over).found()
+    other = _Search(market, found).found()
     return other if other.value < found.value else found

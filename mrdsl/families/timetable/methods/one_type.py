@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.watching import LateError, until_late
 from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.methods.constant import Found, constant, too_few
 from mrdsl.families.timetable.methods.elastic import elastic
@@ -44,17 +46,19 @@ class Plans:
         must, available = mandatory(night), night.machine.available
         if available is not None and must.runs and (fewest := fewest_machines(must)) > available:
             return Found(None, inf, too_few(self.draft.spec.facts, night, fewest))
-        found = list(admitting(night))
+        found = list(until_late(admitting(night)))
         best = min(found, key=lambda each: each.value, default=None)
         return Found(best, 0.0, None, tuple(each.placed for each in found))
 
     def _elastic(self, night: Night) -> Found:
-        first = self._constant(night)
-        if first.impossible is not None:
-            return first
-        alone_best, _ = per_job(alone(night), self.alone)
-        others = [*([alone_best.placed] if alone_best else []), *first.others]
-        best = elastic(night, others)
+        first, alone_best, best = Found(None, 0.0), None, None
+        with suppress(LateError):  # the fastest way first: there is a plan, however little time there is
+            alone_best, _ = per_job(alone(night), self.alone)
+            first = self._constant(night)
+            if first.impossible is not None:
+                return first
+            others = [*([alone_best.placed] if alone_best else []), *first.others]
+            best = elastic(night, others)
         for other, is_one in ((first.best, True), (alone_best, not night.machine.masters)):
             # per job, masters are there only while jobs run
             if other is not None and is_one and (best is None or other.value < best.value):

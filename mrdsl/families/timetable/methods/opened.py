@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from random import Random
 
+from mrdsl.core.watching import look
 from mrdsl.families.timetable.assigned import Opened, Wave, opened_of
 from mrdsl.families.timetable.night import Night, Run
 from mrdsl.families.timetable.rented import Rented
@@ -213,6 +214,7 @@ class _Opening:
 
     def _tried(self, run: Run, there: Sequence[_Open]) -> _Tried:
         """Take slots for a run: its stages in order, each task at the earliest fit on any machine."""
+        look()
         job, tails = self.night.jobs[run.job], self.tails[run.job]
         self.tries += len(job.stages) * len(there)
         ends = [0] * len(job.stages)

@@ -14,8 +14,8 @@ from math import ceil, inf
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Outcome
+from mrdsl.core.watching import is_late
 from mrdsl.families.timetable.arrivals import filled
-from mrdsl.families.timetable.methods.constant import is_late
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.rented import Rented, plan_of
 from mrdsl.families.timetable.simulate import evidence, judged
@@ -87,7 +87,7 @@ class _Search:
         found = (self._cheapest(spot, early) for spot in ways for early in EARLY)
         candidates = sorted(filter(None, found), key=lambda each: each.value)
         looks = 0
-        while candidates and looks < LOOKS and not is_late(self.draft):
+        while candidates and looks < LOOKS and not is_late():
             best = candidates.pop(0)
             seed = self.draft.seed + CONFIRM + looks
             looks += 1
@@ -110,7 +110,7 @@ class _Search:
         """Return the plan with the shortest times of tasks that the executions of the search accept."""
         low, high = -1, len(FACTORS)
         best: _Candidate | None = None
-        while high - low > 1 and not is_late(self.draft):
+        while high - low > 1 and not is_late():
             middle = (low + high) // 2 if best or low >= 0 else min((low + high) // 2, 3)
             found = self._candidate(spot, early, middle)
             if found is None or found.value >= self.least:  # longer times need more than there is, or than is known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
@@ -9,11 +10,12 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, impossible
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
+from mrdsl.core.watching import is_late, is_stopped, until_late
 from mrdsl.families.timetable.constant_program import constant_program
 from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.facts import TimetableFacts
-from mrdsl.families.timetable.methods.constant import Found, is_late
+from mrdsl.families.timetable.methods.constant import Found
 from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.one_type import Plans
 from mrdsl.families.timetable.methods.per_job import per_job
@@ -23,6 +25,7 @@ from mrdsl.families.timetable.methods.several_types import several
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import Rented, joined, plan_of, types_of, within_limits
 from mrdsl.families.timetable.types import Market, market_in_parts, market_of, markets_of
+from mrdsl.solving.processes import stopped_by_interrupt
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
@@ -38,6 +41,11 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
         repairs: Tries of each order in which runs are inserted on a constant cluster.
         sizes: Sizes of a constant cluster above the fewest machines.
     """
+    with stopped_by_interrupt():
+        return _planned(draft, repairs, sizes)
+
+
+def _planned(draft: Draft, repairs: int, sizes: int) -> Draft:
     facts: TimetableFacts = draft.spec.facts
     market = market_of(facts)
     if any(node.guarantee in PERCENTILES for node in facts.classes):
@@ -59,18 +67,24 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
     if none is not None:
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(*draft.diagnostics, none))
     if found.best is None:
-        return replace(draft, bound=found.bound)
+        return replace(draft, bound=found.bound, termination=_ended())
     value = found.best.value
     bound = min(found.bound, value)
     proven = value - bound <= PROVEN * abs(value)
-    ended = Termination.TIME_LIMIT if is_late(draft) and not proven else Termination.COMPLETED
+    ended = Termination.OPTIMAL if proven else _ended()
     return replace(
         draft,
         plan=plan_of(facts, market, found.best),
         value=value,
         bound=bound,
-        termination=Termination.OPTIMAL if proven else ended,
+        termination=ended,
     )
+
+
+def _ended() -> Termination:
+    """Return how the search ended, without a proof."""
+    late = Termination.INTERRUPTED if is_stopped() else Termination.TIME_LIMIT
+    return late if is_late() else Termination.COMPLETED
 
 
 def _too_few_at_once(facts: TimetableFacts) -> Diagnostic:
@@ -101,33 +115,41 @@ class _Ways:
         self.fluid: float | None = None
 
     def found(self, way: str) -> Found:
+        """Return the best plan and bound of a way that are known when it ends, or is late."""
         if way not in self.known:
-            self.known[way] = self._cheapest() if way == "cheapest" else self._way(way)
+            self.known[way] = Found(None, 0.0)
+            for found in until_late(self._cheapest() if way == "cheapest" else self._way(way)):
+                self.known[way] = found
         return self.known[way]
 
-    def _way(self, way: str) -> Found:
-        """Return the plan of one way, a bound, and the exact solution of a small night."""
+    def _way(self, way: str) -> Iterator[Found]:
+        """Yield the plan of one way, then one with a bound, and the exact solution of a small night."""
         market = self.market
         if way == "per_job":
-            return Found(*per_job(market, self.plans.alone, self.bounded))
+            yield Found(*per_job(market, self.plans.alone, self.bounded))
+            return
         if len(market.nights) > 1:
             found = Found(several(self.draft, market, self.plans, way), 0.0)
         else:
             found = self.plans.found(market.nights[0], way)
+        yield found
         if found.impossible is not None or not self.bounded:
-            return found
+            return
         if way == "elastic" or not found.bound:
-            found = replace(found, bound=self._elastic_bound(found.best))
+            found = replace(found, bound=max(until_late(self._elastic_bounds(found.best)), default=0.0))
+            yield found
         if way == "constant" and (len(market.nights) == 2 or has_optional(market.nights[0])):
             found = self._assigned(found)
+            yield found
         found = self._exact(found, way)
+        yield found
         if way == "elastic" and found.best is not None and found.is_open:
-            found = replace(found, best=improved(market, found.best, lambda: is_late(self.draft)))
-        return found
+            found = replace(found, best=improved(market, found.best))
+            yield found
 
     def _assigned(self, found: Found) -> Found:
         """Return the better plan and bound of those that are known and of a program that assigns runs."""
-        if not found.is_open or is_late(self.draft):
+        if not found.is_open or is_late():
             return found
         value = inf if found.best is None else found.best.value
         market = self.market
@@ -147,38 +169,39 @@ class _Ways:
             return found
         return replace(found, best=planned)
 
-    def _elastic_bound(self, known: Rented | None) -> float:
-        """Return the better one of two bounds on the cost of elastic machines; the second only if it is needed.
+    def _elastic_bounds(self, known: Rented | None) -> Iterator[float]:
+        """Yield two bounds on the cost of elastic machines; the second only if it is needed.
 
         Every constant cluster is an elastic timetable too.
         """
         if not any(self.market.part(vm)[0] for vm in range(len(self.market.nights))):
-            return float(sum(self.market.penalties[run.job] or 0.0 for run in self.market.runs))
+            yield float(sum(self.market.penalties[run.job] or 0.0 for run in self.market.runs))
+            return
         best = least_masters(self.market)[0] + rental_bound(self.market, known)
+        yield best
         if self.fluid is None and (known is None or known.value - best > PROVEN * known.value):
             self.fluid = fluid_bound(self.market, self.draft.seconds_left())
-        return max(best, self.fluid or 0.0)
+        yield self.fluid or 0.0
 
-    def _cheapest(self) -> Found:
+    def _cheapest(self) -> Iterator[Found]:
+        self.found("per_job")  # the fastest way first: there is a plan, however little time there is
         ways = [self.found(way) for way in ("constant", "per_job", "elastic")]
-        if ways[0].impossible is not None:
-            return ways[0]
         found = [way.best for way in ways if way.best is not None]
         best = min(found, key=lambda each: each.value, default=None)
         if best is not None:
             best = next(each for each in found if each.value <= best.value * (1.0 + ROUNDING))
-        return Found(best, min(way.bound for way in ways))
+        yield ways[0] if ways[0].impossible is not None else Found(best, min(way.bound for way in ways))
 
     def _constant_as_elastic(self) -> Rented | None:
         """Return the exact constant cluster on one VM type, whose program is smaller, as an elastic timetable."""
-        if len(self.market.nights) > 1 or is_late(self.draft):
+        if len(self.market.nights) > 1 or is_late():
             return None
         exact = solve_exactly(self.market, "constant", self.draft.seconds_left())
         return None if exact is None or exact.found is None else replace(exact.found, rent="elastic")
 
     def _exact(self, found: Found, way: str) -> Found:
         """Solve a small night exactly unless its gap is closed."""
-        if not found.is_open or is_late(self.draft):
+        if not found.is_open or is_late():
             return found
         seconds = self.draft.seconds_left()
         if seconds is not None and way == "elastic":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import inf
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.families.timetable.methods.constant import is_late
+from mrdsl.core.watching import LateError, look
 from mrdsl.families.timetable.methods.one_type import Plans
 from mrdsl.families.timetable.rented import Rented, joined, types_of, within_limits
 from mrdsl.families.timetable.types import Market
@@ -24,22 +25,23 @@ def several(draft: Draft, market: Market, plans: Plans, way: str) -> Rented | No
     search = _Search(draft, market, plans, way)
     best, value = None, inf
     starts = [_cheapest(market), *(_preferring(market, vm) for vm in range(len(market.nights)))]
-    for start in dict.fromkeys(starts):
-        if (cost := search.cost(start)) < value or best is None:
-            best, value = start, cost
-    assert best is not None
-    groups = _groups(market, SINGLE)
-    improved = True
-    while improved and not search.is_over():
-        improved = False
-        for runs, types in groups:
-            for vm in types:
-                moved = list(best)
-                for run in runs:
-                    moved[run] = vm
-                if tuple(moved) != best and not search.is_over() and (cost := search.cost(tuple(moved))) < value:
-                    best, value, improved = tuple(moved), cost, True
-    return search.rented(best) if value < inf else None
+    with suppress(LateError):
+        for start in dict.fromkeys(starts):
+            if (cost := search.cost(start)) < value or best is None:
+                best, value = start, cost
+        assert best is not None
+        groups = _groups(market, SINGLE)
+        improved = True
+        while improved and search.work <= WORK:
+            improved = False
+            for runs, types in groups:
+                for vm in types:
+                    moved = list(best)
+                    for run in runs:
+                        moved[run] = vm
+                    if tuple(moved) != best and search.work <= WORK and (cost := search.cost(tuple(moved))) < value:
+                        best, value, improved = tuple(moved), cost, True
+    return search.rented(best) if best is not None and value < inf else None
 
 
 def _groups(market: Market, most: int) -> list[tuple[list[int], list[int]]]:
@@ -91,14 +93,11 @@ class _Search:
         self.known: dict[tuple[int, Sequence[int]], Rented | None] = {}
         self.work = 0
 
-    def is_over(self) -> bool:
-        """Return True if the time limit or the work is used up."""
-        return self.work > WORK or is_late(self.draft)
-
     def part(self, vm: int, runs: tuple[int, ...]) -> Rented | None:
         """Return the plan of some runs on a type; None if there is none."""
         key = vm, runs
         if key not in self.known:
+            look()
             _, night = self.market.part(vm, runs)
             self.work += len(runs)
             fits = all(self.market.fits(vm, run) for run in runs)
