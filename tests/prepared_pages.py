@@ -101,6 +101,11 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "needs-minimum": lambda bad: {
         "shop.mrspec": model("joint/reference.mrspec", ("0.8 * 1200/s * peak", "0/s"), (" = 1.0  #", " = 0.5  #"))
     },
+    "mean-in-fractions": lambda bad: {
+        "mean.mrspec": model(
+            "capacity/quickstart.mrspec", ("deadline = 15 min", "guarantee = mean\n  deadline = 15 min")
+        )
+    },
     "needs-fractions": lambda bad: {"whole.mrspec": model("capacity/quickstart.mrspec", more="whole = slots\n")},
     "needs-one-type": lambda bad: {
         "types.mrspec": model("capacity/quickstart.mrspec", more="vm other { on_demand { price = 1 USD/h } }\n"),

@@ -13,17 +13,19 @@ losses. These are the slots of the plan, or the pair on the fewest VMs that meet
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.exact import Exact, Simulated, chosen, exact_works, in_fractions, needs_exact
 from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
 from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
 from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column, words
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.platforms import (
     DATAPROC,
     DATAPROC_SHARE,
@@ -85,6 +87,7 @@ class Rows:
     facts: Any
     of_class: Ints
     of_vm: Ints
+    simulated: Simulated | None = None
 
     @cached_property
     def own(self) -> Mapping[int, Any]:
@@ -106,13 +109,29 @@ class Rows:
 
     @cached_property
     def estimates(self) -> Mapping[str, Work]:
-        """A, B and C of one job by every estimate."""
-        return estimates(self.jobs)
+        """A, B and C of one job by every estimate, and its exact times on whole slots."""
+        found = estimates(self.jobs)
+        if self.simulated is None or not needs_exact(self.facts):
+            return in_fractions(self.facts, self.jobs, self.of_class, found)
+        return exact_works(self.facts, self.jobs, self.of_class, found, self._node, self.simulated)
+
+    def _node(self, place: int) -> Any:
+        """Return the class of a row, as it runs on its type."""
+        node, row = self.facts.classes[int(self.of_class[place])], self.own.get(place)
+        if row is None or not row.described or node.coefficients is not None:
+            return node
+        if row.stages:
+            return replace(node, map=None, shuffle=None, reduce=None, stages=row.stages)
+        phases = {name: getattr(row, name) or getattr(node, name) for name in ("map", "shuffle", "reduce")}
+        return replace(node, stages=(), **phases)
 
     @cached_property
     def promised(self) -> Work:
         """A, B and C by each class's guaranteed estimate."""
-        return promised(self.estimates, words(self.facts.classes, "guarantee")[self.of_class])
+        said = words(self.facts.classes, "guarantee")[self.of_class]
+        if "mean" not in self.estimates:
+            return promised(self.estimates, said)
+        return chosen(self.estimates, said, default_guarantee(self.facts, True))
 
     @cached_property
     def tasks(self) -> tuple[Floats, Floats]:
@@ -289,6 +308,12 @@ def fewest_vm_pairs(rows: Rows, place: int, limit: float, whole: bool) -> Iterat
     )
     (both_maps, both_reduces), most, hosted = zip(maps, reduces, strict=True)
     step = float(rows.step[place])
+    if isinstance(work, Exact) and work.rows[place]:
+        ends = work.pairs(place, limit, (maps[1], reduces[1]))
+        vms = ceiling(ends[0] / step) / max(maps[2] / step, 1.0) + ends[1] / reduces[2]
+        for number in np.flatnonzero(vms <= vms.min(initial=np.inf) * (1.0 + FEASIBILITY)).tolist():
+            yield float(ceiling(ends[0][number] / step) * step), float(ends[1][number])
+        return
     both, most, hosted = (both_maps / step, both_reduces), (most[0] / step, most[1]), (hosted[0] / step, hosted[1])
     most = (float(ceiling(most[0])), most[1]) if whole else most
     for executors, others in fewest_vms(both, limit - float(work.rest[place]), most, hosted, whole):

@@ -43,12 +43,12 @@ def dag_of(stages: tuple[Stage, ...]) -> Dag:
     ages = [seconds_run(stage.avg, stage.max) for stage in stages]
     return Dag(
         sum(work),
-        _longest(stages, [stage.avg for stage in stages]),
-        _longest(stages, [stage.max for stage in stages]),
-        _width(stages),
+        longest_path(stages, [stage.avg for stage in stages]),
+        longest_path(stages, [stage.max for stage in stages]),
+        width_of(stages),
         sum(part * age for part, age in zip(work, ages, strict=True)) / sum(work),
         _delays_alone(stages),
-        _longest(stages, [stage.delay for stage in stages]),
+        longest_path(stages, [stage.delay for stage in stages]),
         max(stage.slots * (stage.tasks if stage.barrier == "yes" else 1) for stage in stages),
     )
 
@@ -82,7 +82,7 @@ def seconds_run(avg: float, longest: float) -> float:
     return (avg * avg + min(beyond * beyond / 3.0, avg * beyond)) / (2.0 * avg)
 
 
-def _longest(stages: tuple[Stage, ...], lengths: list[float]) -> float:
+def longest_path(stages: tuple[Stage, ...], lengths: list[float]) -> float:
     """Compute the longest path, by raising ends until none rises: at most as many rounds as stages."""
     place = {stage.name: number for number, stage in enumerate(stages)}
     before = [[place[name] for name in stage.after if name in place] for stage in stages]
@@ -98,7 +98,29 @@ def _longest(stages: tuple[Stage, ...], lengths: list[float]) -> float:
     return max(ends)
 
 
-def _width(stages: tuple[Stage, ...]) -> float:
+def beside_path(stages: Sequence[Stage]) -> float:
+    """Sum up the work outside the longest path of longest tasks.
+
+    Averages that no job can have count as longest tasks.
+    """
+    named = {stage.name: stage for stage in stages}
+    ends: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    def end(name: str) -> tuple[float, tuple[str, ...]]:
+        if name not in ends:
+            before = max((end(other) for other in named[name].after if other in named), default=(0.0, ()))
+            ends[name] = before[0] + named[name].max, (*before[1], name)
+        return ends[name]
+
+    path = set(max((end(name) for name in named), key=lambda found: found[0])[1])
+    total = 0.0
+    for stage in stages:
+        rest = stage.slots * (stage.tasks * stage.avg - (stage.max if stage.name in path else 0.0))
+        total += stage.slots * (stage.tasks - 1.0) * stage.max if stage.name in path and rest < 0.0 else rest
+    return total
+
+
+def width_of(stages: tuple[Stage, ...]) -> float:
     """Compute the most tasks that run at once: maximize ``tasks (begun - ended)``, ``begun <= ended`` of stages before.
 
     The rows are differences of two variables, so that an optimal vertex is whole.
@@ -142,6 +164,7 @@ class Described:
     stages: Sequence[Dag | None]
     speed: Floats
     startup: Floats
+    written: Sequence[tuple[Stage, ...]] = ()
 
     def __getitem__(self, path: str) -> Floats:
         return self.items[path]
@@ -207,7 +230,7 @@ def described(
                     value = None if said is None or vanishes else getattr(said, item)
                     items[f"{block}.{item}"][place] = np.nan if value is None else value
     dags = [dag_of(each) if each else None for each in stages] if any(stages) else ()
-    return Described(items, dags, speed, column(classes, "startup", missing=0.0)[every])
+    return Described(items, dags, speed, column(classes, "startup", missing=0.0)[every], stages if dags else ())
 
 
 def estimates(jobs: Described) -> dict[str, Work]:
@@ -249,6 +272,36 @@ def estimates(jobs: Described) -> dict[str, Work]:
         "average": _where(given, measured, mean),
         "upper": _where(given, [np.full_like(speed, np.nan)] * 3, high),
     }
+
+
+def alone(jobs: Described) -> Work:
+    """Compute the upper bound of jobs with their own slots: Proposition 2.1 for each phase, Graham's for stages."""
+    speed, reducing = jobs.speed, np.nan_to_num(jobs["reduce.tasks"]) > 0.0
+    maps = _beside(jobs["map.tasks"], jobs["map.avg"] / speed, jobs["map.max"] / speed)
+    longest_map, outside = jobs["map.max"] / speed, jobs.startup
+    if jobs.written:
+        paths = np.array([beside_path(each) if each else np.nan for each in jobs.written]) / speed
+        maps = np.where(np.isnan(paths), maps, paths)
+        longest_map = np.where(np.isnan(paths), longest_map, jobs.of_stages("path_max") / speed)
+        outside = outside + np.nan_to_num(jobs.of_stages("delays"))
+    longest = np.fmax(jobs["shuffle.max"], jobs["shuffle.first_max"]) + jobs["reduce.max"] / speed
+    reduces = _beside(jobs["reduce.tasks"], jobs["shuffle.avg"] + jobs["reduce.avg"] / speed, longest)
+    rest = longest_map + np.where(reducing, jobs["shuffle.first_max"] + longest, 0.0) + outside
+    return Work(maps, np.where(reducing, reduces, 0.0), rest, np.zeros_like(maps))
+
+
+def own_bounds(found: Mapping[str, Work], jobs: Described, own: NDArray[np.bool_]) -> dict[str, Work]:
+    """Give the bounds of jobs with their own slots to some rows, and the middle of both."""
+    low, high, rows = found["lower"], alone(jobs), own
+    high = _where(~rows, (found["upper"].maps, found["upper"].reduces, found["upper"].rest), high)
+    middle = Work((low.maps + high.maps) / 2, (low.reduces + high.reduces) / 2, (low.rest + high.rest) / 2, high.path)
+    average = _where(~rows, (found["average"].maps, found["average"].reduces, found["average"].rest), middle)
+    return {"lower": low, "average": average, "upper": high}
+
+
+def _beside(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
+    rest = tasks * avg - longest
+    return np.where(rest < 0.0, (tasks - 1.0) * longest, rest)
 
 
 def promised(found: Mapping[str, Work], guarantee: NDArray[np.str_]) -> Work:

@@ -26,15 +26,16 @@ IMPOSSIBLE = "cannot be met by any cluster"
 
 
 def soft_deadline_warnings(
-    spec: Spec, upper: Floats, price: Callable[[NDArray[np.bool_]], str]
+    spec: Spec, upper: Floats, price: Callable[[NDArray[np.bool_]], str], by: str = "average"
 ) -> Iterator[Diagnostic]:
-    """Warn if classes without `guarantee` meet their deadline by the average but not by the upper estimate.
+    """Warn if classes without `guarantee` meet their deadline by the default but not by the upper estimate.
 
     Args:
         spec: The spec.
         upper: Upper estimate of each class on the slots of the plan [s], shape (classes,).
         price: Function that describes the cost of a plan in which the upper estimates of these classes, shape
             (classes,), meet the deadlines. It is not called for a user-defined objective.
+        by: The estimate that classes guarantee by default.
 
     Yields:
         At most one warning.
@@ -50,10 +51,10 @@ def soft_deadline_warnings(
     said = UNPRICED if is_own(spec.goal) else price(soft)
     yield warning(
         "soft-deadline",
-        f"by the average estimate jobs of class {node.name} meet their deadline{more}, "
+        f"by the {by}{'' if by == 'mean' else ' estimate'} jobs of class {node.name} meet their deadline{more}, "
         f"but by the upper estimate they take {show(float(upper[index]), 'time')}",
         node.span_of("deadline"),
-        f"`guarantee = upper` {said}; write `guarantee = average` to accept it",
+        f"`guarantee = upper` {said}; write `guarantee = {by}` to accept it",
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, note
 from mrdsl.core.lazy import kept
+from mrdsl.spec.columns import matching
 from mrdsl.spec.spec import Spec
 
 RELAXED = "a relaxation allows fractions everywhere"
@@ -71,6 +72,9 @@ class Wholeness:
         """
         if spec.facts.whole not in (None, self.fractions):
             raise MrdslError([needs_fractions(spec.facts, reason)])
+        wrong = list(means_in_fractions(spec.facts, reason))
+        if wrong:
+            raise MrdslError(wrong)
         return self.meant(spec, self.fractions)
 
     def as_planned(self, spec: Spec, wholeness: str) -> Spec:
@@ -130,6 +134,27 @@ class Wholeness:
         """
         if facts.whole is None and planned == self.fractions != self.default(facts):
             yield note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", place, hint)
+
+
+def means_in_fractions(facts: Any, reason: str) -> Iterator[Diagnostic]:
+    """Yield an error for the first class that guarantees a mean, which is that of whole slots.
+
+    Args:
+        facts: Facts of the spec.
+        reason: Reason for fractions, for the error.
+
+    Yields:
+        At most one error.
+    """
+    for index in matching(facts.classes, lambda c: c.word("guarantee") == "mean"):
+        node = facts.classes[index]
+        yield error(
+            "mean-in-fractions",
+            f"class {node.name} guarantees the mean on whole slots, but {reason}",
+            node.span_of("guarantee"),
+            "write `guarantee = average`, or plan for whole slots",
+        )
+        return
 
 
 def needs_fractions(facts: Any, reason: str) -> Diagnostic:

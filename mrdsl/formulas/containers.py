@@ -10,7 +10,6 @@ The driver of a job of stages is in the place of its one reduce slot, which has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ def with_drivers(classes: Sequence[Any]) -> Flags:
 
 def in_executors(work: Coefficients, tasks: Floats) -> Coefficients:
     """Return A, B and C for slots that are executors."""
-    return replace(work, map_work=work.map_work / tasks)
+    return work.with_parts(tasks, np.ones_like(tasks))
 
 
 def limits_in_executors(limits: SlotLimits, tasks: Floats, drivers: Flags) -> SlotLimits:

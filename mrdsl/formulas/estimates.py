@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats, fewest_vms, phase
-from mrdsl.formulas.profiles import profile_of
+from mrdsl.formulas.own_times import PAPER, JobTimes, Model, OwnTimes, job_times
 from mrdsl.formulas.stages import stage_work
 from mrdsl.spec.blocks import GUARANTEES, any_stages, stages_of
-from mrdsl.spec.columns import column, words
+from mrdsl.spec.columns import column
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,15 @@ class SlotLimits:
     map_most: Floats
     reduce_least: Floats
     reduce_most: Floats
+
+    @property
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the four limits in order."""
+        return self.map_least, self.map_most, self.reduce_least, self.reduce_most
+
+    def at(self, key: Any) -> SlotLimits:
+        """Return those at a place of the arrays."""
+        return SlotLimits(*(each[key] for each in self.parts))
 
 
 def limits_of_tasks(map_tasks: Floats, reduce_tasks: Floats) -> SlotLimits:
@@ -84,7 +93,8 @@ def fixed_reduce(
 def earliest(work: Coefficients, map_most: Floats, reduce_most: Floats) -> Floats:
     """Return the time of one job with a slot for every task: no cluster meets an earlier deadline."""
     phases = phase(work.map_work, 1.0, map_most) + phase(work.reduce_work, 1.0, reduce_most)
-    return np.maximum(phases + work.constant, work.path)
+    times = np.maximum(phases + work.constant, work.path)
+    return times if work.own is None else np.where(work.own.exact, work.own.time(map_most, reduce_most), times)
 
 
 def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
@@ -100,7 +110,11 @@ def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
         limits.reduce_most
     )
     after_path = deadline - work.path >= -SAME_SUM * deadline
-    return np.asarray(np.where(unlimited, spare > SAME_SUM * size, spare >= -SAME_SUM * size) & after_path)
+    found = np.asarray(np.where(unlimited, spare > SAME_SUM * size, spare >= -SAME_SUM * size) & after_path)
+    if work.own is None:
+        return found
+    exact = work.own.time(ceiling(limits.map_most), ceiling(limits.reduce_most)) <= deadline * (1.0 + SAME_SUM)
+    return np.where(work.own.exact, exact, found)
 
 
 def _limits(tasks: Floats) -> tuple[Floats, Floats]:
@@ -121,29 +135,28 @@ def _within(possible: Flags, map_slots: Floats, reduce_slots: Floats, limits: Sl
     )
 
 
-def estimates_of(classes: Sequence[Any], speed: Floats | None = None) -> Mapping[str, Coefficients]:
-    """Return A, B and C of every estimate; a class given by coefficients has only the average.
+def estimates_of(
+    classes: Sequence[Any], speed: Floats | None = None, model: Model = PAPER, times: JobTimes | None = None
+) -> dict[str, Coefficients]:
+    """Return A, B and C of every estimate; a class given by coefficients has only the average and the mean.
 
     ``speed``, of shape (..., classes), divides the times of tasks. Coefficients then take 1/``speed`` of their time
-    too, since the part of them that is shuffle is not known.
+    too, since the part of them that is shuffle is not known. ``times`` are those of the classes, if known. The mean,
+    which is that of whole slots, has A, B and C of the lower bound.
     """
-    profile = profile_of(classes)
-    given = [column(classes, f"coefficients.{name}") for name in ("A", "B", "C")]
-    if speed is not None:
-        profile, given = mapreduce.faster(profile, speed), [each / speed for each in given]
-    low = mapreduce.lower(profile)
-    high = mapreduce.upper(profile, low)
+    times = job_times(classes, model, speed=speed) if times is None else times
+    rows = np.arange(len(times.given)).reshape((len(classes),) if speed is None else speed.shape)
+    known, printed = times.given[rows], times.printed[rows]
+    low, high = times.low.at(rows), times.high.at(rows)
     average = mapreduce.between(low, high)
-    known = ~np.isnan(given[0])
-    return {
-        "lower": _without(low, known),
-        "average": Coefficients(
-            np.where(known, given[0], average.map_work),
-            np.where(known, given[1], average.reduce_work),
-            np.where(known, given[2] + profile.startup, average.constant),
-        ),
-        "upper": _without(high, known),
-    }
+    found = {"lower": _without(low, known), "average": average, "upper": _without(high, known)}
+    if not model.exact:
+        return found
+    found["mean"] = Coefficients(low.map_work, low.reduce_work, low.constant)
+    one = np.ones(rows.shape)
+    exact = {name: np.where(known | (printed & (name != "mean")), "", name) for name in found}
+    owns = {name: OwnTimes((times,), 0 * rows, rows, exact[name], one, one) for name in found}
+    return {name: replace(each, own=owns[name]) for name, each in found.items()}
 
 
 def _without(work: Coefficients, unknown: NDArray[np.bool_]) -> Coefficients:
@@ -155,20 +168,28 @@ def _without(work: Coefficients, unknown: NDArray[np.bool_]) -> Coefficients:
     )
 
 
-def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) -> Coefficients:
-    """Return A, B and C of each class's guaranteed estimate; for a percentile, of the upper one.
+def guaranteed(chosen: NDArray[np.str_], estimates: Mapping[str, Coefficients]) -> Coefficients:
+    """Return A, B and C of the estimate of each word; for a percentile, of the upper one.
 
-    Simulation checks a percentile; if the upper estimate meets the deadline, nearly all jobs do.
+    Simulation checks a percentile; if the upper estimate meets the deadline, nearly all jobs do. A class whose estimate
+    is not of this form has the exact times, and A, B and C of the lower bound.
     """
-    chosen = words(classes, "guarantee", "average")
-    flags = [chosen == name for name in GUARANTEES]
+    flags = {name: chosen == name for name in (*GUARANTEES, "mean")}
+    names = np.full(chosen.shape, "", dtype="<U7")
+    for name, each in estimates.items():
+        mine = flags[name] if name != "upper" else ~(flags["lower"] | flags["average"] | flags["mean"])
+        names = np.where(mine & (each.own is not None), "" if each.own is None else each.own.names, names)
+    exact = names != ""
 
     def pick(part: str) -> Floats:
-        values = [getattr(estimates[name], part) for name in GUARANTEES]
-        return np.select(flags, values, default=getattr(estimates["upper"], part))
+        values = [getattr(estimates[name], part) for name in estimates]
+        found = np.select([flags[name] for name in estimates], values, default=getattr(estimates["upper"], part))
+        return np.asarray(np.where(exact, getattr(estimates["lower"], part), found))
 
-    path = np.where(chosen == "lower", estimates["lower"].path, 0.0)
-    return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"), path)
+    path = np.where((chosen == "lower") & ~exact, estimates["lower"].path, 0.0)
+    some = estimates["average"].own
+    own = replace(some, names=names) if some is not None and exact.any() else None
+    return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"), path, own)
 
 
 def slot_limits(classes: Sequence[Any]) -> SlotLimits:

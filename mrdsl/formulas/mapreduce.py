@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from mrdsl.formulas.own_times import OwnTimes
+
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -101,13 +103,36 @@ class Coefficients:
     """``T = map_work h/s_M + reduce_work h/s_R + constant``, equation (4): A, B and C in seconds.
 
     A and B are slot-seconds of one job; h jobs run concurrently on s_M map and s_R reduce slots. ``path`` is a lower
-    bound on the end of every job, for any slots; a maximum of both would not be of the form (4).
+    bound on the end of every job, for any slots; a maximum of both would not be of the form (4). ``own`` are the times
+    on whole slots that are not of this form, of which A, B and C are then below.
     """
 
     map_work: Floats
     reduce_work: Floats
     constant: Floats
     path: Floats | float = 0.0
+    own: OwnTimes | None = None
+
+    def at(self, key: Any) -> Coefficients:
+        """Return those at a place of the arrays."""
+        path = np.broadcast_to(self.path, self.map_work.shape)[key]
+        own = None if self.own is None else self.own.at(key)
+        return Coefficients(self.map_work[key], self.reduce_work[key], self.constant[key], path, own)
+
+    def placed(self, places: Any, others: Coefficients) -> Coefficients:
+        """Return those with others at some places; both have exact times, or none has."""
+        parts = []
+        for name in ("map_work", "reduce_work", "constant", "path"):
+            part = np.broadcast_to(getattr(self, name), self.map_work.shape).copy()
+            part[places] = getattr(others, name)
+            parts.append(part)
+        own = None if self.own is None or others.own is None else self.own.placed(places, others.own)
+        return Coefficients(parts[0], parts[1], parts[2], parts[3], own)
+
+    def with_parts(self, maps: Floats, reduces: Floats) -> Coefficients:
+        """Return those of slots that do the work of a part of a slot each, or of several ones."""
+        own = None if self.own is None else self.own.with_parts(maps, reduces)
+        return replace(self, map_work=self.map_work / maps, reduce_work=self.reduce_work / reduces, own=own)
 
 
 def lower(profile: Profile) -> Coefficients:
@@ -145,6 +170,32 @@ def upper(profile: Profile, low: Coefficients | None = None) -> Coefficients:
     )
 
 
+def dedicated_upper(profile: Profile) -> Coefficients:
+    """Return the upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
+
+    A = N_M M_avg - M_max, B = N_R (Sh_avg + R_avg) - (Sh_max + R_max), C = Sh1_max + M_max + Sh_max + R_max. The whole
+    constant of a typical shuffle remains in C, as in (2), although the first wave replaces one of them. If first
+    shuffles may last longer than typical ones, theirs remains.
+
+    Correction: if ``N avg < max``, avg cannot be the average of one job's N tasks, one of which may last max alone. The
+    longest tasks then bound the work: A = (N_M - 1) M_max, and B alike. For stages A = W - P and C = P.
+    """
+    p, reducing = profile, ~profile.map_only
+    longest = np.maximum(p.shuffle_max, p.shuffle_first_max) + p.reduce_max
+    beside = _beside_longest(p.map_tasks, p.map_avg, p.map_max)
+    return Coefficients(
+        beside if p.stages is None else np.where(np.isnan(p.stages.beside), beside, p.stages.beside),
+        np.where(reducing, _beside_longest(p.reduce_tasks, p.shuffle_avg + p.reduce_avg, longest), 0.0),
+        p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0) + p.outside[1],
+    )
+
+
+def _beside_longest(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
+    """Return the work in addition to one longest task, ``N avg - max``; ``(N - 1) max`` if that is negative."""
+    work = tasks * avg - longest
+    return np.where(work >= 0.0, work, (tasks - 1.0) * longest)
+
+
 def average(profile: Profile) -> Coefficients:
     """Return the mean of the lower and the upper estimate, equation (3); an approximation, not a bound."""
     low = lower(profile)
@@ -167,6 +218,9 @@ def completion(work: Coefficients, jobs: Floats, map_slots: Floats, reduce_slots
     there is no completion time (NaN).
     """
     time = phase(work.map_work, jobs, map_slots) + phase(work.reduce_work, jobs, reduce_slots) + work.constant
+    if work.own is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            time = np.where(work.own.exact, work.own.time(map_slots / jobs, reduce_slots / jobs), time)
     return np.where(jobs > 0.0, time, np.nan)
 
 

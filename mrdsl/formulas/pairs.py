@@ -25,10 +25,13 @@ from mrdsl.formulas.containers import (
     with_drivers,
 )
 from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm
+from mrdsl.formulas.exact_slots import settled
 from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.own_times import PAPER, Model
 from mrdsl.formulas.packing import Size
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import ONE, OnType, any_rows, shared_rows
+from mrdsl.spec.columns import words
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -51,12 +54,14 @@ class Typed(Protocol):
 class Pairs:
     """Input of Theorem 4.1 for every class on every VM type.
 
-    ``estimates``, ``work`` (of the guaranteed estimate) and ``limits`` are as in :class:`Instance`. A VM hosts
-    ``map_per_vm`` map slots or ``reduce_per_vm`` reduce slots, 1 if it holds none. ``allowed`` marks the types that a
-    class may use and that hold its tasks.
+    ``estimates``, ``exact`` (the guaranteed estimate) and ``limits`` are as in :class:`Instance`. ``work`` is the same
+    requirement for the time limits, see :func:`mrdsl.formulas.exact_slots.settled`. A VM hosts ``map_per_vm`` map slots
+    or ``reduce_per_vm`` reduce slots, 1 if it holds none. ``allowed`` marks the types that a class may use and that
+    hold its tasks.
     """
 
     estimates: Mapping[str, Coefficients]
+    exact: Coefficients
     work: Coefficients
     limits: SlotLimits
     map_per_vm: Floats
@@ -71,56 +76,32 @@ class Pairs:
 
     def of_type(self, vm: int) -> Pairs:
         """Return the pairs of one type, as arrays of one element per class."""
-
-        def of(work: Coefficients) -> Coefficients:
-            path = np.asarray(work.path)
-            return Coefficients(work.map_work[vm], work.reduce_work[vm], work.constant[vm], path[vm])
-
-        limits = self.limits
-        return Pairs(
-            {name: of(work) for name, work in self.estimates.items()},
-            of(self.work),
-            SlotLimits(limits.map_least[vm], limits.map_most[vm], limits.reduce_least[vm], limits.reduce_most[vm]),
-            self.map_per_vm[vm],
-            self.reduce_per_vm[vm],
-            self.completion_limit,
-            self.allowed[vm],
-        )
+        return self._at(vm, self.completion_limit)
 
     def of_classes(self, at: NDArray[np.int64]) -> Pairs:
         """Return the pairs of some classes, without their estimates."""
-
-        def of(work: Coefficients) -> Coefficients:
-            path = np.broadcast_to(work.path, work.map_work.shape)
-            return Coefficients(work.map_work[:, at], work.reduce_work[:, at], work.constant[:, at], path[:, at])
-
-        limits = self.limits
-        parts = (limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most)
-        return Pairs(
-            {},
-            of(self.work),
-            SlotLimits(*(part[:, at] for part in parts)),
-            self.map_per_vm[:, at],
-            self.reduce_per_vm[:, at],
-            self.completion_limit[at],
-            self.allowed[:, at],
-        )
+        return replace(self, estimates={})._at((slice(None), at), self.completion_limit[at])
 
     def in_lanes(self, vms: NDArray[np.int64], per_vm: tuple[Floats, Floats]) -> Pairs:
         """Return the pairs of each lane's type as those of a separate type, which hosts ``per_vm`` slots."""
+        lanes = replace(self, estimates={})._at(vms, self.completion_limit)
+        return replace(lanes, map_per_vm=per_vm[0], reduce_per_vm=per_vm[1])
 
-        def of(work: Coefficients) -> Coefficients:
-            path = np.broadcast_to(work.path, work.map_work.shape)
-            return Coefficients(work.map_work[vms], work.reduce_work[vms], work.constant[vms], path[vms])
+    def within(self, completion_limit: Floats) -> Pairs:
+        """Return the pairs for other time limits."""
+        work = settled(self.exact, completion_limit, self.limits)
+        return replace(self, completion_limit=completion_limit, work=work)
 
-        limits = self.limits
+    def _at(self, key: Any, completion_limit: Floats) -> Pairs:
         return Pairs(
-            {},
-            of(self.work),
-            SlotLimits(limits.map_least[vms], limits.map_most[vms], limits.reduce_least[vms], limits.reduce_most[vms]),
-            *per_vm,
-            self.completion_limit,
-            self.allowed[vms],
+            {name: work.at(key) for name, work in self.estimates.items()},
+            self.exact.at(key),
+            self.work.at(key),
+            self.limits.at(key),
+            self.map_per_vm[key],
+            self.reduce_per_vm[key],
+            completion_limit,
+            self.allowed[key],
         )
 
     def kept(self) -> Flags:
@@ -146,18 +127,8 @@ class Pairs:
         therefore hold more slots than tasks, by the losses rounded up.
         """
         parts = [np.where(part > 0.0, part, 1.0) for part in kept]
-        work = Coefficients(
-            self.work.map_work[of_lane] / parts[0],
-            self.work.reduce_work[of_lane] / parts[1],
-            self.work.constant[of_lane],
-            np.asarray(self.work.path)[of_lane],
-        )
-        limits = SlotLimits(
-            self.limits.map_least[of_lane],
-            self.limits.map_most[of_lane] / parts[0],
-            self.limits.reduce_least[of_lane],
-            self.limits.reduce_most[of_lane] / parts[1],
-        )
+        work, limits = self.work.at(of_lane).with_parts(parts[0], parts[1]), self.limits.at(of_lane)
+        limits = replace(limits, map_most=limits.map_most / parts[0], reduce_most=limits.reduce_most / parts[1])
         per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
         found = estimates.slots_per_job(work, self.completion_limit, *per_vm, limits)
         if whole:
@@ -167,32 +138,29 @@ class Pairs:
         return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
 
 
-def pairs_of(facts: Typed, completion_limit: Floats) -> Pairs:
+def pairs_of(facts: Typed, completion_limit: Floats, model: Model = PAPER) -> Pairs:
     """Return the pairs of a checked spec; ``completion_limit`` is the time limit of each class [s]."""
     classes = facts.classes
     per_vm = slots_on_types(facts)
     shape = len(facts.vms), len(classes)
-    speed, own = _as_said(facts)
-    estimates = {name: _spread(work, shape) for name, work in estimates_of(classes, speed).items()}
-    work = _spread(guaranteed(classes, estimates), shape)
-    limits = _spread_limits(slot_limits(classes), shape)
-    if own:
-        nodes = tuple(described_on(classes[index], row) for (_, index), row in own.items())
-        places = tuple(np.array([pair[axis] for pair in own]) for axis in (0, 1))
-        there = estimates_of(nodes, speed[places])
-        for name, values in there.items():
-            _place(estimates[name], values, places)
-        _place(work, guaranteed(nodes, there), places)
-        own_limits = slot_limits(nodes)
-        for part in ("map_least", "map_most", "reduce_least", "reduce_most"):
-            getattr(limits, part)[places] = getattr(own_limits, part)
+    speed, described = _as_said(facts)
+    estimates, limits = estimates_of(classes, speed, model), _spread_limits(slot_limits(classes), shape)
+    if described:
+        nodes = tuple(described_on(classes[index], row) for (_, index), row in described.items())
+        places = tuple(np.array([pair[axis] for pair in described]) for axis in (0, 1))
+        there, own_limits = estimates_of(nodes, speed[places], model), slot_limits(nodes)
+        estimates = {name: work.placed(places, there[name]) for name, work in estimates.items()}
+        for part, own in zip(limits.parts, own_limits.parts, strict=True):
+            part[places] = own
+    work = guaranteed(np.tile(words(classes, "guarantee", model.default), (shape[0], 1)), estimates)
     if staged(classes).any():  # others have neither executors nor drivers
         tasks = tasks_of_slots(classes)
         estimates = {name: in_executors(each, tasks) for name, each in estimates.items()}
         work, limits = in_executors(work, tasks), limits_in_executors(limits, tasks, with_drivers(classes))
     allowed = _listed(facts) & holds(per_vm, limits)
     hosted = np.maximum(per_vm[0], 1.0), np.maximum(per_vm[1], 1.0)
-    return Pairs(estimates, work, limits, hosted[0], hosted[1], completion_limit, allowed)
+    pairs = Pairs(estimates, work, work, limits, hosted[0], hosted[1], completion_limit, allowed)
+    return pairs if work.own is None else pairs.within(completion_limit)
 
 
 def described_on(node: Any, row: OnType) -> Any:
@@ -314,20 +282,8 @@ def _fitting(facts: Typed, kind: str) -> Floats:
     return np.where(np.isinf(slots), np.nan, slots)
 
 
-def _spread(work: Coefficients, shape: tuple[int, int]) -> Coefficients:
-    return Coefficients(
-        *(np.broadcast_to(part, shape).copy() for part in (work.map_work, work.reduce_work, work.constant, work.path))
-    )
-
-
 def _spread_limits(limits: SlotLimits, shape: tuple[int, int]) -> SlotLimits:
-    parts = limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most
-    return SlotLimits(*(np.broadcast_to(part, shape).copy() for part in parts))
-
-
-def _place(work: Coefficients, values: Coefficients, places: tuple[NDArray[np.int64], ...]) -> None:
-    for part in ("map_work", "reduce_work", "constant", "path"):
-        getattr(work, part)[places] = getattr(values, part)
+    return SlotLimits(*(np.broadcast_to(part, shape).copy() for part in limits.parts))
 
 
 NONE = -1

@@ -13,6 +13,7 @@ from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
 from mrdsl.spec.blocks import Stage, any_rows, any_stages, is_plain, stages_of
 from mrdsl.spec.columns import Columns, Reader, matching, parts_of
+from mrdsl.spec.estimates import CLASS, OWN
 
 _PHASES = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
 
@@ -131,11 +132,11 @@ def check_several_slots(classes: Sequence[Any], barrier: bool) -> Iterator[Diagn
         if is_plain(every) and not with_rows:
             continue
         node = classes[index]
-        executor = None if node.container is None else node.container.executor
-        there = "has none" if executor is None else f"has one for {executor.tasks} tasks"
         for stage in (*every, *(stage for row in node.on for stage in row.stages)):
             q = stage.slots
+            executor = None if node.container is None else node.container.executor
             if q > 1 and (executor is None or executor.tasks % q):
+                there = "has none" if executor is None else f"has one for {executor.tasks} tasks"
                 yield error(
                     "wrong-value",
                     f"a task of stage {stage.name} takes {q} slots of an executor, and class {node.name} {there}",
@@ -176,13 +177,15 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             )
 
 
-def check_upper_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """Yield warnings if the guaranteed upper estimate is not a bound: see estimates.upper_is_bound."""
+def check_upper_of_stages(classes: Sequence[Any], paper: bool) -> Iterator[Diagnostic]:
+    """Yield warnings if the guaranteed upper estimate is not a bound, as jobs share slots: estimates.upper_is_bound."""
     if not any_stages(classes):
         return
     rows = stages_of(classes)
     for index in matching(classes, _promises_upper_for_several):
-        if len(rows[index]) > 1 or not is_plain(rows[index]):
+        said = classes[index].sharing
+        shared = len(rows[index]) > 1 and said != OWN and (paper or said == CLASS)
+        if shared or not is_plain(rows[index]):
             yield no_upper_bound(classes[index], index)
 
 

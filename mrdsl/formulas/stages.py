@@ -198,6 +198,37 @@ def _delays(stages: tuple[Stage, ...], parents: Parents) -> tuple[float, float]:
     return low, sum(delays[number] for number in longest_path(parents, delays))
 
 
+def serial_parts(parents: Parents) -> list[list[int]]:
+    """Return the stages in parts of which each ends before the next one begins, as small as possible."""
+    before: dict[int, int] = {}
+    for number in in_order(parents):
+        before[number] = 0
+        for parent in parents[number]:
+            before[number] |= before[parent] | 1 << parent
+    order = sorted(before, key=lambda number: (before[number].bit_count(), number))
+    found: list[list[int]] = [[]]
+    common, earlier = -1, sum(1 << number for number in order)
+    for number in reversed(order):
+        found[-1].insert(0, number)
+        common &= before[number]
+        earlier ^= 1 << number
+        if common & earlier == earlier:
+            found.append([])
+    return [part for part in reversed(found) if part]
+
+
+def width_and_beside(stages: tuple[Stage, ...]) -> tuple[int, float]:
+    """Return the most concurrent tasks of stages, and their work outside their longest path."""
+    if len(stages) == 1:
+        stage = stages[0]
+        return stage.width, _beside(stages, {0}, stage.width * stage.avg - stage.slots * stage.max)
+    parents, longest = parents_of(stages), [stage.max for stage in stages]
+    path = longest_path(parents, longest)
+    left = sum(stage.width * stage.avg for stage in stages)
+    left -= sum(stages[number].slots * longest[number] for number in path)
+    return width(tuple(stage.width for stage in stages), parents), _beside(stages, set(path), left)
+
+
 def _beside(stages: tuple[Stage, ...], path: set[int], left: float) -> float:
     """Return the work outside one longest task of each stage of the path.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM, ceiling
 from mrdsl.formulas.estimates import SlotLimits
+from mrdsl.formulas.exact_slots import Range, cheapest_pairs, exact_pairs
 from mrdsl.formulas.mapreduce import Coefficients, Floats, phase
+from mrdsl.formulas.own_times import OwnTimes
 
 STEPS = 100_000
 """Most numbers that are tried on each side. With c slots of the searched kind on a VM and v VMs for fractions, all
@@ -63,6 +65,8 @@ def whole_slots(
     which a VM hosts fewer. If a VM hosts as many of both, it is the one with the fewest map slots.
     """
     shape = fractions[0].shape
+    if work.own is not None:
+        return _exact(work, deadline, per_vm, limits, fractions)
     flat = [np.asarray(each, dtype=np.float64).ravel() for each in np.broadcast_arrays(*_parts(work, deadline, limits))]
     a, b, left, map_least, map_most, reduce_least, reduce_most = flat
     per_map, per_reduce = (np.broadcast_to(each, shape).ravel() for each in per_vm)
@@ -82,6 +86,24 @@ def whole_slots(
     found = _searched(kinds, ordered(*start))
     maps, reduces = ordered(*found)
     return maps.reshape(shape), reduces.reshape(shape)
+
+
+def _exact(
+    work: Coefficients, deadline: Floats, per_vm: tuple[Floats, Floats], limits: SlotLimits, fractions: Range
+) -> tuple[Floats, Floats]:
+    """Return the slots of jobs of which some have exact times."""
+    shape = fractions[0].shape
+    found = whole_slots(replace(work, own=None), deadline, per_vm, limits, fractions)
+    assert work.own is not None
+    assert work.map_work.shape == shape
+    exact = work.own.exact
+    due = np.broadcast_to(deadline, shape)[exact]
+    some = SlotLimits(*(np.broadcast_to(each, shape)[exact] for each in limits.parts))
+    hosted = tuple(np.broadcast_to(each, shape)[exact] for each in per_vm)
+    pairs = cheapest_pairs(work.at(exact), due, (hosted[0], hosted[1]), some, (found[0][exact], found[1][exact]))
+    for each, pair in zip(found, pairs, strict=True):
+        each[exact] = pair
+    return found
 
 
 def _parts(work: Coefficients, deadline: Floats, limits: SlotLimits) -> tuple[Floats, ...]:
@@ -139,7 +161,13 @@ Pair = tuple[int, int]
 
 
 def efficient_pairs(
-    work: tuple[float, float], left: float, least: Pair, most: tuple[float, float], limit: int
+    work: tuple[float, float],
+    left: float,
+    least: Pair,
+    most: tuple[float, float],
+    limit: int,
+    own: OwnTimes | None = None,
+    deadline: float = 0.0,
 ) -> list[Pair] | None:
     """Find all such pairs, those of the fewest map slots first.
 
@@ -149,10 +177,14 @@ def efficient_pairs(
         least: The fewest map and reduce slots.
         most: The most map and reduce slots; infinite if not known.
         limit: The most pairs to find.
+        own: The exact times of the job, if A and B are not exact.
+        deadline: Its time limit [s], for these.
 
     Returns:
         The pairs; none if no slots meet the deadline, None if there are more than the limit.
     """
+    if own is not None and bool(own.exact.all()):
+        return exact_pairs(own, deadline, ((least[0], most[0]), (least[1], most[1])), limit)
     found: list[Pair] = []
     last = ceiling(most[0])
     first = _beside(work[0], left, work[1], most[1], least[0], most[0])

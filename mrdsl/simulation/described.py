@@ -51,7 +51,7 @@ def class_of(
     """Return a class with a profile or with stages; map tasks and tasks of stages run in the first pool, reduce tasks
     in the
     second. No more than ``limits`` of one job run at once in each."""
-    stages, times = _of_stages(node) if node.stages else _of_phases(node, rules.slowstart)
+    stages, times = described_tasks(node, rules.slowstart)
     if rules.stragglers is not None:
         slow = slowdown(rules.stragglers.share, rules.stragglers.factor)
         times = [replace(each, slow=slow) for each in times]
@@ -92,14 +92,27 @@ def submitters_of(node: Any, users: int, burst: int | None) -> Submitters:
     return Users(users, node.think)
 
 
+def described_tasks(node: Any, slowstart: float = 1.0) -> tuple[list[Stage], list[TaskTimes]]:
+    """Return the stages of a job, each after its parents, and their task times."""
+    return _of_stages(node) if node.stages else _of_phases(node, slowstart)
+
+
 def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
     """Return the stages in an order in which each comes after its parents, and their times."""
     parents = parents_of(node.stages)
     order = in_order(parents)
     place = {index: at for at, index in enumerate(order)}
-    ordered = [(node.stages[index], tuple(place[each] for each in parents[index])) for index in order]
-    stages = [Stage(each.name, each.width, after, MAP, delay=each.delay) for each, after in ordered]
-    times = [TaskTimes(repeated(_of_stage(node, each), each.slots)) for each, _ in ordered]
+    stages = [
+        Stage(
+            node.stages[index].name,
+            node.stages[index].width,
+            tuple(place[each] for each in parents[index]),
+            MAP,
+            delay=node.stages[index].delay,
+        )
+        for index in order
+    ]
+    times = [TaskTimes(repeated(_of_stage(node, node.stages[index]), node.stages[index].slots)) for index in order]
     return stages, times
 
 

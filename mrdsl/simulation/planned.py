@@ -174,6 +174,13 @@ class Held:
     machines: tuple[tuple[int, int, int], ...] = ()
     said: Promised | None = None
     place: Span | None = None
+    own: bool = False
+
+    @property
+    def slots_of_job(self) -> tuple[float, float]:
+        """The most slots of each kind that one job holds if it has its own."""
+        maps, reduces = (max(1.0, -(-slots // max(self.users, 1))) for slots in self.slots)
+        return maps, reduces
 
     @property
     def promise(self) -> Promised | None:
@@ -200,7 +207,9 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
     machines: list[Machines] = []
     for each in group:
         node, jobs = each.node, each.users * (settings.jobs or rules.jobs_per_user)
-        classes.append(class_of(node, submitters_of(node, each.users, settings.what_if.burst), rules, jobs))
+        limits = each.slots_of_job if each.own and len(group) == 1 else (inf, inf)
+        who = submitters_of(node, each.users, settings.what_if.burst)
+        classes.append(class_of(node, who, rules, jobs, limits=limits))
         machines += _as_packed(each) if each.machines else [m for p in (MAP, REDUCE) for m in _machines(each, p)]
     losses = rules.machine_failures
     shares = rules.scheduler == "fair" or (rules.scheduler == "capacity" and len(group) > 1)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, number_of, warning
 from mrdsl.core.rounding import SAME_SUM
-from mrdsl.families.bounds.facts import BoundsFacts, JobClass, has_own_slots, is_common, is_fifo, sizes_of
+from mrdsl.families.bounds.facts import BoundsFacts, JobClass, has_own_slots, is_common, is_fifo, own_classes, sizes_of
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_few_tasks_of_stages, check_stages, no_upper_bound
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.blocks import Slots, any_stages, is_plain, stages_of
 from mrdsl.spec.columns import column
+from mrdsl.spec.estimates import PAPER, default_guarantee
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def promised_without_bound(facts: BoundsFacts) -> Iterator[Diagnostic]:
         return
     alone = len(facts.classes) == 1 and facts.classes[0].jobs == 1
     for index, (node, stages) in enumerate(zip(facts.classes, stages_of(facts.classes), strict=True)):
-        if node.guarantee == "upper" and not (is_plain(stages) and (alone or len(stages) == 1)):
+        own = alone or bool(own_classes(facts)[index])
+        if node.guarantee == "upper" and not (is_plain(stages) and (own or len(stages) == 1)):
             yield no_upper_bound(node, index)
 
 
@@ -115,8 +117,9 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         if is_fifo(facts):
             yield from _queueing(facts)
         else:
-            yield from check_few_tasks(facts.classes)
-            yield from check_few_tasks_of_stages(facts.classes)
+            if facts.estimates == PAPER:
+                yield from check_few_tasks(facts.classes)
+                yield from check_few_tasks_of_stages(facts.classes)
         if minimizes_slots(spec):
             yield from promised_without_bound(facts)
 
@@ -130,13 +133,14 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
 
     estimates = estimates_of(spec.facts)
     profile = estimates.profile
+    default = default_guarantee(spec.facts, True)
     times = earliest(guaranteed(spec.facts, estimates), profile.map_tasks, profile.reduce_tasks)
     for index in _indices(column(spec.facts.classes, "deadline") * (1.0 + SAME_SUM) < times):
         node = spec.facts.classes[index]
         yield impossible(
             "impossible-deadline",
             f"no cluster can meet the deadline of class {node.name}, {node.deadline:g} s: by the "
-            f"{node.guarantee or 'average'} estimate a job takes {times[index]:g} s even with a slot for every task",
+            f"{node.guarantee or default} estimate a job takes {times[index]:g} s even with a slot for every task",
             node.span_of("deadline"),
             f"write deadline = {float(times[index]) * 1.05 + 1.0:.0f} s or more",
         )
@@ -289,18 +293,20 @@ def _too_few_at_once(facts: BoundsFacts) -> Iterator[Diagnostic]:
     """Yield classes whose jobs have fewer slots than one task, or a barrier stage, takes."""
     from mrdsl.families.bounds.estimates import slots_of_one_job
 
-    for index, stages in enumerate(stages_of(facts.classes) if any_stages(facts.classes) else ()):
-        slots = slots_of_one_job(facts)[0]
-        for stage in stages:
-            if stage.together > max(1.0, slots[index] * (1.0 + SAME_SUM)):
-                what = "its tasks run all at once" if stage.barrier == "yes" else "each of its tasks takes several"
-                yield error(
-                    "too-small-cluster",
-                    f"stage {stage.name} of class {facts.classes[index].name} takes {stage.together} slots at once, "
-                    f"since {what}, and a job has {slots[index]:g}",
-                    stage.span_of("barrier" if stage.barrier == "yes" else "slots"),
-                    "give the cluster more slots, or lower jobs",
-                )
+    if not any_stages(facts.classes):
+        return
+    slots = slots_of_one_job(facts)[0]
+    for index, stages in enumerate(stages_of(facts.classes)):
+        widest = max(stages, key=lambda stage: stage.together, default=None)
+        if widest is not None and widest.together > max(1.0, slots[index] * (1.0 + SAME_SUM)):
+            what = "its tasks run all at once" if widest.barrier == "yes" else "each of its tasks takes several"
+            yield error(
+                "too-small-cluster",
+                f"stage {widest.name} of class {facts.classes[index].name} takes {widest.together} slots at once, "
+                f"since {what}, and a job has {slots[index]:g}",
+                widest.span_of("barrier" if widest.barrier == "yes" else "slots"),
+                "give the cluster more slots, or lower jobs",
+            )
 
 
 def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:

@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM, ceiling, floor
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, own_classes, sizes_of
 from mrdsl.formulas import mapreduce, wave_estimates
 from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts
+from mrdsl.formulas.estimates import estimates_of as estimates_of_classes
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
+from mrdsl.formulas.own_times import job_times
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
+from mrdsl.simulation.simulated_means import time_model
 from mrdsl.spec.blocks import any_stages, is_plain, stages_of
 from mrdsl.spec.columns import Columns, column, parts_of, words
+from mrdsl.spec.estimates import default_guarantee
 
 
 @dataclass(frozen=True)
@@ -55,61 +59,31 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
         growth * column(classes, "shuffle.min"),
         growth * column(classes, "reduce.min"),
     )
-    low = mapreduce.lower(profile)
-    high = dedicated_upper(profile) if is_fifo(facts) else mapreduce.upper(profile)
-    middle = Coefficients(
-        *(
-            (a + b) / 2.0
-            for a, b in (
-                (low.map_work, high.map_work),
-                (low.reduce_work, high.reduce_work),
-                (low.constant, high.constant),
-            )
+    model = time_model(facts, True)
+    if model.exact:
+        shared = ~own_classes(facts) & (not (has_own_slots(facts) or is_fifo(facts))) & (_jobs(facts) > 1.0)
+        shortest = (
+            column(classes, "map.min"),
+            growth * column(classes, "shuffle.min"),
+            growth * column(classes, "reduce.min"),
         )
-    )
-    return Estimates(
-        profile,
-        times,
-        least_times,
-        {
-            "lower": low,
-            "average": middle,
-            "upper": high,
-            "fractional_waves": wave_estimates.coefficients(profile, times),
-        },
-    )
+        by_name = estimates_of_classes(classes, None, model, job_times(classes, model, profile, None, shared, shortest))
+    else:
+        low = mapreduce.lower(profile)
+        high = mapreduce.dedicated_upper(profile) if is_fifo(facts) else mapreduce.upper(profile)
+        by_name = {"lower": low, "average": mapreduce.between(low, high), "upper": high}
+    by_name["fractional_waves"] = wave_estimates.coefficients(profile, times)
+    return Estimates(profile, times, least_times, by_name)
+
+
+def _jobs(facts: BoundsFacts) -> float:
+    return float(column(facts.classes, "jobs").sum())
 
 
 def growth_of(facts: BoundsFacts) -> Floats:
     """Return the ratio of each class's data size to that of its measured profile."""
     data, measured = column(facts.classes, "data"), column(facts.classes, "profiled_on")
     return np.where(np.isnan(data) | np.isnan(measured), 1.0, data / measured)
-
-
-def dedicated_upper(profile: Profile) -> Coefficients:
-    """Return the upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
-
-    A = N_M M_avg - M_max, B = N_R (Sh_avg + R_avg) - (Sh_max + R_max), C = Sh1_max + M_max + Sh_max + R_max. The whole
-    constant of a typical shuffle remains in C, as in (2), although the first wave replaces one of them. If first
-    shuffles may last longer than typical ones, theirs remains.
-
-    Correction: if ``N avg < max``, avg cannot be the average of one job's N tasks, one of which may last max alone. The
-    longest tasks then bound the work: A = (N_M - 1) M_max, and B alike. For stages A = W - P and C = P.
-    """
-    p, reducing = profile, ~profile.map_only
-    longest = np.maximum(p.shuffle_max, p.shuffle_first_max) + p.reduce_max
-    beside = _beside_longest(p.map_tasks, p.map_avg, p.map_max)
-    return Coefficients(
-        beside if p.stages is None else np.where(np.isnan(p.stages.beside), beside, p.stages.beside),
-        np.where(reducing, _beside_longest(p.reduce_tasks, p.shuffle_avg + p.reduce_avg, longest), 0.0),
-        p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0) + p.outside[1],
-    )
-
-
-def _beside_longest(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
-    """Return the work in addition to one longest task, ``N avg - max``; ``(N - 1) max`` if that is negative."""
-    work = tasks * avg - longest
-    return np.where(work >= 0.0, work, (tasks - 1.0) * longest)
 
 
 def shares_of(facts: BoundsFacts) -> Floats:
@@ -172,8 +146,14 @@ def upper_is_bound(
     kinds = ((map_slots, sizes[0], p.map_tasks > 0.0), (reduce_slots, sizes[1], reducing))
     longest = _have_longest_times(classes)
     if has_own_slots(facts):
-        own = [_has_own(facts, slots, size, used) for slots, size, used in kinds]
-        return np.asarray(longest & own[0] & own[1])
+        for slots, size, used in kinds:
+            longest &= _has_own(facts, slots, size, used)
+        return longest
+    own = own_classes(facts)
+    if own.any():
+        for slots, size, used in kinds:
+            longest &= _has_own(facts, slots, size, used)
+        return np.asarray(own & longest)
     if jobs.sum() <= 1.0:
         return longest
     if is_fifo(facts) or not longest.all():
@@ -261,9 +241,9 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
     """Return the estimate that each class's ``guarantee`` names, in smooth form: for ``waves`` right with a slot per
     task.
     """
-    chosen = words(facts.classes, "guarantee", "average")
+    chosen = words(facts.classes, "guarantee", default_guarantee(facts, True))
     chosen = np.where(chosen == "waves", "fractional_waves", chosen)
-    work = estimates.by_name["average"]
+    work = replace(estimates.by_name["average"], own=None)
     for name, other in estimates.by_name.items():
         work = replace(
             work,
@@ -272,4 +252,8 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
             constant=np.where(chosen == name, other.constant, work.constant),
             path=np.where(chosen == name, other.path, work.path),
         )
-    return work
+    owns = {name: each.own for name, each in estimates.by_name.items() if each.own is not None}
+    if not owns:
+        return work
+    names = np.select([chosen == name for name in owns], [each.names for each in owns.values()], default="")
+    return replace(work, own=replace(next(iter(owns.values())), names=names))

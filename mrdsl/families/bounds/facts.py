@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage
+from mrdsl.spec.blocks import (
+    YES_OR_NO,
+    MapPhase,
+    ReducePhase,
+    ShufflePhase,
+    Slots,
+    Stage,
+    any_stages,
+    stages_of,
+)
+from mrdsl.spec.columns import words
+from mrdsl.spec.estimates import OWN, PAPER, estimates_item, sharing_item
 from mrdsl.spec.rented import ProfiledClass, startup_item
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
 from mrdsl.spec.simulated import (
@@ -19,6 +30,10 @@ from mrdsl.spec.simulated import (
     preemption_item,
 )
 from mrdsl.spec.typing import OptionalQuantity, Quantity, Whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "BoundsFacts",
@@ -34,7 +49,7 @@ __all__ = [
     "Stage",
 ]
 
-GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
+GUARANTEES = ("average", "mean", "upper", "lower", "waves", "fractional_waves")
 SIZINGS = ("least_slots", "fixed_reduce")
 
 
@@ -88,6 +103,7 @@ class JobClass(ArrivingClass, ProfiledClass):
     deadline: OptionalQuantity = quantity(
         "time", "by when a job must be done, for `minimize slots`", default=None, above=0.0, symbol="D"
     )
+    sharing: str | None = sharing_item()
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     profiled_on: OptionalQuantity = quantity(
         "data", "the input that the profile was measured on", default=None, above=0.0
@@ -111,6 +127,7 @@ class BoundsFacts(Node):
 
     cluster: Cluster | None = block(Cluster, "the shared cluster")
     classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs of one kind", plural="classes", required=True)
+    estimates: str = estimates_item()
     sizing: str = choice(
         SIZINGS,
         "for `minimize slots`: the least sum of map and reduce slots, or one reduce slot for every reduce task",
@@ -137,6 +154,17 @@ def has_own_slots(facts: BoundsFacts) -> bool:
     """Return True if every job has reserved slots, used or not."""
     cluster = facts.cluster
     return cluster is not None and cluster.work_conserving == "no" and cluster.scheduler == "fair"
+
+
+def own_classes(facts: BoundsFacts) -> NDArray[np.bool_]:
+    """Return the classes whose jobs have their own slots, by `sharing`: by default those of stages."""
+    import numpy as np
+
+    said = words(facts.classes, "sharing")
+    staged = np.zeros(len(said), dtype=bool)
+    if facts.estimates != PAPER and any_stages(facts.classes):
+        staged = np.array([bool(stages) for stages in stages_of(facts.classes)])
+    return np.asarray((said == OWN) | ((said == "") & staged))
 
 
 def is_fifo(facts: BoundsFacts) -> bool:

@@ -13,6 +13,7 @@ from mrdsl.families.bounds.methods.formulas import plan_on
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas.mapreduce import completion_expression, deadline_constraint
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 LEAST = 1.0
@@ -29,7 +30,7 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
             "take --solver formulas, or ask minimize slots",
         )
     facts: BoundsFacts = spec.facts
-    _refuse_whole_waves(facts)
+    _refuse_whole_slots(facts)
     estimates = estimates_of(facts)
     work = guaranteed(facts, estimates)
     deadline, jobs = column(facts.classes, "deadline"), column(facts.classes, "jobs")
@@ -61,17 +62,18 @@ def decode(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
     return plan_on(spec, estimates_of(spec.facts), *slots)
 
 
-def _refuse_whole_waves(facts: BoundsFacts) -> None:
+def _refuse_whole_slots(facts: BoundsFacts) -> None:
+    counted = {"waves": "count the waves", "mean": "use the mean time on whole slots"}
+    instead = {"waves": "another guarantee or fractional_waves, which may miss the deadline", "mean": "average"}
     refusals = [
         error(
             "needs-formulation",
-            f"the model `slots` is convex: it cannot count the waves of class {node.name}",
-            node.span_of("guarantee"),
-            "pass `--solver formulas` if the spec has no `subject to`, or write another guarantee or "
-            "fractional_waves, which may miss the deadline",
+            f"the model `slots` is convex: it cannot {counted[word]} of class {node.name}",
+            node.span_of("guarantee") or node.span,
+            f"pass `--solver formulas` if the spec has no `subject to`, or write guarantee = {instead[word]}",
         )
         for node in facts.classes
-        if node.guarantee == "waves"
+        if (word := node.guarantee or default_guarantee(facts, True)) in counted
     ]
     if refusals:
         raise MrdslError(refusals)

@@ -76,6 +76,8 @@ SHOWN = 50
 BARS = 3000
 """Most tasks in a Gantt chart."""
 ESTIMATES = ("lower", "average", "upper", "waves")
+NAMES = {"mean": "expected"}
+"""Keys in JSON, if they are not those of estimates: `mean` is that of a simulation."""
 WAVES = ("waves_lower", "waves", "waves_upper")
 """(3.11), (3.14) and (3.12)."""
 
@@ -157,7 +159,7 @@ class BoundsPlan(Plan):
             "class",
             "jobs",
             *(f"{kind} slots" for kind in kinds),
-            *(f"{each} [s]" for each in ESTIMATES),
+            *(f"{each} [s]" for each in self._estimates),
             *(("upper is a bound",) if told else ()),
         )
 
@@ -167,7 +169,7 @@ class BoundsPlan(Plan):
                     name,
                     int(self.jobs[i]),
                     *(self._slots_of(i).get(f"{kind}_slots") for kind in kinds),
-                    *(float(self.completion[each][i]) for each in ESTIMATES),
+                    *(float(self.completion[each][i]) for each in self._estimates),
                     *(("yes" if self.upper_is_bound[i] else "no",) if told else ()),
                 )
 
@@ -189,6 +191,11 @@ class BoundsPlan(Plan):
             seen = table_of(self.observed.items(), most=SHOWN)
             tables += [seen, Table("Estimates beside what was seen", head, ratios, most=SHOWN)]
         return tuple(tables)
+
+    @property
+    def _estimates(self) -> tuple[str, ...]:
+        """The estimates that a plan shows; the mean comes before the waves."""
+        return (*ESTIMATES[:3], "mean", "waves") if "mean" in self.completion else ESTIMATES
 
     def _in_waves(self) -> tuple[Table, ...]:
         """Whole waves and their bounds, of the classes that have waves."""
@@ -251,8 +258,8 @@ class BoundsPlan(Plan):
 
     def _class(self, index: int, name: str) -> dict[str, Any]:
         bounds = () if self.stages[index] else ("waves_lower", "waves_upper")
-        shown = [each for each in (*ESTIMATES, *bounds) if each in self.completion]
-        times = {each: plain(float(self.completion[each][index])) for each in shown}
+        shown = [each for each in (*self._estimates, *bounds) if each in self.completion]
+        times = {NAMES.get(each, each): plain(float(self.completion[each][index])) for each in shown}
         seen = self.observed.get(name)
         if seen is not None:
             times |= {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95, "half_width": seen.half_width}

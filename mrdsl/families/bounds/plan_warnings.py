@@ -14,6 +14,7 @@ from mrdsl.families.bounds.checks import find_impossible
 from mrdsl.families.bounds.methods.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.verify import verify as broken
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 MOST_PRICED = 2000
@@ -29,7 +30,8 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
 def warnings_of(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
     """Warn of classes without ``guarantee`` whose upper estimate misses the deadline that slots were sized for."""
     if plan.sizes:
-        yield from soft_deadline_warnings(spec, plan.completion["upper"], partial(_price, spec, plan))
+        by = default_guarantee(spec.facts, True)
+        yield from soft_deadline_warnings(spec, plan.completion["upper"], partial(_price, spec, plan), by)
 
 
 def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:

@@ -13,7 +13,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, number_o
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import growth_of, shares_of, slots_that_run
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo, own_classes
 from mrdsl.families.bounds.plan import BoundsPlan, TaskRun
 from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
@@ -171,7 +171,7 @@ class _Replay:
 
 def _rules(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[QueueRule]:
     """Return one queue for all jobs if they are alike; otherwise one per class, weighted by its share."""
-    kept = cluster.work_conserving == "no"
+    kept = cluster.work_conserving == "no" or bool(own_classes(facts).any())
     if is_fifo(facts) or not (by_class(facts) or kept):
         return [QueueRule(not is_fifo(facts))]
     minima = column(facts.classes, "minimum_share", missing=0.0)
@@ -195,8 +195,11 @@ def by_class(facts: BoundsFacts) -> bool:
 
 def _limits_per_job(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> Sequence[tuple[float, float]]:
     """Return the most concurrent tasks per stage of one job: its reserved slots, or any number if slots are lent."""
-    if cluster.work_conserving == "yes" or cluster.scheduler != "fair":
+    own = own_classes(facts)
+    if cluster.scheduler != "fair" or (cluster.work_conserving == "yes" and not own.any()):
         return [(inf, inf)] * len(facts.classes)
     of_class = [np.maximum(1.0, floor(shares_of(facts) * slots)) for slots in sizes]
     each = [np.maximum(1.0, np.floor(slots / column(facts.classes, "jobs"))) for slots in of_class]
+    if cluster.work_conserving == "yes":
+        each = [np.where(own, slots, inf) for slots in each]
     return list(zip(each[0].tolist(), each[1].tolist(), strict=True))

@@ -21,6 +21,7 @@ from mrdsl.families.bounds.verify_times import (
     cluster_slots,
     estimates_of,
     jobs_of,
+    own_by_class,
     promised,
     shares_of,
     slots_of_a_job,
@@ -53,6 +54,9 @@ def upper_is_bound(facts: BoundsFacts, jobs: Jobs, slots: tuple[Floats, Floats],
     limited = _limited(facts)
     if cluster.work_conserving == "no" and cluster.scheduler == "fair" and facts.cluster is not None:
         return limited * _keeps_its_own(facts, jobs, slots, there)
+    own = own_by_class(facts, jobs)
+    if own.any():
+        return own * limited * _keeps_its_own(facts, jobs, slots, there)
     if count.sum() <= 1.0:
         return limited
     if jobs.fifo or not limited.all():

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mrdsl.checking import work
+from mrdsl.checking.exact import exact_works, needs_exact
 from mrdsl.checking.work import PHASES, Described, Floats, Work
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.bounds.facts import BoundsFacts
-from mrdsl.spec.blocks import Stage, any_stages, stages_of
+from mrdsl.simulation.simulated_means import mean_of
+from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words
+from mrdsl.spec.estimates import OWN, PAPER, default_guarantee
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,25 @@ def jobs_of(facts: BoundsFacts) -> Jobs:
     staged = np.array([bool(each) for each in stages_of(classes)]) if any_stages(classes) else np.zeros(len(data), bool)
     cluster = facts.cluster
     fifo = cluster is not None and cluster.scheduler == "fifo"
-    return Jobs(Described(items, described.stages, described.speed, described.startup), shortest, staged, fifo)
+    return Jobs(
+        Described(items, described.stages, described.speed, described.startup, described.written),
+        shortest,
+        staged,
+        fifo,
+    )
 
 
 def estimates_of(facts: BoundsFacts, jobs: Jobs) -> dict[str, Work]:
     """Compute (1), (2) and (3) of Malekimajd et al. 2015; under ``fifo`` each phase by Proposition 2.1."""
     found = work.estimates(jobs.described)
-    if jobs.fifo:
-        low, high = found["lower"], _alone(facts, jobs)
+    if needs_exact(facts):
+        printed = _printed(facts, jobs)
+        every = np.arange(len(printed))
+        found = exact_works(
+            facts, jobs.described, every, found, lambda row: facts.classes[row], mean_of, printed, jobs.shortest
+        )
+    elif jobs.fifo:
+        low, high = found["lower"], work.alone(jobs.described)
         middle = Work(
             (low.maps + high.maps) / 2, (low.reduces + high.reduces) / 2, (low.rest + high.rest) / 2, low.path
         )
@@ -76,6 +89,23 @@ def estimates_of(facts: BoundsFacts, jobs: Jobs) -> dict[str, Work]:
         np.zeros_like(tasks),
     )
     return found
+
+
+def _printed(facts: BoundsFacts, jobs: Jobs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Find the classes whose bounds are those of paper 000: by the spec, or as their jobs share slots."""
+    if facts.estimates == PAPER:
+        return np.ones(len(jobs.staged), dtype=bool)
+    cluster = facts.cluster
+    kept = cluster is not None and cluster.work_conserving == "no" and cluster.scheduler == "fair"
+    alone = kept or jobs.fifo or column(facts.classes, "jobs").sum() <= 1.0
+    return np.zeros(len(jobs.staged), dtype=bool) if alone else ~own_by_class(facts, jobs)
+
+
+def own_by_class(facts: BoundsFacts, jobs: Jobs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Find the classes whose jobs have their own slots by `sharing`."""
+    said = words(facts.classes, "sharing")
+    default = jobs.staged if facts.estimates != PAPER else np.zeros(len(said), dtype=bool)
+    return np.asarray((said == OWN) | ((said == "") & default))
 
 
 def waves_of(jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
@@ -94,7 +124,7 @@ def waves_of(jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> dict[str, F
 
 def promised(facts: BoundsFacts, jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> Floats:
     """Compute the time of one job by the estimate that its class guarantees [s]."""
-    chosen = words(facts.classes, "guarantee", "average")
+    chosen = words(facts.classes, "guarantee", default_guarantee(facts, True))
     times = {name: each.time(map_slots, reduce_slots) for name, each in estimates_of(facts, jobs).items()}
     times["waves"] = waves_of(jobs, map_slots, reduce_slots)["waves"]
     result = times["average"]
@@ -126,49 +156,6 @@ def slots_of_a_job(facts: BoundsFacts, jobs: Jobs) -> tuple[Floats, Floats]:
     maps, reduces = cluster_slots(facts)
     part = np.ones(len(facts.classes)) if jobs.fifo else shares_of(facts) / column(facts.classes, "jobs")
     return part * maps, np.where(jobs.staged, 0.0, part * reduces)
-
-
-def _alone(facts: BoundsFacts, jobs: Jobs) -> Work:
-    """Return one longest task or path, and the rest of the work, of each phase (Proposition 2.1) or of stages."""
-    d = jobs.described
-    maps = _beside(d["map.tasks"], d["map.avg"], d["map.max"])
-    map_max = d["map.max"]
-    if jobs.staged.any():
-        paths = [_beside_path(each) if each else np.nan for each in stages_of(facts.classes)]
-        maps = np.where(jobs.staged, paths, maps)
-        map_max = np.where(jobs.staged, d.of_stages("path_max"), map_max)
-    longest = np.fmax(d["shuffle.max"], d["shuffle.first_max"]) + d["reduce.max"]
-    reduces = _beside(d["reduce.tasks"], d["shuffle.avg"] + d["reduce.avg"], longest)
-    outside = d.startup + (np.nan_to_num(d.of_stages("delays")) if jobs.staged.any() else 0.0)
-    rest = map_max + np.where(jobs.reducing, d["shuffle.first_max"] + longest, 0.0) + outside
-    return Work(maps, np.where(jobs.reducing, reduces, 0.0), rest, np.zeros_like(maps))
-
-
-def _beside(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
-    rest = tasks * avg - longest
-    return np.where(rest < 0.0, (tasks - 1.0) * longest, rest)
-
-
-def _beside_path(stages: Sequence[Stage]) -> float:
-    """Sum up the work outside the longest path of longest tasks.
-
-    Averages that no job can have count as longest tasks.
-    """
-    named = {stage.name: stage for stage in stages}
-    ends: dict[str, tuple[float, tuple[str, ...]]] = {}
-
-    def end(name: str) -> tuple[float, tuple[str, ...]]:
-        if name not in ends:
-            before = max((end(other) for other in named[name].after if other in named), default=(0.0, ()))
-            ends[name] = before[0] + named[name].max, (*before[1], name)
-        return ends[name]
-
-    path = set(max((end(name) for name in named), key=lambda found: found[0])[1])
-    total = 0.0
-    for stage in stages:
-        rest = stage.slots * (stage.tasks * stage.avg - (stage.max if stage.name in path else 0.0))
-        total += stage.slots * (stage.tasks - 1.0) * stage.max if stage.name in path and rest < 0.0 else rest
-    return total
 
 
 def _longest(jobs: Jobs, kind: str) -> Floats:

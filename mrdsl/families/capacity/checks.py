@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mrdsl.contracts.wholeness import means_in_fractions
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, note, number_of
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.constraints import check_promises
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
 from mrdsl.families.capacity.rent_checks import check_largest, implausible_rents, shares_by_idle_vms
 from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
@@ -24,6 +25,7 @@ from mrdsl.formulas.type_checks import check_rows, dear_contracts
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Reader, matching
+from mrdsl.spec.estimates import PAPER
 from mrdsl.spec.spec import Spec
 
 
@@ -44,6 +46,8 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_promises(spec),
         *check_largest(spec),
     ]
+    if facts.whole == NO:
+        found += means_in_fractions(facts, "`whole = no` has fractions of slots")
     if len(facts.never_together):
         from mrdsl.families.capacity.groups import check_groups
 
@@ -60,9 +64,11 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     if not has_errors(found):
         if facts.demand is None:
             yield from _rounded_down(facts)
-        yield from check_few_tasks(facts.classes)
-        yield from check_few_tasks_of_stages(facts.classes)
-        yield from check_upper_of_stages(facts.classes)
+        paper = facts.estimates == PAPER
+        if paper:
+            yield from check_few_tasks(facts.classes)
+            yield from check_few_tasks_of_stages(facts.classes)
+        yield from check_upper_of_stages(facts.classes, paper)
         yield from check_unused(facts)
         yield from shares_by_idle_vms(spec)
         yield from implausible_rents(spec)

@@ -143,7 +143,8 @@ def _charts(spec: Spec, plan: CapacityPlan) -> list[Chart]:
 
 def _times(plan: CapacityPlan, index: int) -> dict[str, float | None]:
     known = (("lower", plan.completion_lower), ("average", plan.completion_average), ("upper", plan.completion_upper))
-    times: dict[str, float | None] = {kind: float(column[index]) for kind, column in known}
+    means = (("mean", plan.completion_mean),) if len(plan.completion_mean) else ()
+    times: dict[str, float | None] = {kind: float(column[index]) for kind, column in (*known, *means)}
     seen = plan.observed.get(plan.names[index])
     return times if seen is None else {**times, "simulated p50": seen.p50, "simulated p95": seen.p95}
 

@@ -26,6 +26,7 @@ from mrdsl.spec.blocks import (
     simulation_block,
 )
 from mrdsl.spec.demand import Demand
+from mrdsl.spec.estimates import estimates_item, sharing_item
 from mrdsl.spec.rented import (
     AdmittedClass,
     ObservedCluster,
@@ -187,8 +188,9 @@ class JobClass(AdmittedClass):
     deadline: Quantity = quantity("time", "by when each job of the class is done", above=0.0, symbol="D")
     penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
     transfer: Transfer | None = block(Transfer, "data that each admitted job moves into and out of the cloud")
+    sharing: str | None = sharing_item()
     guarantee: str | None = choice(
-        GUARANTEES,
+        (*GUARANTEES, "mean"),
         "which estimate meets the deadline, default average; p95: 95 % of the jobs do, in simulation",
         default=None,
         percentiles=True,
@@ -234,6 +236,7 @@ class CapacityFacts(Node):
     )
     simulation: Simulation | None = simulation_block()
     observed: ObservedCluster | None = observed_block()
+    estimates: str = estimates_item()
     period: Quantity = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
     whole: str | None = choice(
         WHOLE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,12 @@ from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.forms import has_containers, has_executors_or_drivers, wholeness_of
 from mrdsl.families.capacity.groups import Groups, groups_in
 from mrdsl.families.capacity.market import RESERVED, Market, market_of
+from mrdsl.families.capacity.plan_parts import NO_OWN
 from mrdsl.formulas import estimates, mapreduce
 from mrdsl.formulas.containers import tasks_of_executors
 from mrdsl.formulas.estimates import SlotLimits, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.own_times import shares_slots
 from mrdsl.formulas.pairs import (
     Floats,
     Pairs,
@@ -31,8 +33,10 @@ from mrdsl.formulas.pairs import (
 )
 from mrdsl.formulas.spot_losses import slots_in_lanes, spot_shares
 from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.simulation.simulated_means import time_model
 from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.estimates import PAPER
 from mrdsl.spec.spec import Spec
 
 
@@ -62,7 +66,8 @@ class Prices:
 class Instance:
     """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
 
-    ``work`` has A, B and C of the guaranteed estimate; ``estimates`` has those of every estimate, NaN if unknown.
+    ``exact`` has A, B and C of the guaranteed estimate, and ``work`` an equal requirement for the time limits;
+    ``estimates`` has those of every estimate, NaN if unknown.
     ``limits`` are the slots of one job between which they hold; ``allowed`` marks classes whose tasks fit a VM.
     ``deadline`` is the spec's, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
     ``stages`` counts those of each class, 0 if it has none; ``dags`` has them by class. ``low`` and ``expected`` bound
@@ -74,6 +79,7 @@ class Instance:
     names: Sequence[str]
     prices: Prices
     estimates: Mapping[str, Coefficients]
+    exact: Coefficients
     work: Coefficients
     limits: SlotLimits
     map_per_vm: Floats
@@ -88,6 +94,7 @@ class Instance:
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
     wholeness: str = NO
+    own: NDArray[np.bool_] = field(default_factory=lambda: NO_OWN)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -139,7 +146,7 @@ class Instance:
 
         Classes that can only be rejected have their time limit.
         """
-        times = mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
+        times = mapreduce.completion(self.exact, np.ones_like(self.completion_limit), *self.slots_per_job)
         return np.where(self.never, self.completion_limit, times)
 
     def vms_per_job(self) -> Floats:
@@ -159,18 +166,20 @@ def instance_of(spec: Spec) -> Instance:
     low, expected = whole_jobs(facts)
     deadline = column(classes, "deadline")
     names = names_of(classes)
-    runs = class_runs_of(facts)
+    limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
+    runs = _pairs(facts).within(limit).of_type(0)
     return Instance(
         names=names,
         prices=prices_of(facts),
         estimates=runs.estimates,
+        exact=runs.exact,
         work=runs.work,
         limits=runs.limits,
         map_per_vm=runs.per_vm[0],
         reduce_per_vm=runs.per_vm[1],
         allowed=runs.allowed,
         deadline=deadline,
-        completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
+        completion_limit=limit,
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),
@@ -178,7 +187,13 @@ def instance_of(spec: Spec) -> Instance:
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),
+        own=_own_slots(facts),
     )
+
+
+def _own_slots(facts: CapacityFacts) -> NDArray[np.bool_]:
+    """Return the classes whose jobs have their own slots, with estimates for them; an empty array if none has."""
+    return NO_OWN if facts.estimates == PAPER or wholeness_of(facts) == NO else ~shares_slots(facts.classes)
 
 
 def class_runs_of(facts: CapacityFacts) -> Pairs:
@@ -187,7 +202,8 @@ def class_runs_of(facts: CapacityFacts) -> Pairs:
 
 
 def _pairs(facts: CapacityFacts) -> Pairs:
-    return kept(facts, "pairs", lambda: pairs_of(facts, column(facts.classes, "deadline")))
+    model = time_model(facts, wholeness_of(facts) != NO)
+    return kept(facts, "pairs", lambda: pairs_of(facts, column(facts.classes, "deadline"), model))
 
 
 def prices_of(facts: CapacityFacts) -> Prices:
@@ -256,6 +272,7 @@ class Mix:
     sizes: SlotSizes | None = None
     tasks: Floats | None = None
     groups: Groups | None = None
+    own: NDArray[np.bool_] = field(default_factory=lambda: NO_OWN)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -325,7 +342,7 @@ def _mix_of(spec: Spec) -> Mix:
     deadline = column(classes, "deadline")
     market = market_of(facts)
     limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
-    pairs = replace(_pairs(facts), completion_limit=limit)
+    pairs = _pairs(facts).within(limit)
     whole = wholeness_of(facts) != NO
     slots, kept = slots_in_lanes(facts, market.lanes, pairs, whole)
     per_vm = pairs.map_per_vm[market.vm_of_lane], pairs.reduce_per_vm[market.vm_of_lane]
@@ -352,6 +369,7 @@ def _mix_of(spec: Spec) -> Mix:
         sizes=slot_sizes(facts) if (executors or has_containers(facts)) and has_vectors(facts) else None,
         tasks=tasks_of_executors(classes) if executors else None,
         groups=groups_in(facts),
+        own=_own_slots(facts),
     )
 
 

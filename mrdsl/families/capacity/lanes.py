@@ -322,6 +322,8 @@ class _Lanes:
             most = each[mine, runs] / stays[lane, runs] * (1.0 + SAME_SUM)
             fits &= (each[at] / np.maximum(stays[np.ix_(others, runs)], SAME_SUM) <= most).all(axis=1)
         fits &= (work.constant[at] <= work.constant[mine, runs] + SAME_SUM).all(axis=1)
+        if work.own is not None:
+            fits &= ~work.own.exact[:, runs].any() | (theirs == mine)
         limited = np.intersect1d(limited_classes(mix), runs)
         for hosts in mix.pairs.per_vm:
             more = hosts[np.ix_(theirs, limited)] - hosts[mine, limited]

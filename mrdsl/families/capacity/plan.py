@@ -19,6 +19,8 @@ from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan_parts import (
+    NO_OWN,
+    UNKNOWN,
     Bought,
     Calibration,
     ClassPlan,
@@ -60,6 +62,8 @@ class CapacityPlan(Plan):
       drivers. A driver of stages is a reduce slot.
     - ``disk_cost`` is the part of ``vm_cost`` that pays for disks, and ``transfer_cost`` that of the data of all jobs.
     - ``sunk`` is the cost of the prepaid contract of the only type; with several, ``mix`` has it.
+    - ``completion_mean`` is empty if no mean is computed; ``own`` marks classes whose jobs have their own slots, with
+      estimates for them.
     - ``calibration`` describes how service levels of runs are met, if there are any.
     """
 
@@ -93,6 +97,8 @@ class CapacityPlan(Plan):
     disk_cost: float = 0.0
     transfer_cost: float = 0.0
     sunk: float = 0.0
+    completion_mean: Floats = field(default_factory=lambda: UNKNOWN, metadata=lacking("no job is admitted"))
+    own: NDArray[np.bool_] = field(default_factory=lambda: NO_OWN)
 
     @property
     def penalties(self) -> float:
@@ -117,9 +123,11 @@ class CapacityPlan(Plan):
                 *(self.completion_lower, self.completion_average, self.completion_upper),
             )
         )
+        mean = self.completion_mean[here] if len(self.completion_mean) else UNKNOWN
         bought = Bought(self.vm, ON_DEMAND, "", self.on_demand), Bought(self.vm, RESERVED, "", self.reserved)
         one, firm = np.zeros_like(here), np.zeros(len(here), dtype=bool)
-        return Mixture((self.vm,), np.zeros(1), bought, self.sunk, here, one, firm, jobs, maps, reduces, vms, *times)
+        shares = here, one, firm, jobs, maps, reduces, vms, *times
+        return Mixture((self.vm,), np.zeros(1), bought, self.sunk, *shares, mean=mean)
 
     @property
     def rented(self) -> float:
@@ -221,7 +229,7 @@ class CapacityPlan(Plan):
     @cached_property
     def _bounds(self) -> list[bool | None]:
         """True if each class's upper estimate is a bound, None where it is not known."""
-        kept, unknown = self.mixture.uppers_are_bounds(self.stages), np.isnan(self.completion_upper)
+        kept, unknown = self.mixture.uppers_are_bounds(self.stages, self.own), np.isnan(self.completion_upper)
         kept &= np.array([is_plain(self.dags.get(name, ())) for name in self.names])
         return [None if missing else one for missing, one in zip(unknown.tolist(), kept.tolist(), strict=True)]
 
@@ -254,6 +262,7 @@ class CapacityPlan(Plan):
                     c.completion.lower,
                     c.completion.average,
                     c.completion.upper,
+                    *((getattr(c.completion, "mean", None),) if len(self.completion_mean) else ()),
                     c.deadline,
                     c.penalty,
                 )
@@ -277,6 +286,7 @@ class CapacityPlan(Plan):
                     "lower [s]",
                     "average [s]",
                     "upper [s]",
+                    *(("mean [s]",) if len(self.completion_mean) else ()),
                     "deadline [s]",
                     "penalty",
                 ),
@@ -307,6 +317,7 @@ class CapacityPlan(Plan):
             ),
             *(values[part].tolist() for values in (self.deadline, self.penalty)),
             self._bounds[part],
+            *((known(self.completion_mean[part]),) if len(self.completion_mean) else ()),
         ]
         return zip(*columns, strict=True)
 
@@ -346,6 +357,8 @@ def plan_of(
         completion_lower=completion["lower"],
         completion_average=completion["average"],
         completion_upper=completion["upper"],
+        completion_mean=completion.get("mean", UNKNOWN),
+        own=instance.own,
         deadline=instance.deadline,
         penalty=instance.penalty * rejected,
         vm_cost=instance.prices.cost(on_demand, reserved),

@@ -12,9 +12,8 @@ from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
 from mrdsl.families.capacity.plan import NO_EXECUTORS, CapacityPlan
-from mrdsl.families.capacity.plan_parts import ESTIMATES, Bought, Mixture, summed
+from mrdsl.families.capacity.plan_parts import ESTIMATES, UNKNOWN, Bought, Mixture, summed
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.mapreduce import Coefficients
 
 
 def mix_plan_of(
@@ -49,6 +48,8 @@ def mix_plan_of(
         completion_lower=slowest[0],
         completion_average=slowest[1],
         completion_upper=slowest[2],
+        completion_mean=slowest[3] if len(slowest) > 3 else UNKNOWN,
+        own=mix.own,
         deadline=mix.deadline,
         penalty=mix.penalty * rejected,
         vm_cost=mix.vm_cost(bought),
@@ -124,9 +125,8 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats
             slots, (mix.map_kept, mix.reduce_kept), (limits.map_most, limits.reduce_most), strict=True
         )
     ]
-    times = [
-        mapreduce.completion(_at(mix.pairs.estimates[name], of_vm, of_class), count, *useful) for name in ESTIMATES
-    ]
+    names = [*ESTIMATES, *(("mean",) if "mean" in mix.pairs.estimates else ())]
+    times = [mapreduce.completion(mix.pairs.estimates[name].at((of_vm, of_class)), count, *useful) for name in names]
     return Mixture(
         types=market.names,
         masters=market.masters,
@@ -144,12 +144,9 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats
         lower=times[0],
         average=times[1],
         upper=times[2],
+        mean=times[3] if len(times) > 3 else UNKNOWN,
         masters_cost=float(market.prices @ market.buy(market.masters_of_lane, bought)),
     )
-
-
-def _at(work: Coefficients, vms: object, classes: object) -> Coefficients:
-    return Coefficients(*(part[vms, classes] for part in (work.map_work, work.reduce_work, work.constant)))  # type: ignore
 
 
 def _slowest(mixture: Mixture, times: Floats, classes: int) -> Floats:

@@ -13,7 +13,7 @@ from mrdsl.core.result import MONEY, Table, lacking
 from mrdsl.core.rounding import ceiling
 from mrdsl.core.tables import Rows
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
-from mrdsl.formulas.estimates import phases_are_bounded
+from mrdsl.formulas.estimates import is_even, phases_are_bounded
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,13 @@ class Completion:
     lower: float | None
     average: float | None
     upper: float | None
+
+
+@dataclass(frozen=True)
+class MeanCompletion(Completion):
+    """The same with the mean time."""
+
+    mean: float | None
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,8 @@ class ExecutorClassPlan(StagedClassPlan):
 def class_plan(row: tuple[Any, ...], staged: bool, tasks: int) -> ClassPlan | StagedClassPlan:
     """Create the plan of one class from a row of its columns; ``staged``: of stages, on executors of ``tasks`` each."""
     said = class_document(row)
-    said["completion"], whole = Completion(**said["completion"]), said.pop("whole_slots")
+    times, whole = said.pop("completion"), said.pop("whole_slots")
+    said["completion"] = MeanCompletion(**times) if "mean" in times else Completion(**times)
     if not staged:
         return ClassPlan(whole_slots=Slots(**whole), **said)
     slots, _ = said.pop("map_slots"), said.pop("reduce_slots")
@@ -106,7 +114,7 @@ def class_document(row: tuple[Any, ...]) -> dict[str, Any]:
         "reduce_slots": row[3],
         "whole_slots": {"map": row[4], "reduce": row[5]},
         "vms": row[6],
-        "completion": {"lower": row[7], "average": row[8], "upper": row[9]},
+        "completion": dict(zip(TIMES, (*row[7:10], *row[13:]), strict=False)),
         "deadline": row[10],
         "penalty": row[11],
         "upper_is_bound": row[12],
@@ -123,6 +131,8 @@ def known(values: Floats) -> list[float | None]:
 
 Places = NDArray[np.int64]
 ESTIMATES = ("lower", "average", "upper")
+TIMES = (*ESTIMATES, "mean")
+UNKNOWN, NO_OWN = np.zeros(0), np.zeros(0, dtype=bool)
 
 
 def summed(places: Places, values: Floats, count: int) -> Floats:
@@ -166,11 +176,12 @@ class Mixture:
     average: Floats = field(metadata=lacking("the estimate is not known"))
     upper: Floats = field(metadata=lacking("the estimate is not known"))
     masters_cost: float = field(default=0.0, kw_only=True)
+    mean: Floats = field(default_factory=lambda: UNKNOWN, kw_only=True)
 
     @property
-    def completion(self) -> tuple[Floats, Floats, Floats]:
-        """The time of each share's jobs by the lower, the average and the upper estimate."""
-        return self.lower, self.average, self.upper
+    def completion(self) -> tuple[Floats, ...]:
+        """The time of each share's jobs by the lower, the average and the upper estimate, and the mean if known."""
+        return self.lower, self.average, self.upper, *((self.mean,) if len(self.mean) else ())
 
     def total(self, way: str | None = None, vm: str | None = None) -> float:
         """Return the VMs bought in one way, or of one type, or all."""
@@ -182,9 +193,13 @@ class Mixture:
         maps, reduces = (summed(self.of_class, each, classes) for each in whole)
         return maps, reduces
 
-    def uppers_are_bounds(self, stages: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def uppers_are_bounds(self, stages: NDArray[np.int64], own: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return True for each class of ``stages`` stages if the upper estimate bounds all its jobs: never on spot."""
-        bound = phases_are_bounded(stages[self.of_class], self.jobs, self.map_slots, self.reduce_slots) & ~self.spot
+        bound = phases_are_bounded(stages[self.of_class], self.jobs, self.map_slots, self.reduce_slots)
+        if len(own):
+            whole = [is_even(slots, self.jobs, ceiling(slots)) for slots in (self.map_slots, self.reduce_slots)]
+            bound |= own[self.of_class] & whole[0] & whole[1]
+        bound &= ~self.spot
         return np.asarray(np.bincount(self.of_class[~bound], minlength=len(stages)) == 0)
 
     def document(self, whole: bool) -> dict[str, dict[str, Any]]:
@@ -227,7 +242,7 @@ class Mixture:
                     "jobs": number(self.jobs[place]),
                     **slots,
                     "vms": float(self.vms[place]),
-                    "completion": {n: None if t != t else t for n, t in zip(ESTIMATES, times, strict=True)},
+                    "completion": {n: None if t != t else t for n, t in zip(TIMES, times, strict=False)},
                 },
             )
 

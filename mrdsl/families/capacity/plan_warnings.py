@@ -31,6 +31,7 @@ from mrdsl.families.capacity.plan_parts import Mixture
 from mrdsl.families.capacity.verify import promised_times, quantity
 from mrdsl.families.capacity.verify import verify as broken
 from mrdsl.spec.columns import words
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.spec import Constraint, Spec
 
@@ -200,7 +201,8 @@ def warnings_of(spec: Spec, plan: CapacityPlan, relax: bool, right: bool) -> Ite
     by_runs = [promise.index for promise in promises_of(spec) if not promise.beside]
     upper = plan.completion_upper.copy()
     upper[by_runs] = np.nan
-    yield from soft_deadline_warnings(spec, upper, partial(price, spec, plan, relax))
+    by = default_guarantee(spec.facts, plan.wholeness != NO)
+    yield from soft_deadline_warnings(spec, upper, partial(price, spec, plan, relax), by)
 
 
 def _fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:

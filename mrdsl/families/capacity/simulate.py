@@ -15,6 +15,7 @@ from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence, Mixture, summed
 from mrdsl.formulas.containers import tasks_of_slots
+from mrdsl.formulas.own_times import own_classes
 from mrdsl.formulas.pairs import run_on, slots_on_types
 from mrdsl.simulation.described import asked, class_of
 from mrdsl.simulation.engine.scenario import Users
@@ -122,7 +123,10 @@ def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
         place = bound.span if bound is not None and bound.value == promise.limit else promise.span
         said[promise.name] = Promised(promise.limit, promise.level), place
     found = [said.get(each.name, (None, None)) for each in held]
-    return [replace(each, said=made, place=at) for each, (made, at) in zip(held, found, strict=True)]
+    own = own_classes(spec.facts)
+    return [
+        replace(each, said=made, place=at, own=each.name in own) for each, (made, at) in zip(held, found, strict=True)
+    ]
 
 
 def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Instance, Mix
 from mrdsl.families.capacity.market import Floats
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.own_times import OwnTimes
 from mrdsl.formulas.packing import Size
 from mrdsl.formulas.whole_slots import Pair, efficient_pairs
 
@@ -52,6 +55,8 @@ class _Job:
     most: tuple[float, float]
     fewest: Pair
     per_vm: tuple[float, float]
+    own: OwnTimes | None
+    deadline: float
 
     def vms(self, pair: Pair) -> float:
         return pair[0] / self.per_vm[0] + pair[1] / self.per_vm[1]
@@ -71,6 +76,8 @@ def choices_of_instance(instance: Instance) -> Choices:
             (float(limits.map_most[index]), float(limits.reduce_most[index])),
             (round(float(fewest[0][index])), round(float(fewest[1][index]))),
             (float(per_vm[0][index]), float(per_vm[1][index])),
+            exact_times(work, slice(index, index + 1)),
+            float(instance.completion_limit[index]),
         )
     return _choices(jobs)
 
@@ -88,6 +95,8 @@ def choices_of_mix(mix: Mix) -> Choices:
             (float(limits.map_most[at] / kept[0]), float(limits.reduce_most[at] / kept[1])),
             (round(float(mix.map_slots[lane, index])), round(float(mix.reduce_slots[lane, index]))),
             (float(pairs.map_per_vm[at]), float(pairs.reduce_per_vm[at])),
+            exact_times(work, (at[:1], at[1:]), kept),
+            float(pairs.completion_limit[index]),
         )
     return _choices(jobs)
 
@@ -96,7 +105,7 @@ def _choices(jobs: dict[tuple[int, int], _Job]) -> Choices:
     found: dict[tuple[int, int], tuple[Pair, ...]] = {}
     complete = True
     for place, job in jobs.items():
-        pairs = efficient_pairs(job.work, job.left, job.least, job.most, LOOKED_AT)
+        pairs = efficient_pairs(job.work, job.left, job.least, job.most, LOOKED_AT, job.own, job.deadline)
         complete &= pairs is not None and len(pairs) <= MOST_OTHERS
         others = [pair for pair in pairs or () if pair != job.fewest]
         found[place] = tuple(sorted(others, key=job.vms))
@@ -105,6 +114,12 @@ def _choices(jobs: dict[tuple[int, int], _Job]) -> Choices:
         few = FEW if len(found) * FEW <= MOST_OTHERS else 0
         found = {place: pairs[:few] for place, pairs in found.items()}
     return Choices({place: pairs for place, pairs in found.items() if pairs}, complete)
+
+
+def exact_times(work: Coefficients, key: Any, kept: tuple[float, float] = (1.0, 1.0)) -> OwnTimes | None:
+    """Return the exact times of one job, of which the parts ``kept`` of its slots do work that is not lost."""
+    own = None if work.own is None else work.own.at(key)
+    return own.with_parts(*map(np.asarray, kept)) if own is not None and bool(own.exact.all()) else None
 
 
 def steps(pairs: tuple[Pair, ...], fewest: Pair) -> Iterator[Pair]:
@@ -151,6 +166,8 @@ class _Curve:
     parts: tuple[Floats, Floats]
     replacing: tuple[int, int]
     """Map slots that fit in place of a reduce slot, and reduce slots that fit in place of a map slot."""
+    own: OwnTimes | None
+    deadline: float
 
     def reduces(self, maps: Floats) -> Floats:
         """Return the fewest reduce slots for ``maps`` map slots."""
@@ -271,10 +288,10 @@ def efficient_points(
     alike.
     """
     curve = _curve(mix, lane, index)
-    key = curve.work, curve.left, curve.least, curve.most
+    key = curve.work, curve.left, curve.least, curve.most, None if curve.own is None else curve.own.key
     if key not in known:
         least = int(curve.least[0]), int(curve.least[1])
-        known[key] = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT)
+        known[key] = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT, curve.own, curve.deadline)
     pairs, (low, high) = known[key], curve.range()
     below = (low, float(curve.reduces(np.array([high]))[0])) if pairs is None else pairs
     both = np.array(below, dtype=np.float64).reshape(-1, 2)
@@ -308,6 +325,8 @@ def _curve(mix: Mix, lane: int, index: int) -> _Curve:
         (float(limits.map_most[at]) / kept[0], float(limits.reduce_most[at]) / kept[1]),
         (parts[0, :, vm, index], parts[1, :, vm, index]),
         (_fitting(*sizes), _fitting(*sizes[::-1])),
+        exact_times(work, (at[:1], at[1:]), kept),
+        float(pairs.completion_limit[index]),
     )
 
 
@@ -323,7 +342,7 @@ def _whole_pairs(curve: _Curve, contents: bool) -> list[tuple[float, float]] | N
     For ``contents`` of VMs, they are the pairs that no other pair can replace.
     """
     least = int(curve.least[0]), int(curve.least[1])
-    found = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT)
+    found = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT, curve.own, curve.deadline)
     if found is None:
         return None
     if contents:

@@ -18,7 +18,7 @@ from mrdsl.core.diagnostics import (
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
+from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
 from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_disks
 from mrdsl.formulas.quotas import unused_quotas
@@ -34,6 +34,7 @@ from mrdsl.formulas.type_checks import (
 )
 from mrdsl.spec.blocks import any_rows
 from mrdsl.spec.columns import names_of
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 
@@ -110,12 +111,13 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
     from mrdsl.formulas import estimates
 
     pairs = mix.pairs
-    times = estimates.earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
+    times = estimates.earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
     times[~pairs.allowed[:, index]] = float("inf")
     best = int(times.argmin())
     limit, earliest = float(pairs.completion_limit[index]), float(times[best])
     later = show(MINUTE * (earliest * 1.1 // MINUTE + 1.0), "time")
     place, written = limit_of_time(spec, node, limit)
+    by = node.guarantee or default_guarantee(spec.facts, mix.wholeness != NO)
     how = (
         "even with a slot for every task" if isfinite(pairs.limits.map_most[best, index]) else "whatever slots it gets"
     )
@@ -124,7 +126,7 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
     return impossible(
         "impossible-deadline",
         f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the "
-        f"{node.guarantee or 'average'} estimate a job takes {show(earliest, 'time')} {how}{where}",
+        f"{by} estimate a job takes {show(earliest, 'time')} {how}{where}",
         place,
         f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {later}`; the nearer it is, "
         "the more VMs it needs",

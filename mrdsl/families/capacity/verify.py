@@ -333,8 +333,8 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
                 f"the {what} of class {name} on all types are {total[i]:g}, not {shown[i]:g}"
             ),
         )
-    times = plan.completion_lower, plan.completion_average, plan.completion_upper
-    for (estimate, each), shown in zip(shares.shown.items(), times, strict=True):
+    times = plan.completion_lower, plan.completion_average, plan.completion_upper, plan.completion_mean
+    for (estimate, each), shown in zip(shares.shown.items(), times, strict=False):
         slowest = np.full(count, -np.inf)
         np.maximum.at(slowest, of_class, np.where(np.isnan(each), np.inf, each))
         slowest = np.where(np.isfinite(slowest), slowest, np.nan)

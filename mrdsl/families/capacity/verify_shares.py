@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.exact import shared
 from mrdsl.checking.rows import APART, MOST, Losses, Rows, effective, late, losses_of, phases
 from mrdsl.checking.work import ESTIMATES, Work
 from mrdsl.core.diagnostics import Diagnostic, Span, error
@@ -19,8 +20,10 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence
+from mrdsl.simulation.simulated_means import mean_of
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import column, names_of, words
+from mrdsl.spec.estimates import PAPER, default_guarantee
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec, bounds_in
 
@@ -75,8 +78,8 @@ class Shares:
 def shares_of(facts: CapacityFacts, plan: CapacityPlan) -> Shares:
     """Read the shares of a plan."""
     mix = plan.mixture
-    shown = dict(zip(ESTIMATES, mix.completion, strict=True))
-    rows = Rows(facts, mix.of_class, mix.of_vm)
+    shown = dict(zip((*ESTIMATES, "mean"), mix.completion, strict=False))
+    rows = Rows(facts, mix.of_class, mix.of_vm, None if plan.wholeness == NO else mean_of)
     return Shares(rows, mix.spot, mix.jobs, (mix.map_slots, mix.reduce_slots), mix.vms, shown)
 
 
@@ -85,7 +88,8 @@ def completion(facts: CapacityFacts, shares: Shares) -> Floats:
 
     On spot VMs it is the plan's time, which :func:`verify_shares` checks against the range of possible losses.
     """
-    guarantee = words(facts.classes, "guarantee", "average")[shares.rows.of_class]
+    default = default_guarantee(facts, shares.rows.simulated is not None)
+    guarantee = words(facts.classes, "guarantee", default)[shares.rows.of_class]
     said = np.select([guarantee == name for name in shares.shown], list(shares.shown.values()), shares.shown["upper"])
     times = np.where(shares.spot, said, shares.times(shares.rows.promised))
     found = np.full(len(facts.classes), -np.inf)
@@ -132,6 +136,8 @@ def verify_shares(spec: Spec, plan: CapacityPlan, shares: Shares, by_runs: Flags
     slack = FEASIBILITY * np.maximum(1.0, scalar)
     wrong = ~((shares.vms >= shares.taken.max(axis=0) - slack) & (shares.vms <= scalar + slack))
     yield from told(wrong, "take a different number of VMs")
+    for name in sorted(rows.estimates.keys() - shares.shown.keys()):
+        yield error("broken-plan", f"the plan lacks the {name} time", spec.span)
     for name, shown in shares.shown.items():
         yield from told(_misstated(shares, rows.estimates[name], shown), f"have a different {name} time")
 
@@ -275,8 +281,10 @@ def _by_estimate(spec: Spec, shares: Shares, promise: Promised) -> bool:
     for slots in shares.slots:
         jobs = shares.jobs[mine]
         part, fewest = slots[mine] / jobs, floor(ceiling(slots[mine]) / jobs)  # whole slots, shared as a scheduler does
+        own = spec.facts.estimates != PAPER and not bool(shared(spec.facts.classes)[promise.index])
         lent = (part >= LENT * (1.0 - SAME_SUM)) & (fewest >= part * (1.0 - SAME_SUM))
-        bounded = (jobs <= 1.0) | (slots[mine] == 0.0) | (lent & (not several))
+        whole = fewest >= part * (1.0 - SAME_SUM)
+        bounded = (jobs <= 1.0) | (slots[mine] == 0.0) | (lent & (not several)) | (own & whole)
         if not bool(bounded.all()):
             return False
     return True

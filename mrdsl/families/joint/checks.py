@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from mrdsl.contracts.wholeness import needs_fractions
+from mrdsl.contracts.wholeness import means_in_fractions, needs_fractions
 from mrdsl.core.diagnostics import (
     Diagnostic,
     Related,
@@ -20,7 +20,7 @@ from mrdsl.core.diagnostics import (
 )
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.core.units import show
-from mrdsl.families.joint.facts import NO, SLOTS, as_planned
+from mrdsl.families.joint.facts import NO, SLOTS, as_planned, wholeness_of
 from mrdsl.families.joint.fleet_checks import check_fleet, check_one_kind, unreachable_in_fleet, unused_in_fleet
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
@@ -31,8 +31,9 @@ from mrdsl.formulas.stage_checks import (
     check_upper_of_stages,
 )
 from mrdsl.simulation.recordings import check_recordings
-from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.demand import check_demand
+from mrdsl.spec.estimates import PAPER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
     from mrdsl.families.joint.workload import Floats, Workload
-    from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec
 
 MOST_TOLD = 24
 MOST_PERIODS = 110_000
@@ -72,9 +73,11 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         diagnostics += _table(spec)
     yield from diagnostics
     if not has_errors(diagnostics):
-        yield from check_few_tasks(facts.classes)
-        yield from check_few_tasks_of_stages(facts.classes)
-        yield from check_upper_of_stages(facts.classes)
+        paper = facts.estimates == PAPER
+        if paper:
+            yield from check_few_tasks(facts.classes)
+            yield from check_few_tasks_of_stages(facts.classes)
+        yield from check_upper_of_stages(facts.classes, paper)
         yield from _concurrency(facts.cluster)
         yield from _reuse(facts)
         if len(facts.vms):
@@ -98,7 +101,7 @@ def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     unreachable = _unreachable(spec)
     if has_errors(unreachable):
         return unreachable
-    work = workload(as_planned(spec, NO))
+    work = workload(as_planned(spec, NO) if spec.facts.estimates == PAPER else spec)
     fractional = bool(list(too_small(spec, work, relax=True)))
     return [*unreachable, *(too_small(spec, work, relax=False) if fractional else ())]
 
@@ -211,6 +214,8 @@ def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
 def _whole_slots(facts: JointFacts) -> Iterator[Diagnostic]:
     if facts.whole == SLOTS and facts.cluster.concurrency == "fractional":
         yield needs_fractions(facts, "`concurrency = fractional` has fractions of jobs at once")
+    if wholeness_of(facts) == NO:
+        yield from means_in_fractions(facts, "its slots are fractions")
 
 
 def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
@@ -319,15 +324,17 @@ def _unreachable(spec: Spec) -> list[Diagnostic]:
 
 def _deadlines(facts: JointFacts) -> Iterator[tuple[int, Diagnostic]]:
     from mrdsl.formulas.estimates import earliest, estimates_of, guaranteed, kept, slot_limits
+    from mrdsl.simulation.simulated_means import time_model
 
-    work, limits = guaranteed(facts.classes, estimates_of(facts.classes)), slot_limits(facts.classes)
+    model, limits = time_model(facts, wholeness_of(facts) == SLOTS), slot_limits(facts.classes)
+    work = guaranteed(words(facts.classes, "guarantee", model.default), estimates_of(facts.classes, model=model))
     least = earliest(work, limits.map_most, limits.reduce_most)
     for index in _indices(~kept(work, column(facts.classes, "deadline"), limits)):
         node = facts.classes[index]
         found = impossible(
             "impossible-deadline",
             f"no cluster can meet the deadline of class {node.name}, {show(node.deadline, 'time')}: by the "
-            f"{node.guarantee or 'average'} estimate a job takes {least[index]:g} s "
+            f"{node.guarantee or model.default} estimate a job takes {least[index]:g} s "
             + ("even with a slot for every task" if limits.map_most[index] < inf else "whatever slots it gets"),
             node.span_of("deadline"),
             f"write deadline = {round(least[index] * 1.05 + 1):g} s or more",

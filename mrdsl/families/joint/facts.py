@@ -33,6 +33,7 @@ from mrdsl.spec.blocks import (
     simulation_block,
 )
 from mrdsl.spec.demand import Demand
+from mrdsl.spec.estimates import estimates_item, sharing_item
 from mrdsl.spec.rented import (
     AdmittedClass,
     RentedVm,
@@ -161,7 +162,10 @@ class JobClass(AdmittedClass):
     )
     deadline: Quantity = quantity("time", "by when a job must be done", above=0.0, symbol="D-bar")
     penalty: Quantity = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
-    guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
+    sharing: str | None = sharing_item()
+    guarantee: str | None = choice(
+        (*GUARANTEES, "mean"), "which estimate meets the deadline; default average", default=None
+    )
     shift: Quantity = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
     think: Quantity = think_item()
     arrivals: OptionalQuantity = arrivals_item()
@@ -216,6 +220,7 @@ class JointFacts(Node):
     services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
     demand: Demand | None = block(Demand, "the demand over several periods")
     simulation: Simulation | None = simulation_block()
+    estimates: str = estimates_item()
     whole: str | None = choice(
         (SLOTS, NO),
         "`slots`, the default: each job has whole slots, on whole VMs of its class; `no`: slots are fractions",

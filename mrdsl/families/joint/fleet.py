@@ -24,10 +24,10 @@ from mrdsl.families.joint.quantities import response_limits
 from mrdsl.families.joint.workload import expected_demand, reuse_factor
 from mrdsl.formulas import mapreduce, workloads
 from mrdsl.formulas.estimates import stage_counts
-from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.pairs import Floats, Pairs, kept_together, pairs_of
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
 from mrdsl.formulas.spot_losses import InLanes, Lane, slots_in_lanes, spot_shares
+from mrdsl.simulation.simulated_means import time_model
 from mrdsl.spec.blocks import Stage, any_rows, dags_of, shared_rows
 from mrdsl.spec.columns import column, names_of
 
@@ -162,7 +162,7 @@ class Fleet(InLanes):
             Times, shape (classes,).
         """
         work, vms = self.pairs.estimates["upper"], self.vm_of_lane
-        work = Coefficients(work.map_work[vms], work.reduce_work[vms], work.constant[vms], np.asarray(work.path)[vms])
+        work = work.at(vms)
         slots = [each * part for each, part in zip(self.slots, self.kept, strict=True)]
         with np.errstate(divide="ignore", invalid="ignore"):
             times = mapreduce.completion(work, np.ones_like(slots[0]), *slots)
@@ -190,8 +190,9 @@ def _fleet_of(spec: Spec) -> Fleet:
     lanes, prices = _lanes(facts)
     vms = np.array([lane.vm for lane in lanes], dtype=np.int64)
     firm = np.array([[not lane.spot] for lane in lanes], dtype=bool)
-    pairs = pairs_of(facts, deadline)
-    slots, kept_parts = slots_in_lanes(facts, lanes, pairs, wholeness_of(facts) == SLOTS)
+    whole = wholeness_of(facts) == SLOTS
+    pairs = pairs_of(facts, deadline, time_model(facts, whole))
+    slots, kept_parts = slots_in_lanes(facts, lanes, pairs, whole)
     gamma = slots[0] / pairs.map_per_vm[vms] + slots[1] / pairs.reduce_per_vm[vms]
     speeds, allowed = _answers(facts)
     delay, bound = column(services, "delay"), column(services, "response")
@@ -232,7 +233,7 @@ def _fleet_of(spec: Spec) -> Fleet:
         together=kept_together(facts),
         stages=stage_counts(classes),
         dags=dags_of(classes),
-        whole=wholeness_of(facts) == SLOTS,
+        whole=whole,
     )
 
 

@@ -30,6 +30,7 @@ from mrdsl.formulas.type_checks import (
     unused_rows,
 )
 from mrdsl.spec.columns import names_of
+from mrdsl.spec.estimates import default_guarantee
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.facts import JobClass, JointFacts, Service
@@ -203,13 +204,13 @@ def _late(fleet: Fleet, facts: JointFacts, index: int, node: JobClass) -> Diagno
             node.span_of("spot"),
             "raise `spot` of the class, for example `spot = 100%`",
         )
-    times = earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
+    times = earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
     times[~pairs.allowed[:, index]] = float("inf")
-    best = int(times.argmin())
+    best, by = int(times.argmin()), node.guarantee or default_guarantee(facts, fleet.whole)
     return impossible(
         "impossible-deadline",
         f"no VM type can meet the deadline of class {node.name}, {show(node.deadline, 'time')}: by the "
-        f"{node.guarantee or 'average'} estimate a job takes {show(float(times[best]), 'time')} on "
+        f"{by} estimate a job takes {show(float(times[best]), 'time')} on "
         f"{facts.vms[best].name}, where it is fastest",
         node.span_of("deadline"),
         f"write deadline = {round(float(times[best]) * 1.05 + 1):g} s or more",

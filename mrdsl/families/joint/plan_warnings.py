@@ -23,7 +23,9 @@ from mrdsl.families.joint.verify import verify as broken
 from mrdsl.families.joint.workload import Floats
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import estimates_of, slots_per_vm
+from mrdsl.simulation.simulated_means import time_model
 from mrdsl.spec.columns import names_of
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 BEYOND = "is more than this cluster keeps"
@@ -36,7 +38,8 @@ def upper_times(spec: Spec, plan: JointPlan) -> Floats:
     if plan.by_type is not None:
         return fleet_of(spec).upper_times(plan.by_type.at_once)
     got = plan.classes
-    upper = estimates_of(spec.facts.classes)["upper"]
+    model = time_model(spec.facts, plan.whole != NO)
+    upper = estimates_of(spec.facts.classes, model=model)["upper"]
     with np.errstate(divide="ignore", invalid="ignore"):
         each_map, each_reduce = got.map_slots / got.at_once, got.reduce_slots / got.at_once
         times = mapreduce.completion(upper, np.ones_like(each_map), each_map, each_reduce)
@@ -76,4 +79,5 @@ def warnings_of(spec: Spec, plan: JointPlan, relax: bool, right: bool) -> Iterat
         got = plan.classes
         needed = hosting_vms(got.map_slots, got.reduce_slots, *slots_per_vm(facts.classes))
         yield from hosting_warnings(names_of(facts.classes), needed, got.vms, facts.cluster.span)
-    yield from soft_deadline_warnings(spec, upper_times(spec, plan), partial(price, spec, plan, relax))
+    by = default_guarantee(facts, plan.whole != NO)
+    yield from soft_deadline_warnings(spec, upper_times(spec, plan), partial(price, spec, plan, relax), by)

@@ -12,6 +12,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.joint.facts import NO, JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan, LanePlan
+from mrdsl.formulas.own_times import own_classes
 from mrdsl.formulas.packing import of_one_class
 from mrdsl.formulas.pairs import run_on, slots_on_types
 from mrdsl.simulation.described import asked
@@ -42,7 +43,8 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
     """
     facts: JointFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)
-    held = [held_in(facts, plan, t) for t in range(len(plan.vms))]
+    own = own_classes(facts)
+    held = [[replace(each, own=each.name in own) for each in held_in(facts, plan, t)] for t in range(len(plan.vms))]
     parts = [
         (t, group, scenario_of(group, rules, settings))
         for t, there in enumerate(held)

@@ -13,6 +13,7 @@ from math import ceil, floor
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.exact import Exact, chosen, exact_works, in_fractions, needs_exact
 from mrdsl.checking.work import Work, described, estimates, fewest_vms, promised, tasks_at_once
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
@@ -28,8 +29,10 @@ from mrdsl.families.joint.verify_fleet import (
 )
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.simulated_means import mean_of
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, names_of, words
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -57,8 +60,12 @@ class Facts:
     @cached_property
     def work(self) -> Work:
         """A, B and C of one job by the estimate that each class promises."""
-        classes = self.facts.classes
-        return promised(estimates(described(classes)), words(classes, "guarantee"))
+        classes, jobs = self.facts.classes, described(self.facts.classes)
+        found, said = estimates(jobs), words(classes, "guarantee")
+        if not self.whole or not needs_exact(self.facts):
+            return promised(in_fractions(self.facts, jobs, np.arange(len(said)), found), said)
+        exact = exact_works(self.facts, jobs, np.arange(len(said)), found, lambda row: classes[row], mean_of)
+        return chosen(exact, said, default_guarantee(self.facts, True))
 
     @cached_property
     def tasks(self) -> tuple[Floats, Floats]:
@@ -169,6 +176,10 @@ class Facts:
         work = float(self.work.maps[index]), float(self.work.reduces[index])
         most = float(self.tasks[0][index]), float(self.tasks[1][index])
         hosted = float(self.hosted[0][index]), float(np.nan_to_num(self.hosted[1][index], nan=1.0))
+        if isinstance(self.work, Exact) and self.work.rows[index]:
+            limit = float(column(self.facts.classes, "deadline")[index])
+            pairs = self.work.pairs(index, limit, most)
+            return float((pairs[0] / hosted[0] + pairs[1] / hosted[1]).min(initial=np.inf))
         maps, reduces = next(fewest_vms(work, left, most, hosted, self.whole), (np.inf, np.inf))
         return maps / hosted[0] + reduces / hosted[1]
 

@@ -15,6 +15,7 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, JointFacts
 from mrdsl.families.joint.plan import JointPlan, LanePlan
+from mrdsl.simulation.simulated_means import mean_of
 from mrdsl.spec.blocks import ONE
 from mrdsl.spec.columns import column, names_of
 
@@ -169,7 +170,7 @@ def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagno
     alike, first, places = np.unique(
         np.stack([lane, index, *each], axis=1), axis=0, return_index=True, return_inverse=True
     )
-    rows = Rows(facts, index[first], of_vm[lane[first]])
+    rows = Rows(facts, index[first], of_vm[lane[first]], mean_of if whole else None)
     one = alike[:, 2], alike[:, 3]
     losses = losses_of(rows, on_spot[lane[first]])
     deadline = column(facts.classes, "deadline")[index[first]]

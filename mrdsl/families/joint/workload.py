@@ -32,12 +32,15 @@ from mrdsl.formulas.estimates import (
     slots_per_vm,
     stage_counts,
 )
+from mrdsl.formulas.exact_slots import settled
 from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.own_times import PAPER, Model
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.simulated_means import time_model
 from mrdsl.spec.blocks import Stage, dags_of
-from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.columns import column, names_of, words
 
 if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
@@ -113,16 +116,14 @@ def _shifted(table: Floats, steps: NDArray[np.int_]) -> Floats:
 class Execution:
     """The classes' execution times ``A h / s_M + B h / s_R + C`` and the slots per VM; arrays over classes.
 
-    ``path`` is the least time of a job, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
-    ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class,
-    ``dags`` has them. ``whole_slots`` is true if each job has whole slots. ``never`` marks classes whose jobs are all
-    rejected.
+    ``exact`` has them by the guaranteed estimate, and ``work`` an equal requirement for the deadlines. ``reuse`` is Xi,
+    how often in a period a VM takes new jobs. ``limits`` are the slots of one job between which the estimates hold.
+    ``stages`` counts those of each class, ``dags`` has them. ``whole_slots`` is true if each job has whole slots.
+    ``never`` marks classes whose jobs are all rejected.
     """
 
-    A: Floats
-    B: Floats
-    C: Floats
-    path: Floats | float
+    exact: Coefficients
+    work: Coefficients
     map_slots: Floats
     reduce_slots: Floats
     deadline: Floats
@@ -133,10 +134,25 @@ class Execution:
     whole_slots: bool
     never: NDArray[np.bool_]
 
+    @property
+    def A(self) -> Floats:  # noqa: N802
+        """A of the requirement [s]."""
+        return self.work.map_work
+
+    @property
+    def B(self) -> Floats:  # noqa: N802
+        """B of the requirement [s]."""
+        return self.work.reduce_work
+
+    @property
+    def C(self) -> Floats:  # noqa: N802
+        """C of the requirement [s]."""
+        return self.work.constant
+
     @cached_property
     def slack(self) -> Floats:
         """Time that the deadline leaves to the phases [s]; 1 for classes whose jobs are all rejected."""
-        return np.where(self.never, 1.0, self.deadline - self.C)
+        return np.where(self.never, 1.0, self.deadline - self.work.constant)
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
@@ -144,7 +160,7 @@ class Execution:
 
         Whole numbers if slots are whole, the pair on the fewest VMs; 0 for classes whose jobs are all rejected.
         """
-        work, per_vm = Coefficients(self.A, self.B, self.C, self.path), (self.map_slots, self.reduce_slots)
+        work, per_vm = self.work, (self.map_slots, self.reduce_slots)
         slots = slots_per_job(work, self.deadline, *per_vm, self.limits)
         if self.whole_slots:
             slots = whole_slots(work, self.deadline, per_vm, self.limits, slots)
@@ -328,7 +344,8 @@ def workload(spec: Spec) -> Workload:
     assert cluster.size is not None
     low, expected = expected_demand(spec)
     split, free = len(facts.classes), np.asarray((low <= 0.0).all(axis=0))
-    execution = executions(facts.classes, cluster, wholeness_of(facts) == SLOTS, free[:split])
+    whole = wholeness_of(facts) == SLOTS
+    execution = executions(facts.classes, cluster, whole, free[:split], time_model(facts, whole))
     queues = service_queues(facts.services, spec.constraints, free[split:])
     high = np.where(np.concatenate([execution.never, queues.never]), 0.0, expected)
     per_request = cluster.period * column(facts.services, "penalty")
@@ -355,7 +372,11 @@ def workload(spec: Spec) -> Workload:
 
 
 def executions(
-    classes: Sequence[JobClass], cluster: Cluster, whole_slots: bool = False, free: Flags | bool = False
+    classes: Sequence[JobClass],
+    cluster: Cluster,
+    whole_slots: bool = False,
+    free: Flags | bool = False,
+    model: Model = PAPER,
 ) -> Execution:
     """Compute the classes' execution times, by the estimate that each class chose.
 
@@ -364,15 +385,14 @@ def executions(
         cluster: The cluster, for its period and how jobs share it.
         whole_slots: If each job has whole slots.
         free: If all jobs of a class may be rejected, shape (classes,).
+        model: The time model.
     """
-    work = guaranteed(classes, estimates_of(classes))
+    work = guaranteed(words(classes, "guarantee", model.default), estimates_of(classes, model=model))
     deadline, limits = column(classes, "deadline"), slot_limits(classes)
     map_per_vm, reduce_per_vm = slots_per_vm(classes)
     return Execution(
-        A=work.map_work,
-        B=work.reduce_work,
-        C=work.constant,
-        path=work.path,
+        exact=work,
+        work=settled(work, deadline, limits),
         map_slots=map_per_vm,
         reduce_slots=reduce_per_vm,
         deadline=deadline,

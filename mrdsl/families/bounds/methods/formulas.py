@@ -22,9 +22,11 @@ from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan, two_jobs_of
 from mrdsl.formulas import wave_estimates
 from mrdsl.formulas.estimates import fixed_reduce as fixed_reduce_slots
+from mrdsl.formulas.estimates import kept, limits_of_tasks, stage_counts
 from mrdsl.formulas.estimates import least_slots as fewest_slots
-from mrdsl.formulas.estimates import stage_counts
-from mrdsl.formulas.mapreduce import Floats
+from mrdsl.formulas.exact_slots import least_sums, settled
+from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
+from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import dags_of
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
@@ -62,14 +64,37 @@ def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Float
     size = fixed_reduce_slots if facts.sizing == "fixed_reduce" else fewest_slots
     profile = estimates.profile
     deadline = column(facts.classes, "deadline")
-    smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)
+    work = guaranteed(facts, estimates)
+    smooth = size(work, deadline, profile.map_tasks, profile.reduce_tasks)
     if profile.stages is not None:
         smooth = np.fmax(smooth[0], profile.stages.least), smooth[1]
+    if work.own is not None:
+        smooth = _exact(facts, profile, work, deadline, smooth)
     in_waves = words(facts.classes, "guarantee", "average") == "waves"
     if not in_waves.any():
         return smooth
     whole = wave_estimates.least_slots(profile, estimates.times, deadline, facts.sizing == "fixed_reduce")
     return np.where(in_waves, whole[0], smooth[0]), np.where(in_waves, whole[1], smooth[1])
+
+
+def _exact(
+    facts: BoundsFacts, profile: Profile, work: Coefficients, deadline: Floats, smooth: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Return the least slots by exact times: whole ones for means."""
+    assert work.own is not None
+    limits = limits_of_tasks(profile.map_tasks, profile.reduce_tasks)
+    exact, mean = work.own.exact, work.own.names == "mean"
+    if facts.sizing == "fixed_reduce":
+        limits = replace(limits, reduce_least=limits.reduce_most)
+    one = np.ones_like(deadline)
+    real = least_sums(work, deadline, limits, smooth)
+    found = [np.where(exact, each, other) for each, other in zip(real, smooth, strict=True)]
+    if mean.any():
+        possible = kept(work, deadline, limits)
+        start = np.where(possible, limits.map_most, np.inf), np.where(possible, limits.reduce_most, np.inf)
+        whole = whole_slots(settled(work, deadline, limits), deadline, (one, one), limits, start)
+        found = [np.where(mean, each, other) for each, other in zip(whole, found, strict=True)]
+    return found[0], found[1]
 
 
 def formulas(draft: Draft) -> Draft:

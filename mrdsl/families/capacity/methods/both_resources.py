@@ -118,11 +118,12 @@ def _same_jobs(mix: Mix, other: Mix) -> NDArray[np.bool_]:
     """Return the classes whose jobs meet their time limits on the same slots of all lanes; none for other lanes."""
     if mix.gamma.shape != other.gamma.shape:
         return np.zeros(len(mix), dtype=bool)
+    if mix.pairs.work.own is not None or other.pairs.work.own is not None:
+        return np.zeros(len(mix), dtype=bool)
     parts = [
         (
             *(each.pairs.work.map_work, each.pairs.work.reduce_work, each.pairs.work.constant),
-            *(each.pairs.limits.map_least, each.pairs.limits.map_most),
-            *(each.pairs.limits.reduce_least, each.pairs.limits.reduce_most),
+            *each.pairs.limits.parts,
             *(each.pairs.completion_limit[None], each.map_kept, each.reduce_kept, each.possible),
         )
         for each in (mix, other)

@@ -37,7 +37,6 @@ from mrdsl.families.capacity.methods.search import (
     OutOfTimeError,
     Search,
     Wanted,
-    coefficients_at,
     may_be_rejected,
     most_runs_of,
     runs_of,
@@ -119,7 +118,7 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0)
     if hopeless:
         return replace(draft, diagnostics=(*draft.diagnostics, *hopeless))
     for want in search.wanted:
-        work = coefficients_at(search.instance.estimates["average"], want.index)
+        work = search.instance.estimates["average"].at(slice(want.index, want.index + 1))
         search.priors[want.index] = Fit(*(float(part[0]) for part in (work.map_work, work.reduce_work, work.constant)))
     return replace(draft, state=search)
 

@@ -20,7 +20,6 @@ from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_parts import Evidence
 from mrdsl.families.capacity.simulate import held_of
 from mrdsl.formulas import estimates, mapreduce
-from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.simulation.verdicts import confidence_of_each, jobs_to_show
 from mrdsl.spec.blocks import GUARANTEES, Simulation
 from mrdsl.spec.columns import names_of
@@ -44,7 +43,7 @@ POWER = 1.28
 
 @dataclass(frozen=True)
 class Wanted:
-    """Service levels of a class, and the range of its slots: one job needs ``least`` and can use ``most`` of them.
+    """Service levels of a class, and the range of its slots: one job can use ``most`` of them.
 
     ``limit`` is the deadline that formulas plan for. ``levels`` are the targets of the search, above the required
     levels. ``expected`` jobs must be concurrent; a run then has ``jobs`` jobs, of ``tasks`` tasks each.
@@ -61,7 +60,6 @@ class Wanted:
     expected: int
     jobs: int
     tasks: int
-    least: int = 1
 
     @property
     def share_of_reduces(self) -> bool:
@@ -69,10 +67,10 @@ class Wanted:
         return self.most[1] > 0
 
     def within(self, cell: Cell) -> Cell:
-        """Return the cell with the least slots of each kind that its jobs use, and no more than jobs can use."""
+        """Return the cell with at least one slot a job of each kind that it uses, and no more than jobs can use."""
         slots = [
-            min(max(count, least * cell.jobs), most * cell.jobs)
-            for count, least, most in zip((cell.map, cell.reduce), (self.least, 1), self.most, strict=True)
+            min(max(count, cell.jobs), most * cell.jobs)
+            for count, most in zip((cell.map, cell.reduce), self.most, strict=True)
         ]
         return Cell(cell.jobs, slots[0], slots[1])
 
@@ -157,7 +155,7 @@ class Search:
 
     def estimate_keeps(self, want: Wanted, cell: Cell) -> bool:
         """Return True if the estimate that a class also requires meets its deadline on these slots."""
-        work = coefficients_at(self.instance.work, want.index)
+        work = self.instance.exact.at(slice(want.index, want.index + 1))
         columns = (np.array([float(each)]) for each in (cell.jobs, cell.map, cell.reduce))
         return bool(mapreduce.completion(work, *columns)[0] <= want.limit * (1.0 + ROUNDING))
 
@@ -213,7 +211,6 @@ def wanted_of(spec: Spec, instance: Instance) -> tuple[Wanted, ...]:
             int(instance.expected[index]),
             max(1, int(instance.expected[index] * rules.jobs_per_user * (1.0 - rules.warm_up))),
             tasks_of(facts.classes[index]),
-            max(1, int(limits.map_least[index])),
         )
         for index, mine in by_class.items()
         if most[index] >= 1.0
@@ -283,12 +280,6 @@ def aim(level: float, jobs: float, errors: float) -> float:
     scale = errors * errors / jobs
     half = (level + scale / 2.0) / (1.0 + scale)
     return half + sqrt(max(0.0, half * half - level * level / (1.0 + scale)))
-
-
-def coefficients_at(work: Coefficients, index: int) -> Coefficients:
-    """Return those of one class, as arrays of one element."""
-    part = slice(index, index + 1)
-    return Coefficients(work.map_work[part], work.reduce_work[part], work.constant[part])
 
 
 def safest(search: Search, want: Wanted) -> str | None:

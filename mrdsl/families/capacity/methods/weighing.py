@@ -169,7 +169,7 @@ def alike(mix: Mix) -> tuple[Places, Places]:
     spot = mix.market.spot & bool(len(limited_classes(mix)))
     vms, work, limits = mix.market.vm_of_lane, mix.pairs.work, mix.pairs.limits
     of_types = [mix.sizes.keys[0], mix.sizes.keys[1], work.map_work, work.reduce_work, work.constant]
-    of_types += [limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most]
+    of_types += [*limits.parts, np.zeros_like(work.map_work) if work.own is None else work.own.rows]
     of_lane = [spot, mix.possible, mix.map_kept, mix.reduce_kept]
     groups: dict[bytes, int] = {}
     found = np.empty(len(vms), dtype=np.int64)
