@@ -63,7 +63,7 @@ def _run_of_another_seed() -> str:
     """A saved run that names another seed than it had, sealed again."""
     seen = mrdsl.simulate(mrdsl.load(ROOT / "models" / "capacity" / "quickstart.mrspec"), runs=2, jobs=2, seed=1)
     plan: Any = seen.plan
-    return replace(seen, plan=replace(plan, simulated=replace(plan.simulated, seed=2))).to_json()
+    return replace(seen, seed=2, plan=replace(plan, simulated=replace(plan.simulated, seed=2))).to_json()
 
 
 def _without_pygls(folder: Path, patch: Patch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from mrdsl.core import saving
@@ -89,11 +90,11 @@ class Trace:
 class Plan(Readable):
     """Base of the plans of all families. All numbers are SI and plain Python or numpy; every output is a view of it.
 
-    All numbers are finite, except NaN in :func:`lacking` fields. ``on_trust`` names the parts that do not follow from
-    the spec and the other numbers.
+    All numbers are finite, except NaN in :func:`lacking` fields. ``on_trust`` describes the fields that do not follow
+    from the spec and the other numbers.
     """
 
-    on_trust: ClassVar[tuple[str, ...]] = ()
+    on_trust: ClassVar[Mapping[str, str]] = MappingProxyType({})
     planned: ClassVar[str] = ""
     """The title of the table of what the family plans, or its beginning."""
     compared_by_family: ClassVar[bool] = False
@@ -102,6 +103,10 @@ class Plan(Readable):
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.metadata.get("document", True)}
+
+    def derived(self, spec: Any) -> Plan:
+        """Return the plan with the parts that only describe its spec computed again; by default there are none."""
+        return self
 
     def tables(self) -> tuple[Table, ...]:
         """Return the tables for the terminal."""
@@ -191,7 +196,7 @@ class Result(Readable, Generic[P]):
     value: float | None = None
     bound: float | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
-    size: float = 0.0
+    size: float = field(default=0.0, compare=False)
     fixed: float = 0.0
     problem: str = ""
     title: str = ""

@@ -195,7 +195,7 @@ def _properties(definitions: _Definitions, names: Sequence[str]) -> Schema:
         "diagnostics": {"type": "array", "items": {"$ref": "#/$defs/diagnostic"}},
         "seconds": {"type": "object", "additionalProperties": {"type": "number"}},
         "relaxed": {"type": "boolean", "description": "whether whole numbers might be fractions"},
-        "size": {"type": "number", "description": "of the goal's largest term, to which tolerances are relative"},
+        "size": {"type": "number", "description": "not used any more"},
         "fixed": {"type": "number", "description": "the part of the goal that every plan has, default 0"},
         "spec": {"type": "object", "description": "the resolved spec in SI units"},
         "files": {"type": "array", "items": {"$ref": "#/$defs/file"}},

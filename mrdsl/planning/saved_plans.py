@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, Severity, Span, one_error
@@ -27,7 +27,7 @@ from mrdsl.planning.saved_specs import (
     spec_document,
     spec_of,
 )
-from mrdsl.reporting.document import result_document, to_json
+from mrdsl.reporting.document import FORMAT, result_document, to_json
 from mrdsl.spec.encoding import IS, Decoder, MalformedError
 from mrdsl.spec.spec import Spec
 
@@ -47,6 +47,12 @@ class Saved:
     intact: bool
     document: Mapping[str, Any]
     name: str = ""
+    written: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def format(self) -> int:
+        """The version of the form in which the file was written; ``document`` is in the present one."""
+        return int(self.written.get("format", FORMAT))
 
 
 def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
@@ -62,7 +68,6 @@ def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
     document = {
         **seen_from(folder, spec, result_document(result)),
         "relaxed": result.relaxed,
-        "size": result.size,
         **({"fixed": result.fixed} if result.fixed else {}),
         "seconds": dict(result.seconds),
         "spec": resolved,
@@ -96,7 +101,7 @@ def read_saved(text: str, name: str = "") -> Saved:
         raise malformed(name, problem.path, problem.message, problem.hint) from None
     except RecursionError:
         raise malformed(name, "", "it is nested too deeply") from None
-    return Saved(result, files, written.get("fingerprint") == fingerprint(written), document, name)
+    return Saved(result, files, written.get("fingerprint") == fingerprint(written), document, name, written)
 
 
 def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result:
@@ -117,7 +122,6 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
         value=decoder.value(number, objective.get("value"), "objective.value"),
         bound=decoder.value(number, objective.get("bound"), "objective.bound"),
         diagnostics=_diagnostics(document.get("diagnostics", []), decoder),
-        size=of(float, "size", 0.0),
         fixed=of(float, "fixed", 0.0),
         problem=spec.problem,
         title=of(str, "title", ""),

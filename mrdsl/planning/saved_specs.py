@@ -88,17 +88,22 @@ class Collected:
         for path, read in self.files.items():
             data = _unchanged(path, read)
             known = read.sha256 if read is not None else ""
-            saved = {
+            saved: dict[str, Any] = {
                 "name": _name(path, self.spec.file, folder is None),
                 "path": path if folder is None else _relative(path, folder),
                 "bytes": len(data) if data is not None else read.size if read is not None else None,
                 "sha256": known or None if data is None else _sha256(data),
             }
-            if path in self.data and data is not None and len(data) <= left:
+            if not is_own(saved["name"], self.spec.file) and data is not None and len(data) <= left:
                 left -= len(data)
                 saved["content"] = base64.b64encode(zlib.compress(data, 9)).decode("ascii")
             documents.append(saved)
         return documents
+
+
+def is_own(name: str, spec_file: str) -> bool:
+    """Return True if a file, as the spec's folder sees it, is that of the spec's text, which a saved plan has too."""
+    return bool(spec_file) and name == Path(spec_file).name
 
 
 def _relative(path: str, folder: str) -> str:
@@ -193,7 +198,7 @@ def place_of(file: SavedFile) -> str:
         return file.path
     if file.content is None:
         raise ValueError(f"names `{file.name}`, which is not part of the plan and has changed in `{file.path}`")
-    folder = _unpacking() / file.sha256
+    folder = unpacked() / file.sha256
     place = folder / (Path(file.name).name or "data")
     if not place.exists():
         folder.mkdir(exist_ok=True)
@@ -202,7 +207,7 @@ def place_of(file: SavedFile) -> str:
 
 
 @cache
-def _unpacking() -> Path:
+def unpacked() -> Path:
     """Return a temporary folder of this process, which goes with it."""
     stack = ExitStack()
     atexit.register(stack.close)

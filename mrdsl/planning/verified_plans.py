@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,55 +14,76 @@ from mrdsl.contracts.family import Family
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, one_error, warning
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, Termination, plain, unfinite
+from mrdsl.core.result import Limits, Result, SolutionStatus, Table, Termination, plain, unfinite
+from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.claims import unproven, violations
-from mrdsl.planning.results import amounts, goal_of
+from mrdsl.planning.results import goal_of, labelled
 from mrdsl.planning.saved_plans import Saved, read_saved
-from mrdsl.planning.saved_specs import CHANGED, MISSING, SAME, UNKNOWN
+from mrdsl.planning.saved_specs import CHANGED, FORMAT, MISSING, SAME, UNKNOWN, is_own, migrated
 from mrdsl.planning.simulate_spec import doubts, evidence_of, repeated_runs, verdict_word
+from mrdsl.planning.spec_again import by_content, plain_spec, resolved_again
 from mrdsl.reporting.diagnostics import as_document
+from mrdsl.reporting.document import result_document
+from mrdsl.simulation.observed import Observed
+from mrdsl.simulation.settings import TOLD_OF_RUNS
 from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts
+from mrdsl.spec.encoding import encoded
+from mrdsl.spec.spec import Spec
 
 SECONDS = 2.0
 """Time limit of a method that computes another bound [s]."""
 
 
+ENDED, RUNS = "how the solve ended", "what runs showed"
+ALWAYS = {
+    "termination": ENDED,
+    "solution": ENDED,
+    "solver": "the solver",
+    "formulation": "its formulation",
+    "seconds": "its seconds",
+    "mrdsl": "the version of mrdsl",
+}
+"""Parts of a saved plan that nothing shows to be true, in words."""
+
+
 @dataclass(frozen=True)
 class Trust:
-    """The claims of a file: ``taken`` are the claims that were not confirmed, in words.
+    """The claims of a file: ``taken`` are the parts that were not confirmed, by their paths, in words.
 
     ``method`` recomputed the ``bound``, or is "". ``better`` is the value of a plan beyond the claimed bound, or None.
     """
 
-    taken: tuple[str, ...]
+    taken: Mapping[str, str] = field(default_factory=dict)
     method: str = ""
     bound: float | None = None
     better: float | None = None
 
+    @property
+    def words(self) -> list[str]:
+        """The parts that were not confirmed, in words, each once."""
+        return list(dict.fromkeys(self.taken.values()))
 
-def trust_in(result: Result, family: Family, again: bool = False) -> Trust:
+
+def trust_in(result: Result, family: Family, known: Mapping[str, str], again: bool = False) -> Trust:
     """Recompute the cheap claims, and name the others.
 
     Args:
         result: The result in a saved file, with its plan checked.
         family: The family of its spec.
+        known: The parts that are known not to be covered.
         again: True if its runs were repeated with the same outcome.
     """
     claims = result.bound is not None if result.plan is not None else result.termination is Termination.INFEASIBLE
-    found = _found_anew(result, family) if claims else Trust(())
+    found = _found_anew(result, family) if claims else Trust()
     confirmed = result.bound is None or (found.bound is not None and not _is_beyond(result.bound, found.bound, result))
-    taken = [] if confirmed else ["the bound", "the gap"]
-    if result.solution is SolutionStatus.OPTIMAL and not confirmed:
-        taken.append("that the plan is the best")
+    taken = {} if confirmed else {"objective.bound": "the bound", "objective.gap": "the gap"}
+    if result.solution is SolutionStatus.OPTIMAL and (not confirmed or (result.objective.gap or 0.0) > AGREE):
+        taken["solution"] = "that the plan is the best"
     if result.plan is None:
-        taken.append("that there is no plan")
-    taken.append("how the solve ended")
-    if evidence_of(result.plan) is not None and not again:
-        taken.append("what runs showed")
-    if result.plan is not None:
-        taken += result.plan.on_trust
-    return Trust(tuple(taken), found.method, found.bound, found.better)
+        taken["plan"] = "that there is no plan"
+    taken |= {path: words for path, words in (ALWAYS | dict(known)).items() if not again or words != RUNS}
+    return Trust(taken, found.method, found.bound, found.better)
 
 
 def _found_anew(result: Result, family: Family) -> Trust:
@@ -75,17 +99,16 @@ def _found_anew(result: Result, family: Family) -> Trust:
             continue
         if known is None or known.plan is None:
             continue
-        if result.plan is not None and _wholeness(known.plan) != _wholeness(result.plan):
-            continue
         if has_errors(tuple(violations(result.spec, family, known.plan, result.relaxed))) or family.measure is None:
             continue
         value = family.measure(result.spec, known.plan)
         better = None
         maximize, bound = result.sense == "maximize", result.bound or 0.0
-        if value is not None and (result.plan is None or contradicts(bound, value, maximize, result.size)):
+        if value is not None and (result.plan is None or contradicts(bound, value, maximize)):
             better = float(value)
-        return Trust((), method_of(formulation), known.bound, better)
-    return Trust(())
+        alike = result.plan is None or _wholeness(known.plan) == _wholeness(result.plan)
+        return Trust({}, method_of(formulation), known.bound if alike else None, better)
+    return Trust()
 
 
 def _wholeness(plan: object) -> object:
@@ -94,7 +117,7 @@ def _wholeness(plan: object) -> object:
 
 def _is_beyond(claimed: float, proven: float, result: Result) -> bool:
     """Return True if a claimed bound is tighter than one that was proven."""
-    slack = TOLERANCE * max(abs(claimed), abs(proven), result.size)
+    slack = TOLERANCE * max(abs(claimed), abs(proven))
     return claimed < proven - slack if result.sense == "maximize" else claimed > proven + slack
 
 
@@ -115,7 +138,7 @@ class Verified:
     found: tuple[Diagnostic, ...]
     files: tuple[tuple[str, str], ...]
     again: bool = False
-    trust: Trust = Trust(())
+    trust: Trust = Trust()
 
     @property
     def kept(self) -> bool:
@@ -138,16 +161,17 @@ def verify(saved: Saved) -> Verified:
         message = "this file was modified after mrdsl wrote it, so its bound and its claim of optimality are ignored"
         told.append(_told(saved, warning("edited-plan", message, None, "solve the spec again to get a bound")))
         result = unproven(replace(result, bound=None))
+    taken: dict[str, str] = {}
     try:
-        found = tuple(_mistakes(saved))
+        found, result = _checked(saved, result, taken)
     except MrdslError as wrong:
         found = wrong.diagnostics
     except _MISFITS as misfit:
         message = f"the parts of its plan contradict each other ({misfit})"
         found = (_told(saved, error("malformed-plan", message, None, "solve the spec again")),)
-    trust = Trust(())
-    if not has_errors(found):
-        trust = trust_in(result, find_family(result.spec))
+    trust = Trust(taken)
+    if all(each.code == "edited-plan" for each in found if each.severity == "error"):
+        trust = trust_in(result, find_family(result.spec), taken)
         if trust.better is not None:
             has = f"but {trust.method} has a plan worth {trust.better:.10g}"
             claim = ("termination", f"is {result.termination}, {has}")
@@ -164,14 +188,17 @@ def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
     """
     if not verified.kept:
         return verified
-    before, now = saved.result.plan, repeated_runs(saved.result, processes).plan
+    result = verified.result
+    before, now = result.plan, repeated_runs(result, processes).plan
     assert before is not None
     assert now is not None
-    path = next(_differences(plain(before.document()), plain(now.document()), "plan", lacking=True), None)
-    if path is None:
-        return replace(verified, again=True, trust=trust_in(verified.result, find_family(saved.result.spec), True))
+    differing = next(_differences(plain(before.document()), plain(now.document()), "plan"), None)
+    if differing is None:
+        return replace(
+            verified, again=True, trust=trust_in(result, find_family(result.spec), verified.trust.taken, True)
+        )
     hint = f"mrdsl {saved.document.get('mrdsl')} wrote the file; run `mrdsl simulate` for new results"
-    wrong = _told(saved, error("other-runs", f"repeating the same runs gives another `{path}`", None, hint))
+    wrong = _told(saved, error("other-runs", f"repeating the same runs gives another `{differing[0]}`", None, hint))
     return replace(verified, found=(*verified.found, wrong))
 
 
@@ -191,59 +218,218 @@ def _told(saved: Saved, diagnostic: Diagnostic) -> Diagnostic:
     return replace(diagnostic, path=saved.name or "saved plan")
 
 
-def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
-    """Yield the errors of the plan: its spec, constraints and value, and the view of it in the file."""
-    result = saved.result
-    spec, plan = result.spec, result.plan
+def _checked(saved: Saved, result: Result, taken: dict[str, str]) -> tuple[tuple[Diagnostic, ...], Result]:
+    """Return the errors of the file, and the result as it follows from the text and the state of the plan.
+
+    Parts that do not follow are added to ``taken``.
+    """
+    spec, plan = _spec(saved, taken), result.plan
     family = find_family(spec)
-    wrong = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
-    if wrong:
-        yield from wrong
-        return
-    goal = goal_of(spec, family)
-    unit = spec.currency if goal.unit == "currency" else goal.unit
-    if (result.sense, result.quantity, result.unit) != (goal.sense, goal.quantity, unit):
-        yield _differs(saved, "objective", "differs from the spec")
-    if plan is None:
-        return
-    if result.solution is SolutionStatus.NONE or result.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
-        path = "solution" if result.solution is SolutionStatus.NONE else "termination"
+    known = diagnose(spec)
+    if has_errors(each for each in known if not each.impossible):
+        return tuple(each for each in known if each.severity == "error"), result
+    if result.relaxed:
+        taken["relaxed"] = "that numbers may be fractions (`relaxed`)"
+    if result.fixed:
+        taken["fixed"] = "the part of the objective that every plan has (`fixed`)"
+    if plan is not None and (lacking := unfinite(plan)):
+        return (_differs(saved, f"state.{lacking}", "is not a number"),), result
+    found = [*_file_mistakes(saved, taken), *_contradictions(saved, result)]
+    following = known
+    if plan is not None and _is_of_a_run(result, family):
+        taken |= {"plan": RUNS, "state": RUNS, "objective.value": RUNS}
+    elif plan is not None:
+        following, value = _held(saved, spec, family, result, known, found)
+        result = replace(result, value=value)
+    if plan is not None:
+        taken |= {f"state.{name}": words for name, words in plan.on_trust.items()}
+        of_runs = (name for name, value in vars(plan).items() if name in _OF_RUNS or isinstance(value, Observed))
+        taken |= {f"state.{name}": RUNS for name in of_runs if _is_said(getattr(plan, name))}
+        taken |= {"diagnostics": "the warnings of runs"} if evidence_of(plan) is not None else {}
+        found += [_differs(saved, path, doubt) for path, doubt in doubts(plan)]
+    seed = result.seed if result.seed in _seeds(result, spec) else spec.seed
+    shown = labelled(spec, family, replace(result, bound=None), result.solver, seed)
+    shown = replace(shown, bound=saved.result.bound)
+    result = replace(shown, bound=result.bound, spec=saved.result.spec)
+    found += _diagnostic_mistakes(saved, following, taken)
+    found += _document_mistakes(saved, shown, taken)
+    return tuple(found), result
+
+
+def _spec(saved: Saved, taken: dict[str, str]) -> Spec:
+    """Return the spec as its text and data give it. Raises MrdslError if the facts of the file are others."""
+    spec: Spec = saved.result.spec
+    if saved.format != FORMAT:
+        taken["format"] = f"what a file of format {saved.format} means"
+    if spec.given:
+        taken["spec.given"] = "that the command set " + ", ".join(f"`{name}`" for name in spec.given)
+    if not spec.text:
+        taken["spec"] = "the spec, which has no text"
+        return spec
+    again = resolved_again(spec, saved.files)
+    if isinstance(again, str):
+        taken["spec"] = f"that the spec is that of its text, which needs `{again}`"
+        return spec
+    now = migrated({**saved.written, "spec": plain_spec(again)})["spec"]
+    now |= {"file": spec.file, "given": encoded(spec.given)}
+    wrong = next(_differences(plain_spec(spec), now, "spec"), None)
+    if wrong is not None:
+        raise MrdslError([_differs(saved, wrong[0], "differs from the text of the spec")])
+    if spec.seed is not None and "seed" not in again.spans:
+        taken["seed"] = taken["spec.seed"] = "that the command set the seed"
+    return spec if saved.format != FORMAT else replace(again, given=spec.given)
+
+
+def _file_mistakes(saved: Saved, taken: dict[str, str]) -> Iterator[Diagnostic]:
+    """Yield files whose name, size or content is not what the file says."""
+    spec: Spec = saved.result.spec
+    own = next((each for each in saved.files if is_own(each.name, spec.file)), None)
+    if own is not None and own.sha256 not in ("", *(sha256(bom + spec.text.encode()).hexdigest() for bom in _BOMS)):
+        yield _differs(saved, "spec.text", f"is not that of `{own.name}`, by its fingerprint")
+    if own is None and not spec.file.startswith("<"):
+        taken |= {"spec.file": "the file of the spec", "files": "the file of the spec"}
+    twice = [{**each, "content": ""} for each in saved.document.get("files", ())]
+    for number, each in enumerate(saved.files):
+        if twice[number] in twice[:number] or not twice[number].keys() <= _OF_A_FILE:
+            yield _differs(saved, f"files[{number}]", "is there twice, or has unknown parts")
+        seen = each.path if own is None else os.path.normpath(Path(own.path).parent / each.name)
+        if seen != each.path or Path(each.name).name != Path(each.path).name:
+            yield _differs(saved, f"files[{number}].name", "differs from its path")
+        data = spec.text.encode() if each is own else each.content
+        if data is None or each.size is None:
+            taken[f"files[{number}]"] = f"the content of `{each.name}`"
+        elif each.size not in (len(data), len(data) + len(_BOMS[1])):
+            yield _differs(saved, f"files[{number}].bytes", f"is {each.size:,}, but there are {len(data):,}")
+
+
+_OF_A_FILE = {"name", "path", "bytes", "sha256", "content"}
+_BOMS = (b"", b"\xef\xbb\xbf")
+
+
+def _contradictions(saved: Saved, result: Result) -> Iterator[Diagnostic]:
+    """Yield claims about the end of the solve that exclude each other."""
+    none = result.solution is SolutionStatus.NONE
+    if result.plan is None:
+        if not none:
+            yield _differs(saved, "solution", f"is {result.solution}, but there is no plan")
+    elif none or result.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        path = "solution" if none else "termination"
         yield _differs(saved, path, f"is {getattr(result, path)}, but there is a plan")
-    lacking = unfinite(plan)
-    if lacking:
-        yield _differs(saved, f"state.{lacking}", "is not a number")
-        return
-    found = amounts(spec, family, plan)
-    for name in dict.fromkeys((*found, *result.quantities)):
-        if not _same(result.quantities.get(name), found.get(name)):
-            yield _differs(saved, f"quantities.{name}", "differs from the plan")
-    checked = _is_of_solve(result)
-    if checked:
-        yield from (d for d in violations(spec, family, plan, result.relaxed) if d.severity == "error")
-    yield from _view_mistakes(saved, plan)
-    for path, doubt in doubts(plan):
-        yield _differs(saved, path, doubt)
-    measured = family.measure(spec, plan) if family.measure is not None and checked else None
+    elif result.solution is SolutionStatus.OPTIMAL and saved.result.bound is None:
+        yield _differs(saved, "solution", "is optimal, but there is no bound")
+
+
+def _held(
+    saved: Saved, spec: Spec, family: Family, result: Result, known: tuple[Diagnostic, ...], found: list[Diagnostic]
+) -> tuple[tuple[Diagnostic, ...], float | None]:
+    """Add the errors of the plan to those found; return the diagnostics that follow from it, and its value."""
+    assert result.plan is not None
+    broken = tuple(violations(spec, family, result.plan, result.relaxed))
+    found += [each for each in broken if each.severity == "error"]
+    if family.measure is None:
+        return (*known, *broken), result.value
+    measured, claimed = family.measure(spec, result.plan), result.value
     if measured is None:
-        return
-    value, claimed = float(measured), result.value
-    if claimed is None or not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), result.size):
-        yield _differs(saved, "objective.value", f"is {_number(claimed)}, but the plan evaluates to {value:.10g}")
-    elif result.bound is not None and contradicts(result.bound, value, goal.sense == "maximize", result.size):
-        yield _differs(
-            saved, "objective.bound", f"is {_number(result.bound)}, better than the value of the plan, {value:.10g}"
+        return (*known, *broken), None
+    value, bound = float(measured), result.bound
+    if claimed is None or not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed)):
+        found.append(
+            _differs(saved, "objective.value", f"is {_number(claimed)}, but the plan evaluates to {value:.10g}")
         )
+    elif bound is not None and contradicts(bound, value, goal_of(spec, family).sense == "maximize"):
+        what = f"is {_number(bound)}, better than the value of the plan, {value:.10g}"
+        found.append(_differs(saved, "objective.bound", what))
+    return (*known, *broken), value
 
 
-def _is_of_solve(result: Result) -> bool:
-    """Return True if a plan makes promises; the result of a simulation in a family without plans does not."""
-    return result.solver.get("name") != "simulation"
+def _is_of_a_run(result: Result, family: Family) -> bool:
+    """Return True for the result of a simulation in a family without plans, which makes no promises."""
+    return family.simulate is not None and result.solver.get("name") == "simulation"
 
 
-def _same(said: Amount | None, found: Amount | None) -> bool:
-    if said is None or found is None or said.unit != found.unit or said.value is None or found.value is None:
-        return said == found
-    return abs(said.value - found.value) <= TOLERANCE * max(abs(said.value), abs(found.value))
+def _seeds(result: Result, spec: Spec) -> tuple[int | None, ...]:
+    """Return the seeds that the result of a spec can have: those of the spec and of the runs of its plan."""
+    simulated = evidence_of(result.plan)
+    return (spec.seed, spec.seed or 0) if simulated is None else (simulated.seed,)
+
+
+_OF_RUNS = ("simulated", "observed", "hourly", "bills", "bill", "of_runs", "in_time", "shown", "factors")
+"""Fields of plans that hold what runs showed."""
+
+
+def _is_said(value: Any) -> bool:
+    """Return True if a field has a value: an empty one says nothing."""
+    return value is not None and not (hasattr(value, "__len__") and not len(value))
+
+
+def _diagnostic_mistakes(
+    saved: Saved, following: tuple[Diagnostic, ...], taken: dict[str, str]
+) -> Iterator[Diagnostic]:
+    """Yield an error if the file lacks a warning that follows from the spec and the plan; others are on trust."""
+    lost = "spec" in taken  # and with it the places of rows of tables
+    stated = [_placed(as_document(each), lost) for each in saved.result.diagnostics]
+    expected = [_placed(as_document(each), lost) for each in following if not each.impossible]
+    if saved.document.get("mrdsl") != __version__ or saved.format != FORMAT:
+        taken["diagnostics"] = "the warnings of another version"
+        return
+    for each in expected:
+        if each not in stated and each["code"] not in TOLD_OF_RUNS:
+            yield _differs(
+                saved, "diagnostics", f"lacks `{each['code']}` as it follows from the spec: {each['message']}"
+            )
+            return
+    for number, one in enumerate(stated):
+        if one not in expected or one in stated[:number]:
+            taken[f"diagnostics[{number}]"] = f"the warning `{one['code']}`"
+
+
+def _placed(document: dict[str, Any], lost: bool) -> dict[str, Any]:
+    """Return a diagnostic with the names of files without their folders, or without its place if that was lost."""
+    place = {"file": document["file"] and Path(document["file"]).name} if not lost else {"file": None, "range": None}
+    return {**document, **place, "related": [{**each, "file": None} for each in document["related"]]}
+
+
+def _document_mistakes(saved: Saved, result: Result, taken: dict[str, str]) -> Iterator[Diagnostic]:
+    """Yield differences between the file and the result as it was recomputed, the first of each part.
+
+    Parts that an unchanged file lacks, such as those that its version did not know, are on trust.
+    """
+    plan = None if result.plan is None else result.plan.derived(result.spec)
+    expected = {
+        **result_document(result),
+        "relaxed": result.relaxed,
+        "spec": plain_spec(result.spec),
+        "state": by_content(plan),
+        "files": saved.document.get("files", []),
+    }
+    compared = ("spec", "state")  # by their contents; here, only what is there or not
+    raw = _differences(saved.document.get("state"), expected["state"], "state")
+    lacks = {path for path, how in raw if how == LACKS}
+    for path, _ in _differences(by_content(result.plan), expected["state"], "state"):
+        if path not in lacks:
+            yield _differs(saved, path, "differs from the spec")
+            break
+    for key in dict.fromkeys((*saved.document, *expected)):
+        if key in _APART:
+            continue
+        words = {"plan": "`state`", "quantities": "the plan"}.get(key, "the spec")
+        if key in saved.document and key not in expected:
+            taken |= {key: f"`{key}`, which is not used"} if key in _FORMER else {}
+            if key not in _FORMER:
+                yield _differs(saved, key, "is unknown")
+            continue
+        stated = {key: saved.document[key]} if key in saved.document else {}
+        for path, how in _differences(stated, {key: expected[key]}, ""):
+            if how == LACKS and saved.intact:
+                taken[path] = f"`{path}`, which the file lacks"
+            elif key not in ALWAYS and not (key in compared and how == OTHER):
+                yield _differs(saved, path, how if how == UNKNOWN_PART else f"differs from {words}")
+                break
+
+
+_APART = ("format", "fingerprint", "fixed", "seconds")
+"""Parts of a saved plan that are checked apart."""
+_FORMER = ("size",)
 
 
 def _differs(saved: Saved, path: str, what: str) -> Diagnostic:
@@ -254,37 +440,43 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.10g}"
 
 
-def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
-    """Yield differences between ``plan`` in the file, which people and programs read, and its ``state``.
-
-    A field that an unchanged file lacks was unknown to the version that wrote it.
-    """
-    plan.tables()
-    for path in _differences(saved.document.get("plan"), plain(plan.document()), "plan", lacking=not saved.intact):
-        yield _differs(saved, path, "differs from `state`")
-        return
+LACKS, UNKNOWN_PART, OTHER = "lacks", "is unknown", "differs"
 
 
-def _differences(stored: Any, shown: Any, path: str, *, lacking: bool) -> Iterator[str]:
-    """Yield the paths at which two values differ; with ``lacking`` also those that only ``shown`` has."""
-    if stored == shown:
+def _differences(stored: Any, shown: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the paths at which two values differ: ``stored`` lacks the value, or only it has one, or another one."""
+    if stored == shown and isinstance(stored, bool) == isinstance(shown, bool):
         return
     if isinstance(stored, Mapping) and isinstance(shown, Mapping):
         for key in dict.fromkeys((*stored, *shown)):
+            at = f"{path}.{key}" if path else key
             if key in stored and key in shown:
-                yield from _differences(stored[key], shown[key], f"{path}.{key}", lacking=lacking)
-            elif lacking or key in stored:
-                yield f"{path}.{key}"
+                yield from _differences(stored[key], shown[key], at)
+            else:
+                yield at, LACKS if key not in stored else UNKNOWN_PART
     elif _is_list(stored) and _is_list(shown):
         if len(stored) != len(shown):
-            yield path
+            yield path, OTHER
         for index, (one, other) in enumerate(zip(stored, shown, strict=False)):
-            yield from _differences(one, other, f"{path}[{index}]", lacking=lacking)
-    elif isinstance(stored, int | float) and isinstance(shown, int | float):
-        if abs(stored - shown) > AGREE * max(1.0, abs(stored), abs(shown)):
-            yield path
-    else:
-        yield path
+            yield from _differences(one, other, f"{path}[{index}]")
+    elif isinstance(stored, int | float) and isinstance(shown, int | float) and not isinstance(stored, bool):
+        exact = isinstance(stored, int) and isinstance(shown, int)
+        if exact or abs(stored - shown) > _EQUAL * max(abs(stored), abs(shown)):
+            yield path, OTHER
+    elif not (isinstance(stored, str) and isinstance(shown, str) and _without_folder(stored) == _without_folder(shown)):
+        yield path, OTHER
+
+
+_EQUAL = 1e-9
+"""Relative distance of numbers that are the same: those of a file are exact, but another machine may add in another
+order."""
+_PLACE = re.compile(r"(?:.*[/\\\\])?([^/\\\\]*:[0-9]+:[0-9]+-[0-9]+:[0-9]+)", re.DOTALL)
+
+
+def _without_folder(text: str) -> str:
+    """Return a place in a file without its folder, which is as the command saw it; any other text as it is."""
+    found = _PLACE.fullmatch(text)
+    return text if found is None else found[1]
 
 
 def _is_list(value: Any) -> bool:
@@ -313,7 +505,7 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     rows += [("runs repeated now", "same results")] if verified.again else []
     if verified.trust.bound is not None:
         rows.append((f"bound by {verified.trust.method}, now", _number(verified.trust.bound)))
-    rows += [("not checked", ", ".join(verified.trust.taken))] if verified.trust.taken else []
+    rows += [("not checked", ", ".join(verified.trust.words))] if verified.trust.words else []
     files = Table("Input files", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 
@@ -326,7 +518,8 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
         "kept": verified.kept if verified.result.plan is not None else None,
         "intact": saved.intact,
         "again": verified.again,
-        "on_trust": list(verified.trust.taken),
+        "on_trust": verified.trust.words,
+        "not_covered": sorted(verified.trust.taken),
         "bound_now": verified.trust.bound,
         "outcomes": {name: str(one) for name, one in result.plan.outcomes().items()} if result.plan is not None else {},
         "termination": str(verified.result.termination),

@@ -97,7 +97,7 @@ EDITED = {
     "another value": (put("objective", "value", value=40.0), "edited-plan"),
     "a bound beyond the value": (put("objective", "bound", value=50.0), "edited-plan"),
     "another goal": (put("objective", "sense", value="maximize"), "edited-plan"),
-    "a stricter deadline": (put("spec", "facts", "classes", 0, "deadline", value=300.0), "broken-plan"),
+    "a stricter deadline": (put("spec", "facts", "classes", 0, "deadline", value=300.0), "edited-plan"),
     "arrays of other lengths": (put("state", "admitted", value=[1.0]), "malformed-plan"),
     "a spec that is wrong": (put("spec", "facts", "classes", 0, "deadline", value=-1.0), "out-of-range"),
 }
@@ -134,10 +134,10 @@ def test_a_view_may_lack_what_its_version_did_not_know() -> None:
 
 
 def test_an_edit_that_keeps_every_promise_loses_its_proof() -> None:
-    """Another title harms nothing, yet who edits a file may have edited its bound too."""
+    """Another version of the solver harms nothing, yet an edit of the file may be one of its bound too."""
     was = read_saved(saved(QUICK)).result
     assert was.solution == "optimal"
-    found = verify(read_saved(changed(saved(QUICK), put("title", value="Mine"), sealed=False)))
+    found = verify(read_saved(changed(saved(QUICK), put("solver", "version", value="9"), sealed=False)))
     assert found.kept
     assert [d.code for d in found.found] == ["edited-plan"]
     assert (found.result.solution, found.result.bound) == ("feasible", None)
@@ -287,20 +287,24 @@ def test_equality_is_by_value() -> None:
 
 
 def test_a_plan_of_an_older_version_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a change of the form by which `found` is called `solution`, and the title holds the problem's kind."""
+    """As after a change of the form by which `found` is called `solution`, and the formulation has another name."""
     document = json.loads(saved(QUICK))
     document["found"] = document.pop("solution")
-    document["title"] = "Nightly"
+    document["formulation"] = "Nightly"
     today = json.dumps({**document, "fingerprint": fingerprint(document)})
 
     def renamed(document: dict[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in document.items() if key != "found"}
-        return {**kept, "solution": document["found"], "title": f"{document['title']} ({document['problem']})"}
+        return {
+            **kept,
+            "solution": document["found"],
+            "formulation": f"{document['formulation']} ({document['problem']})",
+        }
 
     monkeypatch.setattr(saved_specs, "FORMAT", saved_specs.FORMAT + 1)
     monkeypatch.setattr(saved_specs, "MIGRATIONS", {saved_specs.FORMAT - 1: renamed})
     back = mrdsl.Result.from_json(today)
-    assert (back.title, back.solution) == ("Nightly (capacity)", "optimal")
+    assert (back.formulation, back.solution) == ("Nightly (capacity)", "optimal")
     assert verify(read_saved(today)).found == ()
 
 

@@ -6,7 +6,7 @@ Propositions 2.2 and 2.3 of paper 000 bound two jobs of one phase that start tog
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,11 +18,12 @@ from mrdsl.core.rounding import SAME_SUM, ceiling
 from mrdsl.core.tables import Rows
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import kinds_of
+from mrdsl.formulas.estimates import kinds_of, stage_counts
 from mrdsl.formulas.mapreduce import Floats, Profile
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage, any_stages
+from mrdsl.spec.blocks import Stage, any_stages, dags_of
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
@@ -146,6 +147,12 @@ class BoundsPlan(Plan):
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         two = {} if self.two_jobs is None else {"two_jobs": plain(self.two_jobs)}
         return {"classes": classes, **slots, **two, **how}
+
+    def derived(self, spec: Spec) -> BoundsPlan:
+        """Return the plan with the stages and deadlines of its spec."""
+        classes = spec.facts.classes
+        deadline = column(classes, "deadline")
+        return replace(self, stages=stage_counts(classes), dags=dags_of(classes), deadline=deadline)
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """Return the verdicts of the runs on the deadlines that slots were sized for."""

@@ -185,6 +185,9 @@ def _slots(spec: Spec, plan: BoundsPlan) -> float:
 def _same(spec: Spec, plan: BoundsPlan, pairs: Mapping[str, tuple[Floats, Floats]]) -> Iterator[Diagnostic]:
     """Report the first class for which a column of the plan differs from the value recomputed from the input data."""
     for what, (said, counted) in pairs.items():
+        if len(said) != len(plan.names):
+            yield error("broken-plan", f"the plan states {what} of {len(said)} classes", spec.span)
+            continue
         near = np.abs(said - counted) <= ROUNDING * np.maximum(1.0, np.abs(counted))
         wrong = ~(near | (said == counted) | (np.isnan(said) & np.isnan(counted)))
         if wrong.any():

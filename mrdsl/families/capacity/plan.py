@@ -34,7 +34,8 @@ from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.pairs import Floats
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage, is_plain
+from mrdsl.spec.blocks import Stage, dags_of, is_plain
+from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph
@@ -202,6 +203,10 @@ class CapacityPlan(Plan):
             **({"transfer": self.transfer_cost} if self.transfer_cost else {}),
         }
         return {**parts, "total": self.total}
+
+    def derived(self, spec: Spec) -> CapacityPlan:
+        """Return the plan with the stages of its spec."""
+        return replace(self, dags=dags_of(spec.facts.classes))
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """Return the outcome of the deadline of each class that admits jobs; inconclusive if the class cannot run."""

@@ -103,6 +103,8 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool
     """Check that quantities that must be whole are whole, and that the machines hold them."""
     said = spec.facts.whole
     fitting = (NO,) if relax else (SLOTS, NO) if said is None else (said,)
+    if plan.whole is relax:
+        yield _broken(spec, f"jobs and VMs are {'whole' if relax else 'fractions'} in the plan")
     if plan.wholeness not in fitting:
         yield _broken(spec, f"whole is `{plan.wholeness}` in the plan, not `{fitting[0]}`")
     if plan.wholeness == NO and plan.packing is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -58,6 +58,11 @@ class DeadlinePlan(Plan):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     in_time: Floats | None = None
     simulated: Simulated | None = None
+
+    def derived(self, spec: Spec) -> DeadlinePlan:
+        """Return the plan with the names and the order of the tasks of its spec."""
+        tasks = tasks_of(spec)
+        return replace(self, follows=_follows(tasks) if len(tasks) <= DRAWN else (), members=tasks.members)
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """Return the verdicts of the runs on the allowable delays."""

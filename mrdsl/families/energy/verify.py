@@ -32,6 +32,7 @@ class Measured:
     placement_energy: float
     shuffle_energy: float
     cost: float
+    busy: tuple[tuple[float, float], ...] = ()
 
     @property
     def uptime(self) -> float:
@@ -46,6 +47,8 @@ def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnosti
     """Return the plan's errors: deadlines, budgets, stock, counts, or arithmetic; empty if all are correct."""
     facts: EnergyFacts = spec.facts
     broken = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
+    if plan.machines != len(plan.vms) and not relax and _says_times(plan):
+        broken.append(error("broken-plan", f"the plan states {plan.machines:g} VMs, and has {len(plan.vms)}"))
     for job in facts.jobs:
         if job.task_times is not None:
             broken += _differing(facts, job, [use for use in plan.vms if use.job == job.name])
@@ -102,7 +105,17 @@ def measured_job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) ->
     uptime = placement + map_ + shuffle + reduce_
     prices = [types[use.type].on_demand.price for use in own]
     cost = 0.0 if relax else sum(prices) * uptime
-    return Measured(placement, map_, shuffle, reduce_, tasks, sum(placed) * power, sum(shuffled) * power, cost)
+    return Measured(
+        placement,
+        map_,
+        shuffle,
+        reduce_,
+        tasks,
+        sum(placed) * power,
+        sum(shuffled) * power,
+        cost,
+        tuple(zip(mapped, reduced, strict=True)),
+    )
 
 
 Stated = Mapping[tuple[str, int, str], tuple[float, float]]
@@ -221,6 +234,15 @@ def _job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Iterato
             "broken-plan", f"{job.name} costs {cost:.6g}, its budget is {job.budget:.6g}", job.span_of("budget")
         )
     yield from _arithmetic(job, said, measured, relax)
+    for use, busy in zip(own, measured.busy, strict=True):
+        for stated, counted in zip((use.map_time, use.reduce_time), busy, strict=True):
+            if _says_times(plan) and not isclose(stated, counted, rel_tol=FEASIBILITY, abs_tol=ROUNDING):
+                yield error("broken-plan", f"{use.label} is busy for {counted:.6g} s, not for {stated:.6g} s")
+
+
+def _says_times(plan: EnergyPlan) -> bool:
+    """Return True if a plan has the times of its VMs; those of earlier releases have none."""
+    return any(use.map_time or use.reduce_time for use in plan.vms)
 
 
 def _arithmetic(job: Job, said: JobUse, measured: Measured, relax: bool) -> Iterator[Diagnostic]:

@@ -72,7 +72,10 @@ class HybridPlan(Plan):
 
     planned: ClassVar[str] = "Queues"
 
-    on_trust: ClassVar[tuple[str, ...]] = ("what became of each task in the run",)
+    on_trust: ClassVar[Mapping[str, str]] = {
+        "queues": "what became of each task in the run",
+        "vm_peak": "what became of each task in the run",
+    }
 
     cost: Cost
     queues: Mapping[str, QueueRun]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -16,7 +16,8 @@ from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.formulas.packing import of_one_class
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.blocks import Stage, dags_of
+from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph
@@ -209,6 +210,10 @@ class JointPlan(Plan):
     def total(self) -> float:
         """The cost of all periods: operation and penalties."""
         return float(self.operation.sum() + self.penalties.sum())
+
+    def derived(self, spec: Spec) -> JointPlan:
+        """Return the plan with the stages of its spec."""
+        return replace(self, dags=dags_of(spec.facts.classes))
 
     def of_class(self, name: str) -> ClassPlan:
         """Return the allocation to a class: arrays of the shape (periods,). Raises KeyError for an unknown one."""

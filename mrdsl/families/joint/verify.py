@@ -224,6 +224,12 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
     if len(plan.vms) != periods:
         yield error("broken-plan", f"the plan has {len(plan.vms)} periods, not {periods}", facts.span)
         return
+    parts = [each.shape == (periods, len(named[0])) for each in vars(plan.classes).values()]
+    parts += [each.shape == (periods, len(named[1])) for each in vars(plan.services).values()]
+    parts += [len(each) == periods for each in (plan.utilization, plan.operation, plan.penalties)]
+    if not all(parts) or len(plan.stages) != len(named[0]):
+        yield error("broken-plan", "the parts of the plan differ in length", facts.span)
+        return
     yield from _wholeness(spec, plan, relax)
     known = Facts(spec, plan.whole == SLOTS)
     other = misfit(facts, plan) if typed else ""

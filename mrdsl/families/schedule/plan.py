@@ -91,7 +91,12 @@ class SchedulePlan(Plan):
 
     planned: ClassVar[str] = "Jobs"
 
-    on_trust: ClassVar[tuple[str, ...]] = ("which jobs were late in the run", "the spot price of each hour")
+    on_trust: ClassVar[Mapping[str, str]] = {
+        "jobs": "which jobs were late in the run",
+        "tardiness": "which jobs were late in the run",
+        "cost": "the spot price of each hour",
+        **dict.fromkeys(("utilization", "lost_tasks", "rented", "finished"), "the machines of the run"),
+    }
 
     jobs: Jobs
     cost: Cost

@@ -180,6 +180,21 @@ class TimetablePlan(Plan):
     factors: Mapping[str, float] = field(default_factory=dict)
     shown: tuple[Evidence, ...] = ()
 
+    def derived(self, spec: Spec) -> TimetablePlan:
+        """Return the plan with the first VM type and the calendar of its spec."""
+        from mrdsl.families.timetable.releases import calendar_of
+
+        calendar, uses = calendar_of(spec.facts), self.types or (VmUse(self.vm, self.slots, self.machines, self.busy),)
+        left = round(self.busy - sum(each.busy for each in uses[:-1]), 6)
+        return replace(
+            self,
+            vm=spec.facts.vms[0].name,
+            slots=uses[0].slots,
+            clock=calendar.clock,
+            day=calendar.first_day,
+            types=(*uses[:-1], replace(uses[-1], busy=left)),
+        )
+
     def document(self) -> dict[str, Any]:
         """Return the object under ``plan`` in the JSON result."""
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}

@@ -168,7 +168,7 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
             )
             for vm, each in enumerate(machines)
         ),
-        prepaid=market.prepaid,
+        prepaid=float(market.prepaid),
         rentals=tuple(
             Rental(
                 machines[each.vm].vm,
@@ -184,7 +184,7 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
         ),
         runs=tuple(run_times(market, found)),
         cost=found.cost,
-        penalties=found.penalties,
+        penalties=float(found.penalties),
         clock=calendar.clock,
         day=calendar.first_day,
         tasks=tasks_of(found.pieces),

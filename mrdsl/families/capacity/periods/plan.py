@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,7 +87,10 @@ class PeriodsPlan(Plan):
     """
 
     compared_by_family: ClassVar[bool] = True
-    on_trust: ClassVar[tuple[str, ...]] = ("the cost without commitments",)
+    on_trust: ClassVar[Mapping[str, str]] = {
+        "without": "the cost without commitments",
+        "at_least": "the cost without commitments",
+    }
 
     committed: tuple[Commitment, ...]
     savings: tuple[Savings, ...]
@@ -99,6 +102,10 @@ class PeriodsPlan(Plan):
     whole: bool
     without: float = field(default=float("nan"), metadata=lacking("no plan without commitments is known"))
     at_least: bool = False
+
+    def derived(self, spec: Spec) -> PeriodsPlan:
+        """Return the plan with the stages of its spec."""
+        return replace(self, plans=tuple(each.derived(spec) for each in self.plans))
 
     @property
     def wholeness(self) -> str:
