@@ -16,8 +16,8 @@ from mrdsl.spec.encoding import encoded
 from mrdsl.spec.spec import Spec
 
 
-def resolved_again(spec: Spec, files: Sequence[SavedFile]) -> Spec | str:
-    """Return the spec that the text gives, or the name of a file that it needs and that is not there any more.
+def resolved_again(spec: Spec, files: Sequence[SavedFile]) -> tuple[Spec | None, Any]:
+    """Return the spec that the text gives and its own seed, or the name of a file that it needs and that is lost.
 
     Raises MrdslError with the errors of the text.
     """
@@ -25,7 +25,7 @@ def resolved_again(spec: Spec, files: Sequence[SavedFile]) -> Spec | str:
     same = [each.state() == SAME for each in used]
     lost = next((each.name for each, there in zip(used, same, strict=True) if not there and each.content is None), None)
     if lost is not None:
-        return lost
+        return None, lost
     folder = _folder(spec, files) if all(same) else _copied(used, same)
     outside = any(Path(each.name).is_absolute() or ".." in Path(each.name).parts for each in used)
 
@@ -37,7 +37,7 @@ def resolved_again(spec: Spec, files: Sequence[SavedFile]) -> Spec | str:
         return loaded.spec
 
     found = load(None)
-    return found if found.seed == spec.seed else load(spec.seed)
+    return found if found.seed == spec.seed else load(spec.seed), found.seed
 
 
 def _folder(spec: Spec, files: Sequence[SavedFile]) -> Path:

@@ -247,7 +247,10 @@ def _checked(saved: Saved, result: Result, taken: dict[str, str]) -> tuple[tuple
         taken |= {f"state.{name}": RUNS for name in of_runs if _is_said(getattr(plan, name))}
         taken |= {"diagnostics": "the warnings of runs"} if evidence_of(plan) is not None else {}
         found += [_differs(saved, path, doubt) for path, doubt in doubts(plan)]
-    seed = result.seed if result.seed in _seeds(result, spec) else spec.seed
+    simulated = evidence_of(plan)
+    seed = spec.seed if simulated is None else simulated.seed
+    if simulated is None and result.seed != seed:
+        seed, taken["seed"] = result.seed, "the seed of its runs"
     shown = labelled(spec, family, replace(result, bound=None), result.solver, seed)
     shown = replace(shown, bound=saved.result.bound)
     result = replace(shown, bound=result.bound, spec=saved.result.spec)
@@ -266,16 +269,16 @@ def _spec(saved: Saved, taken: dict[str, str]) -> Spec:
     if not spec.text:
         taken["spec"] = "the spec, which has no text"
         return spec
-    again = resolved_again(spec, saved.files)
-    if isinstance(again, str):
-        taken["spec"] = f"that the spec is that of its text, which needs `{again}`"
+    again, told = resolved_again(spec, saved.files)
+    if again is None:
+        taken["spec"] = f"that the spec is that of its text, which needs `{told}`"
         return spec
     now = migrated({**saved.written, "spec": plain_spec(again)})["spec"]
     now |= {"file": spec.file, "given": encoded(spec.given)}
     wrong = next(_differences(plain_spec(spec), now, "spec"), None)
     if wrong is not None:
         raise MrdslError([_differs(saved, wrong[0], "differs from the text of the spec")])
-    if spec.seed is not None and "seed" not in again.spans:
+    if spec.seed != told:
         taken["seed"] = taken["spec.seed"] = "that the command set the seed"
     return spec if saved.format != FORMAT else replace(again, given=spec.given)
 
@@ -345,12 +348,6 @@ def _held(
 def _is_of_a_run(result: Result, family: Family) -> bool:
     """Return True for the result of a simulation in a family without plans, which makes no promises."""
     return family.simulate is not None and result.solver.get("name") == "simulation"
-
-
-def _seeds(result: Result, spec: Spec) -> tuple[int | None, ...]:
-    """Return the seeds that the result of a spec can have: those of the spec and of the runs of its plan."""
-    simulated = evidence_of(result.plan)
-    return (spec.seed, spec.seed or 0) if simulated is None else (simulated.seed,)
 
 
 _OF_RUNS = ("simulated", "observed", "hourly", "bills", "bill", "of_runs", "in_time", "shown", "factors")

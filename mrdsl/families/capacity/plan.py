@@ -205,8 +205,10 @@ class CapacityPlan(Plan):
         return {**parts, "total": self.total}
 
     def derived(self, spec: Spec) -> CapacityPlan:
-        """Return the plan with the stages of its spec."""
-        return replace(self, dags=dags_of(spec.facts.classes))
+        """Return the plan with the stages of its spec, and the types that it rents."""
+        used = (name for name in self.mixture.types if self.mixture.total(vm=name))
+        vm = spec.facts.vms[0].name if self.mix is None else ", ".join(used)
+        return replace(self, dags=dags_of(spec.facts.classes), vm=vm)
 
     def outcomes(self) -> Mapping[str, Outcome]:
         """Return the outcome of the deadline of each class that admits jobs; inconclusive if the class cannot run."""
