@@ -88,7 +88,8 @@ def _look_alikes(spec: Spec) -> Iterator[Diagnostic]:
                 nodes += value if not spec.text.isascii() and not isinstance(value, Columns) else ()
     for word, names, blocks in kinds:
         first: dict[str, str] = {}
-        for index, name in enumerate(names if not "".join(names).isascii() else ()):
+        numbered = hasattr(names, "base")  # the names of one generator, which differ in their numbers only
+        for index, name in enumerate(() if numbered or "".join(names).isascii() else names):
             seen = unicodedata.normalize("NFKC", name).translate(_LATIN)
             other = first.setdefault("".join(each for each in seen if unicodedata.category(each) != "Cf"), name)
             if other != name:
