@@ -40,7 +40,8 @@ def submissions(runs: Iterable[Run]) -> tuple[Run, ...]:
     """Return the runs with the attempts of each application on YARN as one: the last one, with those before it."""
     kept: dict[object, list[Run]] = {}
     for place, run in enumerate(runs):
-        numbered = isinstance(run, SparkApplication) and run.application and run.attempt.isdecimal()
+        attempt = run.attempt if isinstance(run, SparkApplication) and run.application else ""
+        numbered = attempt.isascii() and attempt.isdecimal()
         kept.setdefault(getattr(run, "application", "") if numbered else place, []).append(run)
     return tuple(each for own in kept.values() for each in (_as_one(own) if len(own) > 1 else own))
 
