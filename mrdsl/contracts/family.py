@@ -174,8 +174,8 @@ class Promise:
     """A number of the facts that constrains a plan and can be relaxed step by step.
 
     Attributes:
-        path: Path of the item, such as `classes.deadline` or `classes.jobs.low`.
-        direction: 1 if a larger number is easier to meet, -1 if a smaller one is.
+        path: Path of the item, such as `classes.deadline` or `classes.jobs.low`; a list or a repeated block counts 1.
+        direction: 1 if a larger number is easier to meet, -1 if a smaller one is (or none, of a list or a block).
     """
 
     path: str

@@ -11,19 +11,21 @@ from functools import cached_property
 from math import ceil, floor, log10
 from typing import TypeVar
 
-from mrdsl.contracts.family import Family
+from mrdsl.contracts.family import Family, Promise
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.core.result import CUT_SHORT, Limits, Result, Termination
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.planning.solve_spec import solve
-from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, with_values
+from mrdsl.spec.changing import FactNumber, declared_number, label_of, numbers_at, span_at, with_values
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Spec
 
 FARTHEST = 1000.0
 _LITERAL = re.compile(r"(-?[0-9_]+(?:\.[0-9_]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z%/][^\s()+*-]*)")
+SWITCH = "switch"
+"""The kind of a block or a list, which is there (1) or left out (0)."""
 _UNITS = (1.0, units.MINUTE, units.HOUR, units.DAY, 1e-3, 0.01, 1 / units.HOUR, 1e3, 1e6, 1e9, 1e12, 1e15)
 
 
@@ -54,6 +56,8 @@ class Line:
 
     def told(self, value: float, currency: str = units.DEFAULT_CURRENCY, beside: Sequence[float] = ()) -> str:
         """Return a value of this constraint as a person writes it, in one unit with the values ``beside``."""
+        if self.kind == SWITCH:
+            return "as written" if value else "left out"
         if self.unit:
             return f"{units.show(units.unscaled(value, self.factor), 'number')} {self.unit}".replace(" %", "%")
         return units.show(value, self.kind, currency, beside)
@@ -99,16 +103,15 @@ def _unit(value: float, kind: str) -> float:
 def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
     """Return every promise of the spec that its family lists, then the comparisons of ``subject to``."""
     lines = [
-        _line(spec, number, value, declared, promise.direction)
+        _line(spec, number, value, promise)
         for promise in family.promises
-        for declared in [declaration_at(spec.facts, promise.path)]
         for number, value in numbers_at(spec.facts, promise.path)
     ]
     labels = Counter(line.label for line in lines)
     told = [line if labels[line.label] == 1 else _told_apart(line) for line in lines]
-    return tuple(line for line in told if line.value * line.direction < line.limit * line.direction) + tuple(
-        _comparison(spec, family, index) for index in range(len(spec.constraints))
-    )
+    return tuple(
+        line for line in told if line.kind == SWITCH or line.value * line.direction < line.limit * line.direction
+    ) + tuple(_comparison(spec, family, index) for index in range(len(spec.constraints)))
 
 
 def _told_apart(line: Line) -> Line:
@@ -117,15 +120,19 @@ def _told_apart(line: Line) -> Line:
     return replace(line, label=" ".join((*inner, line.label)))
 
 
-def _line(spec: Spec, number: FactNumber, value: float, declared: Item, direction: int) -> Line:
-    whole = declared.whole or (declared.form == "range" and declared.kind in ("jobs", "vms") and value == int(value))
+def _line(spec: Spec, number: FactNumber, value: float, promise: Promise) -> Line:
+    declared = declared_number(spec.facts, promise.path)
+    kind, whole, limit = SWITCH, True, max(float(promise.direction), 0.0)
+    if declared is not None:
+        kind, limit = declared.kind, _limit(declared, promise.direction)
+        whole = declared.whole or (declared.form == "range" and kind in ("jobs", "vms") and value == int(value))
     return Line(
         label=label_of(spec.facts, number),
         value=value,
-        direction=direction,
-        kind=declared.kind,
+        direction=promise.direction,
+        kind=kind,
         whole=whole,
-        limit=_limit(declared, direction),
+        limit=limit,
         span=span_at(spec.facts, number) or spec.span,
         number=number,
     )

@@ -16,7 +16,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.core.watching import counted
-from mrdsl.explaining.promises import Line, lines_of, moved
+from mrdsl.explaining.promises import SWITCH, Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
 from mrdsl.planning.solve_spec import build_model, solve
@@ -92,6 +92,9 @@ def _within(limits: Limits, left: float) -> Limits:
 
 def _neighbours(line: Line) -> Iterator[float]:
     if line.direction == 0:
+        return
+    if line.kind == SWITCH:
+        yield 0.0
         return
     for sign in (line.direction, -line.direction):
         value = line.value + sign if line.whole else line.value * (1 + sign * STEP)

@@ -78,7 +78,11 @@ FAMILY = Family(
     promises=(
         Promise("cluster.size", 1),
         Promise("vms.available", 1),
+        Promise("vms.reserved.available", 1),
         Promise("quotas.cores", 1),
+        Promise("classes.spot", 1),
+        Promise("classes.types", -1),
+        Promise("services.types", -1),
         Promise("classes.deadline", 1),
         Promise("classes.jobs.low", -1),
         Promise("services.rate.low", -1),
