@@ -167,15 +167,19 @@ def mixed_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     return ArrayForm(found.program, lambda row: found.names[row], decode, point, begins_at_known=True)
 
 
-def program_of(mix: Mix, relax: bool) -> Written:
-    """Return P2 of a mix, with the columns of :func:`mixed_arrays`."""
+def program_of(mix: Mix, relax: bool, bound: bool = False) -> Written:
+    """Return P2 of a mix, with the columns of :func:`mixed_arrays`; to ``bound`` plans of any slots if asked."""
     of_class, of_lane = places_of(mix)
     pairs = Pairs(mix, of_class, of_lane, mix.gamma[of_lane, of_class], spare_of(mix))
     costs = np.concatenate([mix.market.prices, -mix.worth[of_class]])
     taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
     rows = [(name, row) for part in _rows(pairs, taken) for name, row in part]
     spare, count, takes = pairs.spare, len(costs), len(taken)
-    whole = np.full(count, not relax), np.full(len(spare), not relax and mix.wholeness != NO), np.full(takes, not relax)
+    whole = (
+        np.full(count, not relax),
+        np.full(len(spare), not (relax or bound) and mix.wholeness != NO),
+        np.full(takes, not relax),
+    )
     most = spare.most * mix.expected[spare.of_class]
     program = LinearProgram(
         costs=np.concatenate([costs, np.zeros(len(spare) + takes)]),

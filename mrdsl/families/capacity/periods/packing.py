@@ -16,22 +16,25 @@ from mrdsl.families.capacity.packed_plans import knows_all_slots, with_packing
 from mrdsl.families.capacity.periods.comparisons import of_sums
 from mrdsl.families.capacity.periods.demand import commitments_of, periods_of, rented, spec_of_period
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
-from mrdsl.families.capacity.periods.program import arrays_of_periods
+from mrdsl.families.capacity.periods.program import arrays_of_periods, is_large
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.solving.programs import UnsolvedError, optimum
 from mrdsl.spec.spec import Spec
+
+CLOSED = PROVEN / 4.0
+"""The relative gap of a program that bounds the cost."""
 
 
 def finished(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
     """Return the result with packed slots and the cost without commitments.
 
-    The bound stays if P2 has all slots of jobs. Otherwise it is left out.
+    The bound stays if P2 has all slots of jobs. Otherwise another program bounds plans of any slots.
     """
     plan = result.plan
     if not isinstance(plan, PeriodsPlan):
         return result
     solved = as_solved(spec, relax)
-    bound = result.bound if relax or knows_all_slots(rented(solved)) else None
+    bound = result.bound if relax or knows_all_slots(rented(solved)) else _bound_of_any_slots(spec, limits)
     if not relax:
         packed = packed_periods(spec, plan, limits)
         if packed is None:
@@ -89,6 +92,18 @@ def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan, limits: Limi
             return float("nan"), False
         costs.append(found.value)
     return float(np.array(costs) @ periods_of(spec).weights), False
+
+
+def _bound_of_any_slots(spec: Spec, limits: Limits) -> float | None:
+    """Return a bound on plans whose jobs hold any slots, of whole VMs and jobs if time allows; None without any."""
+    program = arrays_of_periods(spec, False, bound=True).program
+    for integer in (program.integer, np.zeros_like(program.integer))[is_large(spec) :]:
+        try:
+            found = optimum(replace(program, integer=integer), replace(limits, gap=CLOSED, nodes=None))
+        except (UnsolvedError, MrdslError):
+            continue
+        return None if found is None else found.value - CLOSED * abs(found.value)
+    return None
 
 
 def _bound_without(spec: Spec, limits: Limits) -> float:

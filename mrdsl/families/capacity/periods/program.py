@@ -184,7 +184,7 @@ class Alike:
         return found
 
 
-def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
+def alike_blocks(spec: Spec, relax: bool, bound: bool = False) -> Alike | None:
     """Return the block that all periods share; None if it differs by more than the numbers of jobs and prices.
 
     With prices of periods no lane is left out: another one may be cheaper in each.
@@ -193,22 +193,23 @@ def alike_blocks(spec: Spec, relax: bool) -> Alike | None:
     mix = mix_of(first) if prices_of(spec, 0) else solved_mix(first)
     if mix.wholeness == MACHINES or mix.sizes is not None or mix.together.any():
         return None
-    written = program_of(mix, relax)
+    written = program_of(mix, relax, bound)
     rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
     return Alike(spec, written, np.array(rows, dtype=np.int64), relax)
 
 
-def block_of(spec: Spec, relax: bool) -> Block:
+def block_of(spec: Spec, relax: bool, bound: bool = False) -> Block:
     """Return P2 of the spec of one period, without savings plans."""
     mix = solved_mix(spec)
     numbers = {way: number for number, way in enumerate(mix.market.ways)}
     if mix.wholeness != MACHINES and mix.sizes is None:
-        found = program_of(mix, relax)
+        found = program_of(mix, relax, bound)
         return _block(found.program, numbers, _jobs_of(found.pairs), partial(decoded, found.pairs, relax))
     from mrdsl.families.capacity.models.linear import build_lanes, decode_lanes
+    from mrdsl.families.capacity.models.patterns import BOUND
     from mrdsl.solving.arrays import linear_program, load_values
 
-    model = build_lanes(spec, relax)
+    model = build_lanes(spec, relax, BOUND if bound else "")
     written = linear_program(model)
     assert written is not None
     program, names = written
@@ -228,13 +229,15 @@ def block_of(spec: Spec, relax: bool) -> Block:
     return _block(program, at, jobs, decode)
 
 
-def blocks_of(spec: Spec, relax: bool) -> list[Block]:
+def blocks_of(spec: Spec, relax: bool, bound: bool = False) -> list[Block]:
     """Return the blocks of all different periods."""
-    periods, alike = periods_of(spec), alike_blocks(spec, relax)
+    periods, alike = periods_of(spec), alike_blocks(spec, relax, bound)
     priced = [(number, prices_of(spec, number)) for number in range(len(periods.low))]
     if alike is None:
         return [
-            block_of(spec_of_period(spec, number), relax).with_savings(covered_types(spec.facts, prices)).compared(spec)
+            block_of(spec_of_period(spec, number), relax, bound)
+            .with_savings(covered_types(spec.facts, prices))
+            .compared(spec)
             for number, prices in priced
         ]
     return [alike.block(periods.low[number], periods.expected[number], prices) for number, prices in priced]
@@ -254,10 +257,10 @@ def is_large(spec: Spec) -> bool:
     return alike is not None and len(periods_of(spec).low) * len(alike.written.program.costs) > LARGE
 
 
-def arrays_of_periods(spec: Spec, relax: bool) -> ArrayForm:
-    """Return P2 over all periods. Columns are the commitments, then the blocks."""
+def arrays_of_periods(spec: Spec, relax: bool, bound: bool = False) -> ArrayForm:
+    """Return P2 over all periods, or its ``bound`` on plans of any slots: the commitments, then the blocks."""
     spec = as_solved(spec, relax)
-    terms, blocks = commitments_of(spec.facts), blocks_of(spec, relax)
+    terms, blocks = commitments_of(spec.facts), blocks_of(spec, relax, bound)
     weights = periods_of(spec).weights
     program, first = joined(blocks, weights, terms, horizon_of(spec), relax)
     if of_sums(spec):
