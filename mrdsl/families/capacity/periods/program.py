@@ -193,6 +193,7 @@ def alike_blocks(spec: Spec, relax: bool, bound: bool = False) -> Alike | None:
     mix = mix_of(first) if prices_of(spec, 0) else solved_mix(first)
     if mix.wholeness == MACHINES or mix.sizes is not None or mix.together.any():
         return None
+    mix = replace(mix, expected=periods_of(spec).expected.max(axis=0))  # slots beyond the fewest grow with the jobs
     written = program_of(mix, relax, bound)
     rows = [number for number, name in enumerate(written.names) if name.startswith("admitted[")]
     return Alike(spec, written, np.array(rows, dtype=np.int64), relax)
