@@ -86,7 +86,7 @@ def spare_of(mix: Mix) -> Spare:
         (True, mix.reduce_slots, limits.reduce_most, mix.pairs.reduce_per_vm),
     )
     for index in limited_classes(mix).tolist():
-        useful = _useful(mix, index)
+        useful = useful_time(mix, index)
         for lane in firm[mix.possible[firm, index]].tolist():
             vm = int(market.vm_of_lane[lane])
             for reduces, slots, tasks, per_vm in kinds:
@@ -122,7 +122,7 @@ def is_exact(mix: Mix) -> bool:
     return True
 
 
-def _useful(mix: Mix, index: int) -> float:
+def useful_time(mix: Mix, index: int) -> float:
     """Return the most firm VM time that jobs of a class on spot VMs can ask for."""
     spot, share = mix.market.spot, float(mix.spot_share[index])
     gamma = mix.gamma[spot, index]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Instance, Mix
+from mrdsl.families.capacity.lanes import limited_classes, useful_time
 from mrdsl.families.capacity.market import Floats
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.own_times import OwnTimes
@@ -250,7 +251,7 @@ def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bo
     each = max(8, MOST_POINTS // max(1, len(places)))
     base = mix.taken(mix.map_slots, mix.reduce_slots)
     rows: list[tuple[int, int, float, float, Floats]] = []
-    complete = True
+    complete, limited = True, set(limited_classes(mix).tolist())
     for lane, index in places:
         curve = _curve(mix, lane, index)
         first = float(mix.map_slots[lane, index]), float(mix.reduce_slots[lane, index])
@@ -261,7 +262,7 @@ def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bo
             base[:, lane, index] *= 1.0 - less
             pairs = list(zip(maps.tolist(), curve.reduces(maps).tolist(), strict=True)) if len(maps) > 1 else []
         else:
-            every, less = _whole_pairs(curve, contents), 0.0
+            every, less = _whole_pairs(curve, contents, index in limited), 0.0
             complete &= every is not None
             pairs = _some_pairs(curve, MOST) if every is None else every
         for maps_each, reduces_each in pairs:
@@ -277,6 +278,27 @@ def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bo
     maps_more, reduces_more = (np.array([row[n] for row in rows], dtype=np.float64) for n in (2, 3))
     taken = np.array([row[4] for row in rows]).reshape(-1, 2).T
     return SlotsByVector(of_class, of_lane, maps_more, reduces_more, taken, base, complete)
+
+
+def reaches_all(mix: Mix, entries: SlotsByVector) -> bool:
+    """Return True if pairs and slots beyond the fewest reach all slots that firm jobs beside spot VMs can use.
+
+    Any pair is one without a slot that is not needed, and more slots. A job may have as many more as tasks beyond its
+    first pair, or as can be of use. A pair with fewer slots of a kind could have more of them.
+    """
+    limits, vms = mix.pairs.limits, mix.market.vm_of_lane
+    columns = (
+        (entries.maps, mix.map_slots, limits.map_most, mix.pairs.map_per_vm),
+        (entries.reduces, mix.reduce_slots, limits.reduce_most, mix.pairs.reduce_per_vm),
+    )
+    for index in limited_classes(mix).tolist():
+        for lane in np.flatnonzero(mix.possible[:, index] & ~mix.market.spot).tolist():
+            mine, vm = (entries.of_lane == lane) & (entries.of_class == index), int(vms[lane])
+            for more, slots, tasks, per_vm in columns:
+                enough = useful_time(mix, index) * float(per_vm[vm, index])
+                if more[mine].min(initial=0.0) < 0.0 and tasks[vm, index] - slots[lane, index] < enough:
+                    return False
+    return True
 
 
 def efficient_points(
@@ -336,15 +358,18 @@ def _fitting(small: Size, large: Size) -> int:
     return min((b // a for a, b in zip(one, other, strict=True) if a), default=10**6)
 
 
-def _whole_pairs(curve: _Curve, contents: bool) -> list[tuple[float, float]] | None:
+def _whole_pairs(curve: _Curve, contents: bool, limited: bool = False) -> list[tuple[float, float]] | None:
     """Return the efficient pairs: no other takes as little of both resources; None if there are too many to try.
 
-    For ``contents`` of VMs, they are the pairs that no other pair can replace.
+    For ``contents`` of VMs, they are the pairs that no other pair can replace. Of classes whose part on spot is
+    ``limited``, VM time counts too: then they are all pairs without a slot that is not needed.
     """
     least = int(curve.least[0]), int(curve.least[1])
     found = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT, curve.own, curve.deadline)
     if found is None:
         return None
+    if contents and limited:
+        return [(float(maps), float(reduces)) for maps, reduces in found]
     if contents:
         return _in_any_place([(float(maps), float(reduces)) for maps, reduces in found], curve.replacing)
     pairs = np.array(found, dtype=np.float64).reshape(-1, 2)

@@ -17,7 +17,7 @@ from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import Spare, limited_classes, spare_of
 from mrdsl.families.capacity.market import FIRM, Floats
-from mrdsl.families.capacity.slot_choices import SlotsByVector, in_fractions, slots_by_vector
+from mrdsl.families.capacity.slot_choices import SlotsByVector, in_fractions, reaches_all, slots_by_vector
 from mrdsl.formulas.containers import RESOURCES
 from mrdsl.spec.columns import names_of
 
@@ -156,7 +156,8 @@ def add_other_pairs(model: pyo.ConcreteModel, mix: Mix, relax: bool, bound: bool
         return None
     fractions = bound or in_fractions(mix, relax)
     entries = slots_by_vector(mix, fractions, bound, contents)
-    model.knows_all_slots = entries.complete and (fractions or not len(limited_classes(mix)))
+    every = fractions or not len(limited_classes(mix)) or (contents and reaches_all(mix, entries))
+    model.knows_all_slots = entries.complete and every
     market = mix.market
     places = list(zip(entries.of_class.tolist(), entries.of_lane.tolist(), strict=True))
     keys = [(mix.names[index], *market.kinds[lane], number) for number, (index, lane) in enumerate(places)]
