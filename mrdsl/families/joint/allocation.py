@@ -138,9 +138,29 @@ def choices(work: Workload, part: slice, period: int, left: float) -> Choices:
 
 
 def _of_classes(work: Workload, classes: Ints, period: int, left: float) -> Choices:
-    """Return choices by concurrent jobs if one takes a VM or more, otherwise by VMs with the most jobs on them."""
-    run, high, penalty = work.execution, work.high[period, classes], work.penalty[classes]
-    gamma, rounds = run.vms_per_job[classes], run.reuse[classes]
+    """Return choices of every number of rounds: of those on as many VMs, or on more, the ones that avoid most."""
+    found = [_of_rounds(work, classes, period, left, *each) for each in zip(*work.execution.rounds, strict=True)]
+    if len(found) == 1:
+        return found[0]
+    unit, vms, avoided = (
+        np.concatenate([getattr(each, name) for each in found]) for name in ("unit", "vms", "avoided")
+    )
+    order = np.lexsort((-avoided, vms, unit))
+    unit, vms, avoided = unit[order], vms[order], avoided[order]
+    rank = np.unique(avoided, return_inverse=True)[1] + len(unit) * unit
+    better = np.diff(np.maximum.accumulate(rank), prepend=-1) > 0
+    unit, slack = unit[better], sum(each.slack for each in found)
+    return Choices(unit, np.searchsorted(unit, np.arange(len(classes))), vms[better], avoided[better], slack)
+
+
+def _of_rounds(work: Workload, classes: Ints, period: int, left: float, rounds: Floats, gamma: Floats) -> Choices:
+    """Return choices by concurrent jobs if one takes a VM or more, otherwise by VMs with the most jobs on them.
+
+    A class that cannot have so many rounds has none.
+    """
+    there = np.flatnonzero(np.isfinite(gamma[classes]))
+    classes = classes[there]
+    high, penalty, gamma, rounds = work.high[period, classes], work.penalty[classes], gamma[classes], rounds[classes]
     least, most = (ceiling(demand[period, classes] / rounds) for demand in (work.low, work.high))
     by_job = gamma >= 1.0
     start = np.where(by_job, least, ceiling(gamma * least))
@@ -157,7 +177,7 @@ def _of_classes(work: Workload, classes: Ints, period: int, left: float) -> Choi
     jobs = np.where(by_job[unit], step, np.minimum(floor(step / gamma[unit]), most[unit]))
     vms = np.where(by_job[unit], ceiling(gamma[unit] * jobs), step)
     return Choices(
-        unit,
+        there[unit],
         first,
         vms,
         penalty[unit] * np.minimum(high[unit], rounds[unit] * jobs),

@@ -227,10 +227,10 @@ def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
             cluster.span_of("concurrency"),
             "leave it out: whole jobs at once keep every deadline",
         )
-    elif cluster.reuse is not None:
+    elif cluster.reuse in ("exact", "floor"):
         yield warning(
             "unused",
-            "`reuse` has no effect without `concurrency = fractional`, because whole jobs run in whole rounds",
+            f"`reuse = {cluster.reuse}` requires `concurrency = fractional`, because whole jobs run in whole rounds",
             cluster.span_of("reuse"),
             "leave it out",
         )

@@ -112,8 +112,9 @@ class Cluster(Node):
         default="whole",
     )
     reuse: str | None = choice(
-        ("exact", "floor"),
-        "with `concurrency = fractional`: rounds in a period, period / deadline or whole ones; default exact",
+        ("any", "paper", "exact", "floor"),
+        "rounds of jobs in a period: `any` number that keeps the deadline, the default, or that of jobs which take all "
+        "of it, as in the paper; with `concurrency = fractional` period / deadline (`exact`) or its `floor`",
         default=None,
     )
 

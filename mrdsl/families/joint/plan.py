@@ -375,8 +375,7 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
     of all jobs of a period; only one round of them is concurrent.
     """
     split = work.classes
-    at_once = work.jobs_at_once(demand[:, :split], relax)
-    map_each, reduce_each = work.execution.slots_per_job
+    at_once, map_each, reduce_each, _ = work.allotted(demand[:, :split], relax)
     map_slots, reduce_slots = at_once * map_each, at_once * reduce_each
     slots = map_slots + reduce_slots
     every = slots.sum(axis=1, keepdims=True)

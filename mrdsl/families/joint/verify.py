@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, floor
 
 import numpy as np
@@ -160,9 +160,30 @@ class Facts:
         sojourn = np.divide(1.0, spare, out=np.full_like(spare, np.inf), where=spare > 0.0)
         per_vm = column(services, "service_rate") - sojourn
         rates = np.where(per_vm > 0.0, high[:, self.classes :] / np.where(per_vm > 0.0, per_vm, 1.0), 0.0)
-        jobs, each = high[:, : self.classes] / self.turns, np.array([self._vms_of_job(i) for i in range(self.classes)])
-        vms = (ceiling(jobs) if whole else jobs) * np.where(np.isfinite(each), each, 0.0)
+        jobs, deadlines = high[:, : self.classes], column(self.facts.classes, "deadline")
+        vms = self._vms_for(jobs / self.turns, deadlines, whole)
+        for count in self._other_turns(jobs) if self.any_turns else ():
+            more = np.where(count > self.turns * (1 + FEASIBILITY), self.facts.cluster.period / count, 0.0)
+            vms = np.minimum(vms, self._vms_for(jobs / count, more, whole))
+        vms = np.where(np.isfinite(vms), vms, 0.0)
         return (ceiling(vms), ceiling(rates)) if whole else (vms, rates)
+
+    @property
+    def any_turns(self) -> bool:
+        """True if a place may take more jobs in a period than those that use all time up to their deadline."""
+        cluster = self.facts.cluster
+        return cluster.concurrency == "whole" and cluster.reuse != "paper" and not len(self.facts.vms)
+
+    def _other_turns(self, jobs: Floats) -> list[float]:
+        """List the turns in a period that may be of use: no more than jobs."""
+        longest = column(self.facts.classes, "deadline").max(initial=0.0) / self.facts.cluster.period
+        parts = [1.0 / count for count in range(min(ceil(longest), MOST_TURNS), 1, -1)]
+        return [*parts, *map(float, range(1, min(ceil(jobs.max(initial=0.0)), MOST_TURNS) + 1))]
+
+    def _vms_for(self, places: Floats, deadlines: Floats, whole: bool) -> Floats:
+        each = np.array([self._vms_of_job(i, deadlines[i]) for i in range(self.classes)])
+        at_once = ceiling(places) if whole else places
+        return np.where(at_once > 0.0, at_once * np.where(at_once > 0.0, each, 0.0), 0.0)
 
     def response_limit(self, name: str, limit: float) -> float:
         """Read the tightest limit on a service's response: ``response(s) <= t``, or ``limit`` [s]."""
@@ -171,8 +192,8 @@ class Facts:
         found = tightest(self.spec).get(("response", name))
         return limit if found is None else min(limit, found.value)
 
-    def _vms_of_job(self, index: int) -> float:
-        left = float(column(self.facts.classes, "deadline")[index] - self.work.rest[index])
+    def _vms_of_job(self, index: int, deadline: float) -> float:
+        left = float(deadline - self.work.rest[index])
         work = float(self.work.maps[index]), float(self.work.reduces[index])
         most = float(self.tasks[0][index]), float(self.tasks[1][index])
         hosted = float(self.hosted[0][index]), float(np.nan_to_num(self.hosted[1][index], nan=1.0))
@@ -373,13 +394,21 @@ def _turns(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
     """Check that the admitted jobs find a place: each place takes a job, and the next one a deadline later.
 
     With whole concurrent jobs there are whole places, and no job starts so late that it ends in the next period. A job
-    that outlasts the period holds its place until a period begins.
+    that outlasts the period holds its place until a period begins. Unless jobs take all of their deadline, as in the
+    paper, the next one starts when a job has ended.
     """
     got = plan.classes
     if known.facts.cluster.concurrency == "whole" and not relax:
         for t, i in np.argwhere(~(np.abs(got.at_once - np.rint(got.at_once)) <= FEASIBILITY)):
             yield _broken(known, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
-    room = known.turns * got.at_once
+    turns = known.turns
+    if known.any_turns:  # a place is free again when its job has ended
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = got.map_slots / got.at_once, got.reduce_slots / got.at_once
+        time = np.maximum(known.work.time(*each), known.work.path)
+        ends = np.where(np.isfinite(time) & (time > 0.0), time, column(known.facts.classes, "deadline"))
+        turns = np.maximum(turns, np.vectorize(partial(_turns_of, known.facts.cluster.period), otypes=[float])(ends))
+    room = turns * got.at_once
     for t, i in np.argwhere(~(got.admitted <= room * (1 + FEASIBILITY) + FEASIBILITY**2)):
         said = f"admits {got.admitted[t, i]:.6g} jobs in period {t}, for which there are {room[t, i]:.6g} turns"
         yield _broken(known, int(i), said)

@@ -8,7 +8,7 @@ Demand is the same all day, a typical day, or the columns of a table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core import lazy
+from mrdsl.core.diagnostics import one_error
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.joint.facts import SLOTS, wholeness_of
 from mrdsl.families.joint.quantities import response_limits
@@ -133,6 +134,18 @@ class Execution:
     dags: Mapping[str, tuple[Stage, ...]]
     whole_slots: bool
     never: NDArray[np.bool_]
+    others: tuple[Execution, ...] = ()
+    """The same classes with other numbers of rounds, each with the latest deadline that leaves time for them."""
+
+    @property
+    def every(self) -> tuple[Execution, ...]:
+        """This one and the others."""
+        return self, *self.others
+
+    @cached_property
+    def rounds(self) -> tuple[Floats, Floats]:
+        """Rounds in a period and VMs of one job, infinite if there is no such number, (numbers, classes)."""
+        return np.stack([each.reuse for each in self.every]), np.stack([each.vms_per_job for each in self.every])
 
     @property
     def A(self) -> Floats:  # noqa: N802
@@ -251,9 +264,9 @@ class Workload:
         """Most penalty that any VM of each unit can avoid: p-bar, or that of the best step for whole jobs."""
         if not self.whole:
             return self.worth
-        gamma = self.execution.vms_per_job
+        reuse, gamma = self.execution.rounds
         jobs_per_vm = np.where(gamma >= 1.0, 1.0 / np.maximum(floor(gamma), 1.0), ceiling(1.0 / gamma))
-        best = self.penalty[: self.classes] * self.execution.reuse * jobs_per_vm
+        best = self.penalty[: self.classes] * (reuse * jobs_per_vm).max(axis=0)
         return np.concatenate([best, self.worth[self.classes :]])
 
     @cached_property
@@ -268,15 +281,28 @@ class Workload:
 
     def jobs_at_once(self, jobs: Floats, relax: bool) -> Floats:
         """Return jobs of every class that run at the same time, for ``jobs`` (..., classes) in a period."""
-        share = jobs / self.execution.reuse
-        return ceiling(share) if self.whole and not relax else share
+        return self.allotted(jobs, relax)[0]
+
+    def allotted(self, jobs: Floats, relax: bool) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return concurrent jobs, map and reduce slots of one, and VMs of all, (..., classes): on the fewest VMs."""
+        reuse, gamma = (each.reshape(len(each), *[1] * (jobs.ndim - 1), -1) for each in self.execution.rounds)
+        share = jobs / reuse
+        at_once = ceiling(share) if self.whole and not relax else share
+        vms = np.where(np.isfinite(gamma), at_once * np.where(np.isfinite(gamma), gamma, 1.0), np.inf)
+        best = vms.argmin(axis=0)[None]
+        slots = [np.stack(each) for each in zip(*(one.slots_per_job for one in self.execution.every), strict=True)]
+        maps, reduces = (np.broadcast_to(each.reshape(gamma.shape), vms.shape) for each in slots)
+        at_once, maps, reduces, vms = (
+            np.take_along_axis(each, best, axis=0)[0] for each in (at_once, maps, reduces, vms)
+        )
+        return at_once, maps, reduces, vms
 
     def whole_vms(self, demand: Floats) -> Floats:
         """Return the least whole VMs that serve ``demand`` (periods, units)."""
         if not self.whole:
             return ceiling(demand * self.vms_per_demand)
         split = self.classes
-        by_class = self.jobs_at_once(demand[:, :split], False) * self.execution.vms_per_job
+        by_class = self.allotted(demand[:, :split], False)[-1]
         return ceiling(np.concatenate([by_class, demand[:, split:] * self.vms_per_demand[split:]], axis=1))
 
     def served_by(self, vms: Floats, relax: bool) -> Floats:
@@ -284,8 +310,8 @@ class Workload:
         served = np.minimum(vms / self.vms_per_demand, self.high)
         full = vms >= self.need_high
         if self.whole and not relax:
-            run, split = self.execution, self.classes
-            jobs = run.reuse * floor(vms[:, :split] / run.vms_per_job)
+            split, (reuse, gamma) = self.classes, self.execution.rounds
+            jobs = (reuse[:, None] * floor(vms[:, :split] / gamma[:, None])).max(axis=0)
             served[:, :split] = jobs
             full[:, :split] = jobs >= self.high[:, :split]
         return np.where(full, self.high, np.maximum(served, 0.0))
@@ -319,6 +345,15 @@ def parts(work: Workload) -> tuple[tuple[slice, float], ...]:
     return (slice(0, work.classes), held), (slice(work.classes, units), work.size - held)
 
 
+def refuse_rounds(spec: Spec, what: str) -> None:
+    """Reject a spec in which jobs may have other numbers of rounds than their deadline. Raises MrdslError."""
+    cluster = spec.facts.cluster
+    if cluster.concurrency == "whole" and cluster.reuse != "paper":
+        message = f"{what} has jobs that take the whole of their deadline, as in the paper"
+        hint = "write `reuse = paper` in `cluster`, or solve with formulation P2"
+        raise one_error("needs-formulation", message, cluster.span, hint)
+
+
 def vm_bounds(spec: Spec, work: Workload, relax: bool) -> tuple[Floats, Floats]:
     """Return the VMs of every unit, for its least demand and for all of it; ``subject to`` may ask for idle ones."""
     least, most = (work.need_low, work.need_high) if relax else (work.whole_vms(work.low), work.whole_vms(work.high))
@@ -344,12 +379,13 @@ def workload(spec: Spec) -> Workload:
     assert cluster.size is not None
     low, expected = expected_demand(spec)
     split, free = len(facts.classes), np.asarray((low <= 0.0).all(axis=0))
-    whole = wholeness_of(facts) == SLOTS
-    execution = executions(facts.classes, cluster, whole, free[:split], time_model(facts, whole))
+    whole, most = wholeness_of(facts) == SLOTS, expected[:, :split].max(axis=0, initial=0.0)
+    execution = executions(facts.classes, cluster, whole, free[:split], time_model(facts, whole), most)
     queues = service_queues(facts.services, spec.constraints, free[split:])
     high = np.where(np.concatenate([execution.never, queues.never]), 0.0, expected)
     per_request = cluster.period * column(facts.services, "penalty")
-    vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])
+    reuse, gamma = execution.rounds
+    vms_per_demand = np.concatenate([(gamma / reuse).min(axis=0), 1.0 / queues.rate_per_vm])
     work = Workload(
         class_names=names_of(facts.classes),
         service_names=names_of(facts.services),
@@ -377,6 +413,7 @@ def executions(
     whole_slots: bool = False,
     free: Flags | bool = False,
     model: Model = PAPER,
+    most: Floats | None = None,
 ) -> Execution:
     """Compute the classes' execution times, by the estimate that each class chose.
 
@@ -386,11 +423,12 @@ def executions(
         whole_slots: If each job has whole slots.
         free: If all jobs of a class may be rejected, shape (classes,).
         model: The time model.
+        most: The most jobs of each class in a period, for other numbers of rounds; default: none.
     """
     work = guaranteed(words(classes, "guarantee", model.default), estimates_of(classes, model=model))
     deadline, limits = column(classes, "deadline"), slot_limits(classes)
     map_per_vm, reduce_per_vm = slots_per_vm(classes)
-    return Execution(
+    run = Execution(
         exact=work,
         work=settled(work, deadline, limits),
         map_slots=map_per_vm,
@@ -403,6 +441,39 @@ def executions(
         whole_slots=whole_slots,
         never=np.asarray(~kept(work, deadline, limits) & free),
     )
+    if most is None or cluster.concurrency != "whole" or cluster.reuse == "paper" or not len(deadline):
+        return run
+    return replace(run, others=tuple(_other_rounds(run, cluster.period, most)))
+
+
+MOST_ROUNDS = 1_000
+"""Rounds in a period at most, unless a deadline itself leaves time for more."""
+
+
+def _other_rounds(run: Execution, period: float, most: Floats) -> Iterator[Execution]:
+    """Yield more rounds than the deadline asks for, with an earlier deadline: fewer jobs at once may take fewer VMs.
+
+    More rounds than jobs are of no use, and neither are rounds that take as many VMs a job as more rounds do.
+    """
+    jobs = np.where(run.never, 0.0, ceiling(most))
+    longest = min(float(ceiling(run.deadline / period).max()), MOST_ROUNDS)
+    counts = [*(1.0 / np.arange(longest, 1.0, -1.0)), *np.arange(1.0, min(float(jobs.max()), MOST_ROUNDS) + 1.0)]
+    found: list[Execution] = []
+    for count in counts:
+        fits = (count > run.reuse * (1.0 + ROUNDING)) & (count < jobs + 1.0)
+        if not fits.any():
+            continue
+        deadline = np.where(fits, period / count, 0.0)
+        work = settled(run.exact, np.where(fits, deadline, run.deadline), run.limits)
+        each = replace(run, work=work, deadline=deadline, reuse=np.full_like(run.reuse, count))
+        if np.isfinite(each.vms_per_job[fits]).any():
+            found.append(each)
+        elif count > 1.0:
+            break
+    beyond = np.full_like(most, np.inf)
+    for each, later in zip(found, [*(each.vms_per_job for each in found[1:]), beyond], strict=False):
+        if ((each.vms_per_job * (1.0 + ROUNDING) < later) & ~run.never).any():
+            yield each
 
 
 def service_queues(

@@ -20,14 +20,14 @@ from mrdsl.contracts.plan_expressions import worth
 from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.families.joint.facts import as_solved
 from mrdsl.families.joint.fleet import Fleet, fleet_of, refuse_types
 from mrdsl.families.joint.models.fleets import allocation_of_types, assemble_types, model_types
 from mrdsl.families.joint.plan import JointPlan, assemble, cost_of
 from mrdsl.families.joint.quantities import offer
 from mrdsl.families.joint.verify import quantity
-from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
+from mrdsl.families.joint.workload import Floats, Workload, parts, refuse_rounds, vm_bounds, workload
 from mrdsl.solving.claims import failure
 from mrdsl.solving.worker import GRACE
 from mrdsl.spec.spec import Spec
@@ -168,15 +168,41 @@ def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 def _add_jobs_at_once(model: pyo.ConcreteModel, work: Workload) -> None:
     """Add whole concurrent jobs n of each class: gamma n <= VMs.
 
-    Served demand, in VMs, is at most gamma n / Xi, which is Xi n jobs.
+    Served demand, in VMs, is at most gamma n / Xi, which is Xi n jobs. Of several numbers of rounds, a class has one.
     """
-    gamma, names = work.execution.vms_per_job.tolist(), list(work.class_names)
-    least, most = (work.jobs_at_once(demand[:, : work.classes], False) for demand in (work.low, work.high))
-    cells = [(t, name) for t in range(work.periods) for name in names]
-    model.at_once = pyo.Var(cells, bounds=_between(work, least, most, names), within=pyo.NonNegativeIntegers)
-    each = dict(zip(names, gamma, strict=True))
-    model.hosted = pyo.Constraint(cells, rule=lambda m, t, i: each[i] * m.at_once[t, i] <= m.vms[t, i])
-    model.rounds = pyo.Constraint(cells, rule=lambda m, t, i: m.served[t, i] <= each[i] * m.at_once[t, i])
+    names, (reuse, gamma) = list(work.class_names), work.execution.rounds
+    units = [(number, u) for u, number in np.argwhere(np.isfinite(gamma.T)).tolist()]
+    several = len(gamma) > 1
+    cells = [(t, *unit) for t in range(work.periods) for unit in units]
+
+    def key(t: int, number: int, u: int) -> tuple[Any, ...]:
+        return (t, names[u], number) if several else (t, names[u])
+
+    least, most = (ceiling(demand[:, None, : work.classes] / reuse) for demand in (work.low, work.high))
+    bounds = {key(*at): (0.0 if several else float(least[at]), float(most[at])) for at in cells}
+    model.at_once = pyo.Var(list(bounds), bounds=bounds, within=pyo.NonNegativeIntegers)
+    held: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
+    for at in cells:
+        held.setdefault((at[0], names[at[2]]), []).append((key(*at), float(gamma[at[1:]]), float(reuse[at[1:]])))
+    per_job = dict(zip(names, work.vms_per_demand.tolist(), strict=False))
+    model.hosted = pyo.Constraint(
+        list(held),
+        rule=lambda m, t, i: pyo.quicksum(vms * m.at_once[at] for at, vms, _ in held[t, i]) <= m.vms[t, i],
+    )
+    model.rounds = pyo.Constraint(
+        list(held),
+        rule=lambda m, t, i: (
+            m.served[t, i] <= pyo.quicksum(per_job[i] * turns * m.at_once[at] for at, _, turns in held[t, i])
+        ),
+    )
+    if several:
+        model.of_rounds = pyo.Var(list(bounds), within=pyo.Binary)
+        model.only_of_rounds = pyo.Constraint(
+            list(bounds), rule=lambda m, *at: m.at_once[at] <= bounds[at][1] * m.of_rounds[at]
+        )
+        model.one_of_rounds = pyo.Constraint(
+            list(held), rule=lambda m, t, i: pyo.quicksum(m.of_rounds[at] for at, *_ in held[t, i]) <= 1
+        )
 
 
 def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
@@ -186,6 +212,7 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     Relaxed, it rounds no bound, and comparisons of ``subject to`` apply to the demand truly served: both are P2.
     """
     refuse_types(spec, "formulation P2-rounded")
+    refuse_rounds(spec, "formulation P2-rounded")
     if relax or spec.constraints:
         return build_p2(spec, relax)
     work = workload(spec)

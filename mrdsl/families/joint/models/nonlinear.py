@@ -29,7 +29,7 @@ from mrdsl.families.joint.fleet import refuse_types
 from mrdsl.families.joint.models.formulations import Form, by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
-from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
+from mrdsl.families.joint.workload import Floats, Workload, parts, refuse_rounds, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
 MARGIN = 1e-6
@@ -40,6 +40,7 @@ OWN_SLOTS = "{} has slots of its own, as fractions: solve with formulation P2"
 
 def _plain(spec: Spec, name: str) -> Spec:
     refuse_types(spec, f"formulation {name}")
+    refuse_rounds(spec, f"formulation {name}")
     return in_fractions(spec, OWN_SLOTS.format(name))
 
 
