@@ -90,6 +90,7 @@ cluster {{
   vm_cost = {_number(cluster.vm_cost * HOUR)} {CURRENCY}/h
   period  = 1 h
   sharing = shared                 # or: partitioned
+  reuse = paper                    # jobs take the whole of their deadline
 }}
 
 demand {{ periods = {demand.periods}, day = {demand.day}, floor = {_number(100 * demand.floor)}%, noise = {
