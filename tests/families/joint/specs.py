@@ -113,6 +113,7 @@ def wild_spec(seed: int, **cluster: Any) -> Spec:
     options = {
         "size": int(draw.integers(1, 14)),
         "vm_cost": 0.02 / HOUR,
+        "reuse": "paper",
         "sharing": "partitioned" if draw.random() < 0.3 else "shared",
         **cluster,
     }

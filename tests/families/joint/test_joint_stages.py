@@ -38,7 +38,7 @@ def drawn(seed: int) -> Spec:
             )
         )
     service = Service(name="s", rate=Range(10.0, 40.0), service_rate=15.0, delay=0.1, response=0.6, penalty=1e-7)
-    cluster = Cluster(size=int(rng.integers(6, 14)), vm_cost=0.01 / 3600.0)
+    cluster = Cluster(size=int(rng.integers(6, 14)), vm_cost=0.01 / 3600.0, reuse="paper")
     return Spec(problem="joint", facts=JointFacts(cluster=cluster, classes=tuple(classes), services=(service,)))
 
 
@@ -67,7 +67,7 @@ def test_one_stage_is_a_map_only_class_to_the_last_digit() -> None:
     shared = {"jobs": Range(2, 9), "deadline": 300.0, "penalty": 0.4, "guarantee": "upper"}
     stage = JobClass(name="c", stages=(Stage(name="s", tasks=70, avg=9.3, max=20.1),), slots=Slots(task=3), **shared)
     phase = JobClass(name="c", map=MapPhase(tasks=70, avg=9.3, max=20.1), slots=Slots(map=3, reduce=1), **shared)
-    cluster = Cluster(size=40, vm_cost=0.01 / 3600.0)
+    cluster = Cluster(size=40, vm_cost=0.01 / 3600.0, reuse="paper")
     ours, theirs = (
         solve(Spec(problem="joint", facts=JointFacts(cluster=cluster, classes=(node,)))) for node in (stage, phase)
     )

@@ -17,7 +17,7 @@ from tests.families.joint.brute import brute_force
 from tests.families.joint.specs import broken, wild_spec
 
 TEXT = """problem joint "hopeless"
-cluster {{ size = 60 vms, vm_cost = 0.1 USD/h {more} }}
+cluster {{ size = 60 vms, vm_cost = 0.1 USD/h, reuse = paper {more} }}
 class late {{ coefficients {{ A = 5400 s, B = 1250 s, C = 95 s }}, slots {{ map = 4, reduce = 2 }}
   jobs = {least}..3, deadline = 90 s, penalty = 20 USD }}
 class fits {{ coefficients {{ A = 4000 s, B = 0 s, C = 0 s }}, slots {{ map = 4, reduce = 2 }}
