@@ -62,7 +62,9 @@ def instance(family: str, number: int, concurrency: str = "whole") -> Spec:
         price, classes = _price(draw), _drawn_classes(draw, count)
         services = _services(draw, (0,) * count)
     classes, services = _with_demand(draw, classes, services)
-    cluster = Cluster(size=1, vm_cost=price / HOUR, concurrency=concurrency)
+    cluster = Cluster(
+        size=1, vm_cost=price / HOUR, concurrency=concurrency, reuse="paper" if concurrency == "whole" else None
+    )
     facts = JointFacts(
         whole="no",
         cluster=cluster,

@@ -167,17 +167,17 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
 
 
 def check_promised_numbers(declared: Family) -> Iterator[str]:
-    """Check that each number that can be relaxed is an item of the facts."""
+    """Check that each number, list or repeated block that can be relaxed is in the facts."""
     for promise in declared.promises:
         form = "range" if promise.path.endswith((".low", ".high")) else "quantity"
         item = _item_at(declared.facts, promise.path.removesuffix(".low").removesuffix(".high").split("."))
         if promise.direction not in (1, -1):
             yield f"the promise {promise.path} has the direction {promise.direction!r}"
-        if item is None or item.form != form:
+        if item is None or (isinstance(item, Item) and item.form not in (form, "names")):
             yield f"the constraint {promise.path} is not a {form} of the facts"
 
 
-def _item_at(node: type[Node], words: list[str]) -> Item | None:
+def _item_at(node: type[Node], words: list[str]) -> Item | Block | None:
     *blocks, last = words
     for word in blocks:
         block = declarations(node).get(word)
@@ -185,7 +185,7 @@ def _item_at(node: type[Node], words: list[str]) -> Item | None:
             return None
         node = block.node
     item = declarations(node).get(last)
-    return item if isinstance(item, Item) else None
+    return item if isinstance(item, Item) or (isinstance(item, Block) and item.repeated) else None
 
 
 def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:

@@ -230,7 +230,7 @@ def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
     elif cluster.reuse in ("exact", "floor"):
         yield warning(
             "unused",
-            f"`reuse = {cluster.reuse}` requires `concurrency = fractional`, because whole jobs run in whole rounds",
+            "`reuse` has no effect without `concurrency = fractional`, because whole jobs run in whole rounds",
             cluster.span_of("reuse"),
             "leave it out",
         )

@@ -198,8 +198,7 @@ class Facts:
         most = float(self.tasks[0][index]), float(self.tasks[1][index])
         hosted = float(self.hosted[0][index]), float(np.nan_to_num(self.hosted[1][index], nan=1.0))
         if isinstance(self.work, Exact) and self.work.rows[index]:
-            limit = float(column(self.facts.classes, "deadline")[index])
-            pairs = self.work.pairs(index, limit, most)
+            pairs = self.work.pairs(index, float(deadline), most)
             return float((pairs[0] / hosted[0] + pairs[1] / hosted[1]).min(initial=np.inf))
         maps, reduces = next(fewest_vms(work, left, most, hosted, self.whole), (np.inf, np.inf))
         return maps / hosted[0] + reduces / hosted[1]

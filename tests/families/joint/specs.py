@@ -64,7 +64,8 @@ def random_spec(seed: int, most_vms: int = 4, **cluster: Any) -> Spec:
     services = tuple(_service(draw, f"s{k}", most_vms) for k in range(draw.integers(1, 3)))
     units = len(classes) + len(services)
     size = int(draw.integers(units, most_vms * units + 1))
-    options = {"size": size, "vm_cost": 0.02 / HOUR, "concurrency": "fractional", **cluster}
+    rule = "paper" if cluster.get("concurrency") == "whole" else None
+    options = {"size": size, "vm_cost": 0.02 / HOUR, "concurrency": "fractional", "reuse": rule, **cluster}
     facts = JointFacts(cluster=Cluster(**options), classes=classes, services=services, whole="no")
     return Spec(problem="joint", facts=facts)
 

@@ -10,7 +10,7 @@ from mrdsl.families.joint.checks import MOST_CELLS, MOST_PERIODS
 from mrdsl.language.loading import load_text
 
 TEXT = """problem joint
-cluster { size = 9 vms, vm_cost = 1 cent/h }
+cluster { size = 9 vms, vm_cost = 1 cent/h, reuse = paper }
 demand { periods = PERIODS }
 CLASSES
 minimize cost

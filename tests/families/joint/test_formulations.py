@@ -133,7 +133,11 @@ def test_a_comparison_that_binds(comparison: str, name: str, argument: str, valu
 )
 def test_comparisons_over_whole_jobs_at_once(comparison: str) -> None:
     """HiGHS on P2 and SCIP on P0 find the same cost; what is compared holds, as run() verifies from the plan."""
-    text = THREE_PERIODS.replace(", concurrency = fractional", "").replace("0..16", "1..16").replace("0/s ..", "1/s ..")
+    text = (
+        THREE_PERIODS.replace(", concurrency = fractional", ", reuse = paper")
+        .replace("0..16", "1..16")
+        .replace("0/s ..", "1/s ..")
+    )
     spec = loads(text.replace("COMPARISON", comparison).replace("periods = 3", "periods = 1"))
     reduced, printed = (solve(spec, *how, limits=Limits(gap=1e-7)) for how in (("highs", "P2"), ("scip", "P0")))
     assert reduced.termination is printed.termination

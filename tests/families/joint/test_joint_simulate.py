@@ -21,7 +21,8 @@ SERVICE = "service s { rate = 1/s, service_rate = 15/s, response = 1 s, penalty 
 
 def spec_of(classes: str, simulation: str = "", demand: str = "", folder: Path = Path()) -> mrdsl.Spec:
     text = (
-        f"problem joint\nseed = 3\ncluster {{ size = 200 vms, vm_cost = 1 cent/h }}\n{demand}\n{classes}\n{SERVICE}\n"
+        "problem joint\nseed = 3\ncluster { size = 200 vms, vm_cost = 1 cent/h, reuse = paper }\n"
+        f"{demand}\n{classes}\n{SERVICE}\n"
         f"simulation {{ {simulation} }}\nminimize cost\n"
     )
     return mrdsl.loads(text, folder=folder)

@@ -87,7 +87,7 @@ def test_queues_say_task_slots() -> None:
 
 def test_a_path_beyond_the_deadline_is_impossible() -> None:
     text = """problem joint
-cluster { size = 60 vms, vm_cost = 1 cent/h }
+cluster { size = 60 vms, vm_cost = 1 cent/h, reuse = paper }
 class funnel {
   stage scan  { tasks = 200, avg = 9 s, max = 21 s }
   stage write { tasks = 10, avg = 11 s, max = 12 s, after = [scan] }

@@ -26,7 +26,7 @@ from .specs import broken, random_spec, reference
 
 TABLE = """
 problem joint "two columns"
-cluster { size = 60 vms, vm_cost = 1 cent/h, period = 2 h }
+cluster { size = 60 vms, vm_cost = 1 cent/h, period = 2 h, reuse = paper }
 demand { periods = 4, from = "day.csv", floor = 50% }
 class r {
   coefficients { A = 9000 s, B = 3000 s, C = 100 s }
@@ -167,7 +167,7 @@ def test_a_day_is_averaged_exactly_and_moved_by_any_shift() -> None:
 
 NOTHING_EXPECTED = """
 problem joint "hours without jobs or requests; map-only jobs"
-cluster { size = 30 vms, vm_cost = 1 cent/h, sharing = partitioned }
+cluster { size = 30 vms, vm_cost = 1 cent/h, sharing = partitioned, reuse = paper }
 demand { periods = 3, from = "day.csv", floor = 50% }
 class r {
   map { tasks = 100, avg = 20 s, max = 30 s }
@@ -233,7 +233,7 @@ def test_a_period_without_requests_has_no_response_time(tmp_path: Path) -> None:
     spec = loads(
         """
         problem joint
-        cluster { size = 20 vms, vm_cost = 1 USD/h, period = 1 h }
+        cluster { size = 20 vms, vm_cost = 1 USD/h, period = 1 h, reuse = paper }
         service web { rate = 10/s..100/s, service_rate = 15/s, delay = 0.25 s, response = 5 s, penalty = 1 cent }
         demand { periods = 2, from = "day.csv" }
         let slowest = response(web)

@@ -212,7 +212,7 @@ def listed(durations: np.ndarray, slots: list[float]) -> float:
 
 def test_a_job_alone_keeps_its_deadline() -> None:
     """The paper's reading gives an hour's one job slots for a quarter of it: no order of its tasks ends in time."""
-    one = loads(ONE_JOB.replace("CONCURRENCY", "concurrency = whole"))
+    one = loads(ONE_JOB.replace("CONCURRENCY", "concurrency = whole, reuse = paper"))
     plans = {}
     for how in ("whole", "fractional"):
         plan = solve(loads(ONE_JOB.replace("CONCURRENCY", f"concurrency = {how}"))).plan
@@ -251,7 +251,7 @@ def test_jobs_alone_on_their_classes_slots_keep_upper_deadlines(seed: int) -> No
 
 def test_whole_plans_are_told_from_fractional_ones() -> None:
     """A plan made with fractional jobs at once breaks a spec that promises whole ones."""
-    whole = loads(ONE_JOB.replace("CONCURRENCY", "concurrency = whole"))
+    whole = loads(ONE_JOB.replace("CONCURRENCY", "concurrency = whole, reuse = paper"))
     fractional = loads(ONE_JOB.replace("CONCURRENCY", "concurrency = fractional"))
     plan = solve(fractional).plan
     assert not broken(fractional, plan)
@@ -267,7 +267,7 @@ def test_whole_plans_are_told_from_fractional_ones() -> None:
 )
 def test_turns_in_a_period(deadline: float, turns: float) -> None:
     """Six jobs in an hour, or one each 6 h: as many at once as leave each its whole turns."""
-    text = ONE_JOB.replace("CONCURRENCY", "concurrency = whole").replace("900 s", f"{deadline} s")
+    text = ONE_JOB.replace("CONCURRENCY", "concurrency = whole, reuse = paper").replace("900 s", f"{deadline} s")
     text = text.replace("jobs = 1,", "jobs = 6,").replace("60 vms", "9000 vms")
     plan = solve(loads(text)).plan
     assert plan is not None
@@ -303,7 +303,7 @@ def test_no_period_is_played_through_turn_by_turn(hours: int) -> None:
 
 
 SMALL = """problem joint
-cluster {{ size = {size} vms, vm_cost = 1 cent/h, period = 1 h }}
+cluster {{ size = {size} vms, vm_cost = 1 cent/h, period = 1 h, reuse = paper }}
 class a {{
   coefficients {{ A = 1000 s, B = 900 s, C = 20 s }}
   slots {{ map = 2, reduce = 2 }}
