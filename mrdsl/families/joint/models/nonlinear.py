@@ -40,8 +40,9 @@ OWN_SLOTS = "{} has slots of its own, as fractions: solve with formulation P2"
 
 def _plain(spec: Spec, name: str) -> Spec:
     refuse_types(spec, f"formulation {name}")
+    fractional = in_fractions(spec, OWN_SLOTS.format(name))
     refuse_rounds(spec, f"formulation {name}")
-    return in_fractions(spec, OWN_SLOTS.format(name))
+    return fractional
 
 
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
