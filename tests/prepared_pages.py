@@ -99,7 +99,12 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
         "nightly.mrspec": model(REFERENCE, more="subject to { completion(sort) >= 5 min }\n")
     },
     "needs-minimum": lambda bad: {
-        "shop.mrspec": model("joint/reference.mrspec", ("0.8 * 1200/s * peak", "0/s"), (" = 1.0  #", " = 0.5  #"))
+        "shop.mrspec": model(
+            "joint/reference.mrspec",
+            ("0.8 * 1200/s * peak", "0/s"),
+            (" = 1.0  #", " = 0.5  #"),
+            ("cluster {", "cluster {\n  reuse = paper"),
+        )
     },
     "mean-in-fractions": lambda bad: {
         "mean.mrspec": model(
