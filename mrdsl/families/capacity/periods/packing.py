@@ -21,8 +21,8 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.solving.programs import UnsolvedError, optimum
 from mrdsl.spec.spec import Spec
 
-CLOSED = PROVEN / 4.0
-"""The relative gap of a program that bounds the cost."""
+CLOSED, NODES = PROVEN / 4.0, 2_000
+"""The relative gap of a program that bounds the cost, and its nodes at most."""
 
 
 def finished(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
@@ -97,9 +97,10 @@ def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan, limits: Limi
 def _bound_of_any_slots(spec: Spec, limits: Limits) -> float | None:
     """Return a bound on plans whose jobs hold any slots, of whole VMs and jobs if time allows; None without any."""
     program = arrays_of_periods(spec, False, bound=True).program
+    limits = replace(limits, gap=CLOSED, nodes=limits.nodes or NODES, time=limits.time and limits.time / 2.0)
     for integer in (program.integer, np.zeros_like(program.integer))[is_large(spec) :]:
         try:
-            found = optimum(replace(program, integer=integer), replace(limits, gap=CLOSED, nodes=None))
+            found = optimum(replace(program, integer=integer), limits)
         except (UnsolvedError, MrdslError):
             continue
         return None if found is None else found.value - CLOSED * abs(found.value)
