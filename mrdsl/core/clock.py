@@ -39,14 +39,17 @@ def parse_clock(text: str) -> Clock | None:
 
 
 def clock_text(seconds: float, day: int | None = None) -> str:
-    """Write seconds after a midnight as a clock time; later days as `+1 06:00`, or with a date if `day` is known."""
+    """Write seconds after a midnight as a clock time.
+
+    Later days are as `+1 06:00`, earlier ones as `23:58 (-1 d)`, or all with a date if `day` is known.
+    """
     whole = int(seconds // 1)
     days, rest = divmod(whole, DAY_SECONDS)
     hour, minute, second = rest // _HOUR, rest // _MINUTE % 60, rest % 60
     shown = f"{hour:02d}:{minute:02d}" + (f":{second:02d}" if second else "")
     if day is not None:
         return f"{date.fromordinal(day + days).isoformat()}T{shown}"
-    return f"+{days} {shown}" if days else shown
+    return f"+{days} {shown}" if days > 0 else f"{shown} ({days} d)" if days else shown
 
 
 def ticks_of(seconds: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, TICK, clock_text, parse_clock
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted, note, warning
 from mrdsl.core.units import show
 from mrdsl.families.timetable.arrivals import check_arrivals, filled
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts
@@ -147,7 +147,38 @@ def _times(facts: TimetableFacts) -> Iterator[Diagnostic]:
             _runs(facts.classes[0]).span,
             "plan one day, or one week, at a time",
         )
-    yield from _mixed(facts)
+    mixed = list(_mixed(facts))
+    yield from mixed or _begin(facts)
+
+
+def _begin(facts: TimetableFacts) -> Iterator[Diagnostic]:
+    """Yield an origin of clock times that is wrong or has no effect, and a note if the spec does not state it."""
+    calendar, clock = calendar_of(facts), parse_clock(facts.begin) if isinstance(facts.begin, str) else None
+    if facts.begin is not None and (clock is None or clock.day is not None):
+        yield error(
+            "wrong-value",
+            f"`begin` must be a time of day without a date, got {facts.begin}",
+            facts.span_of("begin"),
+            "write the first clock time of the night, such as begin = 22:00",
+        )
+    elif facts.begin is not None and calendar.first_day is not None:
+        yield warning(
+            "unused",
+            "`begin` has no effect on times with a date",
+            facts.span_of("begin"),
+            "leave it out, or leave out the dates",
+        )
+    elif calendar.moved:
+        firsts = [(node, releases_of(node, calendar)[0]) for node in facts.classes]
+        origin = next(node for node, first in firsts if first == calendar.begin)
+        moved, first = next((node, first) for node, first in firsts if first >= DAY_SECONDS)
+        yield note(
+            "moved-origin",
+            f"clock times count from {clock_text(calendar.begin)}, the first run of class {origin.name}: "
+            f"class {moved.name} starts at {clock_text(first)}",
+            _runs(origin).span or origin.span,
+            f"write begin = {clock_text(calendar.begin)} to state it, or begin = 00:00 to count from midnight",
+        )
 
 
 def _one_form(node: JobClass, runs: Runs) -> Iterator[Diagnostic]:

@@ -225,6 +225,11 @@ class TimetableFacts(Node):
         "is worth its price; `per_job`, machines of its own for each run; `cheapest`, the cheapest of the three",
         default=RENTS[0],
     )
+    begin: float | str | None = moment(
+        "the origin of clock times without a date: earlier ones are on the next day; default: the release from which "
+        "on all releases take the shortest time, or midnight",
+        default=None,
+    )
     billing: Billing | None = block(Billing, "how rentals of all VM types are paid", short="period")
     vms: Sequence[VmType] = blocks(VmType, "vm", "the VM types that may be rented", required=True)
     arrivals: Arrivals | None = block(

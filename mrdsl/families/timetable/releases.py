@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import inf
 
 from mrdsl.core.clock import DAY_SECONDS as DAY
 from mrdsl.core.clock import Clock, parse_clock
+from mrdsl.core.lazy import kept
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 
 Moment = float | str
@@ -15,15 +17,20 @@ Moment = float | str
 
 @dataclass(frozen=True)
 class Calendar:
-    """Origin of times: ``first_day`` is the ordinal of that day if times have dates, otherwise None."""
+    """Origin of times: ``first_day`` is the ordinal of that day if times have dates, otherwise None.
+
+    Clock times before ``begin`` are on the next day [s after midnight]; ``moved`` is True if the spec does not say it.
+    """
 
     clock: bool
     first_day: int | None = None
+    begin: float = 0.0
+    moved: bool = False
 
     def seconds(self, written: Moment, after: float = -inf) -> float:
         """Return the seconds of a time.
 
-        A clock time without a date is the first one later than `after`; without `after`, it is on day 0.
+        A clock time without a date is the first one later than `after`; without `after`, the first from `begin` on.
         """
         if not isinstance(written, str):
             return float(written)
@@ -33,7 +40,7 @@ class Calendar:
             assert self.first_day is not None
             return float((time.day - self.first_day) * DAY + time.seconds)
         if after == -inf:
-            return float(time.seconds)
+            return float(time.seconds + DAY * (time.seconds < self.begin))
         days = (after - time.seconds) // DAY + 1 if after >= time.seconds else 0
         return float(time.seconds + days * DAY)
 
@@ -51,13 +58,35 @@ def moments_of(facts: TimetableFacts) -> Iterator[tuple[JobClass | None, str, Mo
             yield node, "due", node.due
     if facts.horizon is not None:
         yield None, "horizon", facts.horizon
+    if facts.begin is not None:
+        yield None, "begin", facts.begin
 
 
 def calendar_of(facts: TimetableFacts) -> Calendar:
     """Return the calendar of a spec."""
     clocks = [parse_clock(each) for _, _, each in moments_of(facts) if isinstance(each, str)]
     days = [clock.day for clock in clocks if isinstance(clock, Clock) and clock.day is not None]
-    return Calendar(bool(clocks), min(days) if days else None)
+    calendar = Calendar(bool(clocks), min(days) if days else None)
+    if not clocks or days:
+        return calendar
+    if facts.begin is not None:
+        return replace(calendar, begin=calendar.seconds(facts.begin))
+    begin = kept(facts, "origin of clock times", lambda: _begin(facts, calendar))
+    return replace(calendar, begin=begin, moved=begin > 0.0)
+
+
+def _begin(facts: TimetableFacts, calendar: Calendar) -> float:
+    """Return the release from which on all releases take the shortest time [s]; 0 for midnight if none takes less.
+
+    The first runs of classes before that release move to the next day, with all runs of their class.
+    """
+    times = [releases_of(node, calendar) for node in facts.classes if node.runs is not None]
+    spans = sorted((each[0], max(each)) for each in times)
+    earlier = [-inf, *accumulate((last for _, last in spans), max)]
+    later = [*accumulate((last for _, last in reversed(spans)), max)][::-1]
+    found = [(max(later[place], earlier[place] + DAY) - first, place) for place, (first, _) in enumerate(spans)]
+    _, place = min(found, default=(0.0, 0))
+    return spans[place][0] if place else 0.0
 
 
 def releases_of(node: JobClass, calendar: Calendar) -> Sequence[float]:

@@ -249,33 +249,48 @@ def _base(facts: TimetableFacts) -> int:
     return min((day for day in days if day is not None), default=0)
 
 
+def _origin(facts: TimetableFacts, base: int) -> float:
+    """Return the time of day from which clock times count [s]: as written, or that of the shortest span of releases."""
+    written = [node.runs.at[0] if node.runs.at else node.runs.from_ for node in facts.classes if node.runs is not None]
+    if base or not all(isinstance(each, str) for each in written):
+        return 0.0
+    if facts.begin is not None:
+        return _second(facts.begin, None, base)
+    every = [list(_releases(node.runs, base, 0.0)) for node in facts.classes if node.runs is not None]
+    first, last = np.array([times[0] for times in every]), np.array([max(times) for times in every])
+    begins = [0.0, *sorted(set(first.tolist()))]
+    spans = [np.ptp(np.concatenate([each + DAY * (first < begin) for each in (first, last)])) for begin in begins]
+    return float(begins[int(np.argmin(spans))])
+
+
 def _stated_runs(facts: TimetableFacts) -> list[Stated]:
     base = _base(facts)
+    begin = _origin(facts, base)
     runs = []
     for index, node in enumerate(facts.classes):
         assert node.runs is not None
         own = dict(enumerate(node.runs.deadlines))
-        for number, release in enumerate(_releases(node.runs, base)):
+        for number, release in enumerate(_releases(node.runs, base, begin)):
             deadline = own.get(number) or node.deadline
             due = release + deadline if deadline is not None else _second(node.due, release, base)
             runs.append(Stated(index, number + 1, release, due))
     return runs
 
 
-def _releases(runs: Runs, base: int) -> Iterator[float]:
+def _releases(runs: Runs, base: int, begin: float) -> Iterator[float]:
     """Yield the release of each run: listed times, or one every so often."""
     if not runs.at:
-        first = _second(runs.from_, None, base)
+        first = _second(runs.from_, None, base, begin)
         yield from (first + (runs.every or 0.0) * number for number in range(runs.times or 1))
         return
     last = None
     for each in runs.at:
-        last = _second(each, last, base)
+        last = _second(each, last, base, begin)
         yield last
 
 
-def _second(written: float | str | None, after: float | None, base: int) -> float:
-    """Return a time in seconds; of a clock time without a date the first one after another."""
+def _second(written: float | str | None, after: float | None, base: int, begin: float = 0.0) -> float:
+    """Return a time in seconds; of a clock time without a date the first one after another, or from the origin on."""
     assert written is not None
     if not isinstance(written, str):
         return float(written)
@@ -284,7 +299,7 @@ def _second(written: float | str | None, after: float | None, base: int) -> floa
     time = float(clock.seconds)
     if clock.day is not None:
         return time + DAY * (clock.day - base)
-    while after is not None and time <= after:
+    while time < begin if after is None else time <= after:
         time += DAY
     return time
 
