@@ -75,10 +75,10 @@ class _Program:
         self.value.append(np.broadcast_to(np.asarray(value, dtype=np.float64), row.shape))
 
 
-def constant_program(market: Market, seconds: float | None) -> Assigned:
+def constant_program(market: Market, seconds: float | None, of_masters: float = 0.0) -> Assigned:
     """Return a bound on the cost of constant clusters, and the types of the runs.
 
-    Masters cost as much as for the longest span, and at least what they cost in any case.
+    Masters cost as much as for the longest span, and at least ``of_masters``.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
@@ -97,7 +97,8 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
     once = program.rows(count, 1.0, 1.0)
     program.add(once, left_out, 1.0)
     masters = program.columns(1, 1.0, inf, False)
-    program.add(program.rows(1, least_masters(market, "constant")[0] / scale, inf), masters, 1.0)
+    least = max(of_masters, least_masters(market, "constant")[0])
+    program.add(program.rows(1, least / scale, inf), masters, 1.0)
     on: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for vm in range(len(market.nights)):
         numbers = np.array(market.part(vm)[0], dtype=np.int64)
@@ -105,6 +106,9 @@ def constant_program(market: Market, seconds: float | None) -> Assigned:
         on.append((numbers, mine))
         if len(numbers):
             program.add(once[numbers], mine, 1.0)
+            extra = market.nights[vm].extra
+            for column, number in zip(mine.tolist(), numbers.tolist(), strict=True):
+                program.cost[column] = extra[market.runs[number].job] / scale if extra else 0.0
             _add_type(program, market, vm, mine, masters, scale)
     _add_one_type(program, market, on)
     matrix = coo_array(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mrdsl.families.timetable.bounds import elementary_points, fewest_machines, time_option, windows_of
 from mrdsl.families.timetable.night import TICK, Night
+from mrdsl.families.timetable.spot import chance_of
 from mrdsl.families.timetable.types import Market
 
 POINTS = 1500
@@ -59,6 +60,32 @@ def least_masters(market: Market, rent: str = "elastic") -> tuple[float, Floats]
     return (cost(int(max(*must, earliest - latest))) if latest < inf else 0.0), each
 
 
+def relaxed(market: Market, alone: Sequence[float]) -> Market:
+    """Return a market for bounds if the provider may take back spot VMs.
+
+    A run alone on its spot VMs costs at least ``alone``, by job: it may be left out for that. Spot VMs that runs
+    share are paid in full, and to this come second attempts, if a VM is lost while it does the work of the run.
+    """
+    nights = []
+    penalties = tuple(
+        None if least == inf and each is None else min(least, inf if each is None else each)
+        for least, each in zip(alone, market.penalties, strict=True)
+    )
+    for night in market.nights:
+        longest: list[int] = [0] * len(night.jobs)
+        extra: tuple[float, ...] = ()
+        if night.machine.interruptions:
+            for run in night.runs:
+                left = run.due - run.ready - night.jobs[run.job].path() + night.seconds[run.job][0].ticks
+                longest[run.job] = max(longest[run.job], left)
+            extra = tuple(
+                chance_of(night.machine, each.work / night.machine.slots) * night.second(job, longest[job]).cost
+                for job, each in enumerate(night.jobs)
+            )
+        nights.append(replace(night, penalties=penalties, extra=extra))
+    return replace(market, nights=tuple(nights))
+
+
 @dataclass(frozen=True)
 class _Block:
     """The rows of one VM type: triples of rows, columns and values; ``out`` is the first column of runs left out.
@@ -66,7 +93,8 @@ class _Block:
     The last ``rows`` that are bounded above, by ``limits``, count whole machines and tasks that surely run; the others
     are at most 0.
 
-    The last columns are the billed times of machines with these ``prices``.
+    The last columns are the billed times of machines with these ``prices``. Each run costs ``extra`` unless it is left
+    out.
     """
 
     runs: Sequence[int]
@@ -78,10 +106,11 @@ class _Block:
     upper: Floats
     out: int
     prices: Sequence[float]
+    extra: Floats
 
 
-def fluid_bound(market: Market, seconds: float | None = None) -> float:
-    """Return the optimum of the fluid relaxation, 0 if the solver does not reach it.
+def fluid_bound(market: Market, seconds: float | None = None, masters: float = 0.0) -> float:
+    """Return the optimum of the fluid relaxation, 0 if the solver does not reach it; masters cost at least ``masters``.
 
     Runs may be divided among the types on which they end in their window, with the same part of each stage.
     """
@@ -107,10 +136,10 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
     size = rejected + count + 1
     scale = max(max(block.prices) for block in blocks) or 1.0
     least, alone = least_masters(market)
-    least, alone = least / scale, alone / scale
+    least, alone = max(least, masters) / scale, alone / scale
     # masters, the last column, cost at least what they cost for any run that is not left out
-    masters = int(bounded[-1]) + every
-    above += [(masters, rejected + every, -alone), (masters, np.full(count, size - 1), -np.ones(count))]
+    of_masters = int(bounded[-1]) + every
+    above += [(of_masters, rejected + every, -alone), (of_masters, np.full(count, size - 1), -np.ones(count))]
     left, right = (
         coo_array(
             (np.concatenate([one[2] for one in part]), [np.concatenate([one[at] for one in part]) for at in (0, 1)]),
@@ -122,6 +151,9 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
     cost = np.zeros(size)
     for end, block in zip(sizes[1:].tolist(), blocks, strict=True):
         cost[end - len(block.prices) : end] = [price / scale for price in block.prices]
+    for at, block in enumerate(blocks):
+        if block.extra.any():
+            cost[sizes[at] + block.out : sizes[at] + block.out + len(block.extra)] = -block.extra / scale
     cost[rejected:] = [*((market.penalties[run.job] or 0.0) / scale for run in market.runs), 1.0]
     upper = np.concatenate([*(block.upper for block in blocks), optional, [inf]])
     found = linprog(
@@ -136,7 +168,8 @@ def fluid_bound(market: Market, seconds: float | None = None) -> float:
         method="highs",
         options=time_option(seconds),
     )
-    return float(found.fun) * scale * (1.0 - MARGIN) if found.status == 0 else 0.0
+    extra = float(sum(block.extra.sum() for block in blocks))
+    return (float(found.fun) * scale + extra) * (1.0 - MARGIN) if found.status == 0 else 0.0
 
 
 def _block(market: Market, vm: int) -> _Block | None:
@@ -263,7 +296,8 @@ def _block(market: Market, vm: int) -> _Block | None:
     upper[out : out + len(night.runs)] = 1.0
     right = np.concatenate([np.zeros(done), work])
     prices = [price * unit_ticks / TICK for price, _ in lanes]
-    return _Block(numbers, equal, above, right, rows, np.array(limits), upper, out, prices)
+    extra = np.array([night.extra[run.job] if night.extra else 0.0 for run in night.runs])
+    return _Block(numbers, equal, above, right, rows, np.array(limits), upper, out, prices, extra)
 
 
 def _whole_machines(night: Night, points: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:

@@ -107,18 +107,19 @@ def _step_of(market: Market, rent: str) -> int:
     return step
 
 
-def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | None:
+def solve_exactly(market: Market, rent: str, seconds: float | None, bounded: Market | None = None) -> Exact | None:
     """Return the optimum of a small night, None if it is too large.
 
     Args:
         market: The night on each VM type.
         rent: `constant` or `elastic`.
         seconds: Time limit [s].
+        bounded: The same market with costs for bounds, if runs may be on spot VMs.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    program = _program(market, rent)
+    program = _program(market if bounded is None else bounded, rent)
     masters = bool(market.machines[0].masters)
     entries, nodes = (ENTRIES_WITH_MASTERS, NODES_WITH_MASTERS) if masters else (ENTRIES, NODES)
     if program is None or len(program.rows.value) > entries:
@@ -135,11 +136,16 @@ def solve_exactly(market: Market, rent: str, seconds: float | None) -> Exact | N
     scale = program.unit
     if found.status == 2:
         return Exact(None, inf, True)
-    bound = 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound) * scale * (1.0 - 1e-9)
+    dual = 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound) * scale
+    bound = (dual + program.fixed) * (1.0 - 1e-9)
     if found.x is None:
         return Exact(None, bound, False)
     plan = program.decoded(market, rent, np.rint(found.x).astype(np.int64).tolist())
-    if found.status == 0:
+    if any(
+        each is None and market.penalties[run.job] is None for run, each in zip(market.runs, plan.placed, strict=True)
+    ):
+        return Exact(None, bound, False)
+    if found.status == 0 and not any(night.extra for night in (bounded or market).nights):
         bound = max(bound, plan.value * (1.0 - 1e-9))
     return Exact(plan, bound, found.status == 0)
 
@@ -157,6 +163,7 @@ class _Program:
     rows: _Rows = field(default_factory=_Rows)
     reserved: dict[int, int] = field(default_factory=dict)
     masters: tuple[Sequence[int], ...] = ()
+    fixed: float = 0.0
     chosen: list[tuple[int, int]] = field(default_factory=list)
     tasks: dict[tuple[int, int, int], list[tuple[int, int, int]]] = field(default_factory=dict)
 
@@ -230,6 +237,12 @@ def _program(market: Market, rent: str) -> _Program | None:
         elsewhere = [(column, 1.0) for column in left_out[index].values()]
         rejected = [(out[index], -1.0)] if index in out else []
         program.rows.add([*elsewhere, *rejected], len(types) - 1.0, len(types) - 1.0)
+    for index, run in enumerate(market.runs):
+        for vm, night in enumerate(market.nights):
+            if night.extra and market.allowed[vm][run.job] and market.fits(vm, index):
+                program.fixed += night.extra[run.job]
+                if vm in left_out[index]:
+                    program.cost[left_out[index][vm]] -= night.extra[run.job] / program.unit
     _add_one_type(program, market, left_out)
     for vm in range(len(market.nights)):
         if not _add_type(program, market, vm, rent, left_out, (first, last)):

@@ -131,6 +131,7 @@ class Machine:
 
     ``available`` is the most at once without other types. ``reserved`` VMs of those available have the price
     ``reserved_price``, which is lower. ``masters`` are those of all types: they are there while any VM is.
+    The provider takes back each ``spot`` VM at the rate ``interruptions`` [1/s].
     """
 
     name: str
@@ -144,6 +145,7 @@ class Machine:
     reserved: int = 0
     reserved_price: float = 0.0
     spot: bool = False
+    interruptions: float = 0.0
 
     @property
     def vm(self) -> str:
@@ -175,14 +177,33 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Second:
+    """A second attempt of a run on VMs on demand: its time from their request to its end [ticks], VMs, and cost."""
+
+    ticks: int
+    machines: int
+    cost: float
+
+
+@dataclass(frozen=True)
 class Night:
-    """Everything that is planned; ``startups`` and ``penalties`` are those of the jobs."""
+    """Everything that is planned; ``startups`` and ``penalties`` are those of the jobs.
+
+    On spot VMs, ``seconds`` are the second attempts of each job, the fastest first, and runs are due as much earlier as
+    that takes. In bounds, each run of a job costs ``extra`` there.
+    """
 
     jobs: tuple[Job, ...]
     runs: tuple[Run, ...]
     machine: Machine
     startups: tuple[int, ...]
     penalties: tuple[float | None, ...]
+    seconds: tuple[tuple[Second, ...], ...] = ()
+    extra: tuple[float, ...] = ()
+
+    def second(self, job: int, left: int) -> Second:
+        """Return the cheapest second attempt of a job that ends within the time that is left, or the fastest one."""
+        return next((each for each in reversed(self.seconds[job]) if each.ticks <= left), self.seconds[job][0])
 
     @property
     def first(self) -> int:

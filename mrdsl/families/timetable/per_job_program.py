@@ -13,6 +13,7 @@ import numpy as np
 
 from mrdsl.families.timetable.bounds import time_option
 from mrdsl.families.timetable.night import TICK
+from mrdsl.families.timetable.spot import cost_alone
 from mrdsl.families.timetable.types import Market
 
 COLUMNS = 6000
@@ -130,8 +131,15 @@ def _add_runs(
             for place, (count, ticks) in enumerate(found):
                 paid = machine.billed(machine.boot + ticks) / TICK / unit
                 latest = there.due - ticks if run.start_by is None else min(there.due - ticks, run.start_by)
-                cost = count * machine.price * paid + machine.cost_of_masters(machine.boot + ticks) / unit
                 for start in range(run.ready, latest + 1, step):
+                    length = machine.boot + ticks
+                    cost = machine.cost_of_masters(length) / unit
+                    if machine.spot:
+                        night = market.nights[vm]
+                        left = there.due - start - ticks + night.seconds[run.job][0].ticks
+                        cost += cost_alone(night, run.job, count, length, left) / unit
+                    else:
+                        cost += count * machine.price * paid
                     column = program.column(cost, 1.0)
                     reserved = None
                     if machine.reserved:

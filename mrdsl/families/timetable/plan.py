@@ -50,7 +50,10 @@ class Rental:
 
 @dataclass(frozen=True)
 class RunTimes:
-    """One run: its class, its number there from 1 on, and its times [s]; it has no start and end if it is rejected."""
+    """One run: its class, its number there from 1 on, and its times [s]; it has no start and end if it is rejected.
+
+    A run on spot VMs is started again on ``second`` VMs on demand if one of them is lost.
+    """
 
     job: str
     run: int
@@ -59,6 +62,7 @@ class RunTimes:
     end: float | None
     deadline: float
     admitted: bool = True
+    second: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,8 @@ class TimetablePlan(Plan):
         runs: Release, start, end and deadline of each run [s].
         cost: Cost of all rentals without the price of prepaid VMs, in the currency of the spec.
         prepaid: Price of prepaid VMs over the horizon, used or not; `cost` does not include it.
+        risk: What losses of spot VMs are expected to add to it: second attempts, less what is not paid after a loss.
+        again: Cost of second attempts if each run on spot VMs is lost.
         penalties: Penalties of the rejected runs, in the same currency.
         slots: Slots of one VM of the first type.
         busy: Slot time in which tasks run [s].
@@ -170,6 +176,8 @@ class TimetablePlan(Plan):
     clock: bool = False
     day: int | None = None
     penalties: float = 0.0
+    risk: float = 0.0
+    again: float = 0.0
     types: tuple[VmUse, ...] = ()
     prepaid: float = 0.0
     tasks: Tasks | None = field(default=None, repr=False)
@@ -199,6 +207,7 @@ class TimetablePlan(Plan):
         """Return the object under ``plan`` in the JSON result."""
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         prepaid = {"prepaid": self.prepaid} if self.prepaid else {}
+        spot = any(each.spot for each in self.rentals)
         bill = {} if self.bill is None else {"observed": plain(self.bill)}
         return {
             "rent": self.rent,
@@ -208,7 +217,8 @@ class TimetablePlan(Plan):
             "cost": {
                 "vms": self.cost,
                 "penalties": self.penalties,
-                "total": self.cost + self.penalties,
+                "total": self.value,
+                **({"best": self.value - self.risk, "worst": self.value - self.risk + self.again} if spot else {}),
                 **prepaid,
                 **bill,
             },
@@ -233,6 +243,7 @@ class TimetablePlan(Plan):
                     "end": each.end,
                     "deadline": each.deadline,
                     "admitted": each.admitted,
+                    **({"second_attempt": each.second} if each.second else {}),
                     **({} if seen is None else {"observed": plain(seen)}),
                 }
                 for each, seen in zip_longest(self.runs, self.of_runs)
@@ -255,6 +266,11 @@ class TimetablePlan(Plan):
             else:
                 found[each.vm] = {"on_demand": each.machines - each.reserved, "reserved": each.reserved}
         return found
+
+    @property
+    def value(self) -> float:
+        """Expected cost of rentals and second attempts, and penalties."""
+        return self.cost + self.risk + self.penalties
 
     @property
     def utilization(self) -> float:
@@ -289,10 +305,14 @@ class TimetablePlan(Plan):
             "Classes", ("class", "runs", "rejected", "longest [s]", "tightest [s]"), rows, most=CLASSES_SHOWN
         )
         prepaid = {f"prepaid, not in the total {MONEY}": self.prepaid} if self.prepaid else {}
+        best = self.cost + self.penalties
+        spot = {f"losses on spot {MONEY}": self.risk} if any(each.spot for each in self.rentals) else {}
+        ends = {f"best {MONEY}": best, f"worst {MONEY}": best + self.again} if spot else {}
+        total = f"{'expected ' if spot else ''}total {MONEY}"
         cost = Table(
             "Cost",
-            (f"VMs {MONEY}", f"penalties {MONEY}", f"total {MONEY}", *prepaid),
-            [(self.cost, self.penalties, self.cost + self.penalties, *prepaid.values())],
+            (f"VMs {MONEY}", *spot, f"penalties {MONEY}", total, *ends, *prepaid),
+            [(self.cost, *spot.values(), self.penalties, self.value, *ends.values(), *prepaid.values())],
         )
         alike: Counter[Rental] = Counter()
         for rental in self.rentals:

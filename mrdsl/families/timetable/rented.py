@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.families.timetable.facts import TimetableFacts
-from mrdsl.families.timetable.night import TICK, Machine, Night
+from mrdsl.families.timetable.night import TICK, Machine, Night, Second
 from mrdsl.families.timetable.plan import Rental, RunTimes, Tasks, TimetablePlan, VmUse
 from mrdsl.families.timetable.releases import calendar_of
 from mrdsl.families.timetable.slots import Placed
+from mrdsl.families.timetable.spot import chance_of, cost_alone
 from mrdsl.families.timetable.types import Market, alone
 
 Piece = tuple[int, int, int, int, int]
@@ -38,7 +39,8 @@ class Lease:
 class Rented:
     """A timetable on rented machines; a run that is left out has no place.
 
-    ``cost`` is that of the machines, ``penalties`` that of the runs left out.
+    ``cost`` is that of the machines, ``penalties`` that of the runs left out. With losses of spot VMs, machines and
+    second attempts are expected to cost ``risk`` more, or less.
     """
 
     rent: str
@@ -47,11 +49,12 @@ class Rented:
     placed: Sequence[Placed | None]
     cost: float
     penalties: float = 0.0
+    risk: float = 0.0
 
     @property
     def value(self) -> float:
-        """Cost of machines and penalties."""
-        return self.cost + self.penalties
+        """Expected cost of machines, and penalties."""
+        return self.cost + self.risk + self.penalties
 
 
 def rented(
@@ -75,7 +78,66 @@ def rented_on(
         paid[key] = price, paid.get(key, (price, 0))[1] + each.count * of_type.billed(each.end - each.begin)
     cost = sum(price * ticks / TICK for _, (price, ticks) in sorted(paid.items()))
     left_out = [market.penalties[run.job] or 0.0 for run, each in zip(market.runs, placed, strict=True) if each is None]
-    return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out))
+    return Rented(rent, tuple(leases), pieces, placed, cost, sum(left_out), risk_of(market, leases, pieces, placed)[0])
+
+
+def risk_of(
+    market: Market, leases: Sequence[Lease], pieces: Sequence[Piece], placed: Sequence[Placed | None]
+) -> tuple[float, dict[int, Second]]:
+    """Return what a timetable is expected to cost beyond its rentals, and the second attempts of runs on spot VMs.
+
+    A run alone on alike VMs gives them back if one is lost. Rentals that runs share, or of several times, are paid in
+    full.
+    """
+    of_run: dict[int, dict[int, list[tuple[int, int, int]]]] = {}
+    users: dict[int, set[int]] = {}
+    for run, stage, place, start, count in pieces:
+        if market.machines[leases[place].vm].spot:
+            of_run.setdefault(run, {}).setdefault(place, []).append((stage, start, count))
+            users.setdefault(place, set()).add(run)
+    risk, found = 0.0, dict[int, Second]()
+    for run, parts in sorted(of_run.items()):
+        first, end = next(iter(parts)), placed[run]
+        assert end is not None
+        lease, night = leases[first], market.nights[leases[first].vm]
+        job, machine = night.runs[run].job, night.machine
+        left = night.runs[run].due + night.seconds[job][0].ticks - end.end
+        found[run] = night.second(job, left)
+        if len(parts) == 1 and len(users[first]) == 1:
+            span = lease.end - lease.begin
+            full = lease.count * machine.price * machine.billed(span) / TICK
+            risk += cost_alone(night, job, lease.count, span, left) - full
+        else:
+            risk += chance_of(machine, _held(night, job, parts)) * found[run].cost
+    return risk, found
+
+
+def _held(night: Night, job: int, parts: dict[int, list[tuple[int, int, int]]]) -> int:
+    """Return the VM ticks that hold tasks of a run, or output of a stage before its last child has ended.
+
+    On each rental, tasks are on the fewest VMs, and those of a stage on VMs that it has had before.
+    """
+    stages, slots = night.jobs[job].stages, night.machine.slots
+    until: dict[int, int] = {}
+    for mine in parts.values():
+        for stage, start, _ in mine:
+            for before in stages[stage].after:
+                until[before] = max(until.get(before, start), start + stages[stage].ticks)
+    total = 0
+    for mine in parts.values():
+        changes: dict[int, list[tuple[int, int]]] = {each: [] for each in until.values()}
+        for stage, start, count in mine:
+            changes.setdefault(start, []).append((stage, count))
+            changes.setdefault(start + stages[stage].ticks, []).append((stage, -count))
+        running, output, last, vms = [0] * len(stages), [0] * len(stages), 0, 0
+        for time in sorted(changes):
+            total += vms * (time - last)
+            for stage, count in changes[time]:
+                running[stage] += count
+            for stage, count in enumerate(running):
+                output[stage] = max(output[stage], count) if time < until.get(stage, time) else 0
+            vms, last = -(-max(sum(running), *output) // slots), time
+    return total
 
 
 def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], Rented]]) -> Rented:
@@ -145,6 +207,7 @@ def pieces_of(placed: Sequence[Placed | None]) -> list[Piece]:
 def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePlan:
     """Return the plan of a timetable on rented machines."""
     calendar, machines = calendar_of(facts), market.machines
+    risk, seconds = risk_of(market, found.leases, found.pieces, found.placed)
     several = len(machines) > 1
     vm_of_run = {run: found.leases[lease].vm if several else 0 for run, _, lease, _, _ in found.pieces}
     busy = [0] * len(machines)
@@ -182,8 +245,10 @@ def plan_of(facts: TimetableFacts, market: Market, found: Rented) -> TimetablePl
             )
             for each in found.leases
         ),
-        runs=tuple(run_times(market, found)),
+        runs=tuple(run_times(market, found, seconds)),
         cost=found.cost,
+        risk=risk,
+        again=float(sum(each.cost for each in seconds.values())),
         penalties=float(found.penalties),
         clock=calendar.clock,
         day=calendar.first_day,
@@ -202,10 +267,10 @@ def most_at_once(leases: Sequence[Lease], masters: bool = True) -> int:
     return most
 
 
-def run_times(market: Market, found: Rented) -> list[RunTimes]:
+def run_times(market: Market, found: Rented, seconds: Mapping[int, Second]) -> list[RunTimes]:
     """Return the start and the end of each run; a run with a startup starts as late as its first task allows."""
     times, startups = [], market.nights[0].startups
-    for run, each in zip(market.runs, found.placed, strict=True):
+    for index, (run, each) in enumerate(zip(market.runs, found.placed, strict=True)):
         start = None if each is None else each.first - startups[run.job]
         if start is not None and run.latest is not None:
             start = min(start, run.latest)
@@ -218,6 +283,7 @@ def run_times(market: Market, found: Rented) -> list[RunTimes]:
                 end=None if each is None else each.end / TICK,
                 deadline=run.due / TICK,
                 admitted=each is not None,
+                second=seconds[index].machines if index in seconds else 0,
             )
         )
     return times

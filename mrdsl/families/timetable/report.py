@@ -42,7 +42,7 @@ def report(spec: Spec, result: Result) -> Shown:
     vms = " and ".join(f"{number_of(each.machines, 'VM')} of {each.vm}" for each in used) or "no VMs"
     decision = (
         f"Rent {vms} at once at most, from {_time(plan, begin)} to {_time(plan, end)}: "
-        f"{runs} in time, for {plan.cost + plan.penalties:.4g} {spec.currency}. "
+        f"{runs} in time, for {plan.value:.4g} {spec.currency}. "
         f"Tasks use {100.0 * plan.utilization:.3g} % of the rented slot time."
     )
     boots = {vm.name: vm.boot for vm in spec.facts.vms}
@@ -89,7 +89,7 @@ def today(spec: Spec, plan: TimetablePlan) -> Use:
     return Use(
         max((count or 0.0 for count in _steps("", [each[:3] for each in rented]).y), default=0.0),
         sum((end - begin) * count for begin, end, count, *_ in rented),
-        cost,
+        cost + plan.risk,
         plan.utilization,
         sum(not run.admitted for run in plan.runs) / len(plan.runs) if plan.runs else None,
         *lines,

@@ -130,7 +130,14 @@ def _executed(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[Time
     again = [(part, run) for part in parts for run, each in enumerate(part.executed) if each.stopped]
     requests = [
         (
-            second_attempts(facts, part.timetable, part.executed[run].stopped, part.night, rules),
+            second_attempts(
+                facts,
+                part.timetable,
+                part.executed[run].stopped,
+                part.night,
+                rules,
+                [plan.runs[place].second or market.room(part.vm, place)[2] for place in part.places],
+            ),
             settings.seed,
             run + OTHER_TYPE * (len(market.nights) + part.vm),
         )

@@ -68,15 +68,30 @@ def timetable_of(
         machines.append(Machines(vms, slots, interruptions=interrupted_at(facts, night.machine)))
         there.append((round(rental.begin * TICK) + night.machine.boot, round(rental.end * TICK)))
     scenario = _scenario(classes, jobs, machines, rules, night.machine.boot / TICK)
-    return Timetable(scenario, tuple(jobs), tuple(there), night.machine.spot), ran, used
+    alone: list[int] = []
+    if night.machine.spot:
+        groups = [{wave.group for wave in job.waves} for job in jobs]
+        for group in range(len(used)):
+            mine = [job for job, each in enumerate(groups) if group in each]
+            alone.append(mine[0] if len(mine) == 1 and len(groups[mine[0]]) == 1 else -1)
+    timetable = Timetable(
+        scenario, tuple(jobs), tuple(there), night.machine.spot, tuple(alone), night.machine.boot if alone else 0
+    )
+    return timetable, ran, used
 
 
 def second_attempts(
-    facts: TimetableFacts, timetable: Timetable, stopped: Mapping[int, int], night: Night, rules: Simulation
+    facts: TimetableFacts,
+    timetable: Timetable,
+    stopped: Mapping[int, int],
+    night: Night,
+    rules: Simulation,
+    sizes: Sequence[int],
 ) -> Timetable:
     """Return the second attempts of jobs that were stopped on spot VMs, by the index of the job.
 
-    Each has VMs on demand of its own, with a slot for every task. They boot when the first attempt is stopped.
+    Each has VMs on demand of its own, by ``sizes``. They boot when the first attempt is stopped. Stages are one after
+    the other unless each task has a slot.
     """
     classes, order = _classes(facts, night, rules)
     jobs, machines, there = [], [], []
@@ -85,14 +100,23 @@ def second_attempts(
     for group, (index, time) in enumerate(sorted(stopped.items())):
         planned = timetable.jobs[index]
         job, ready = night.jobs[planned.kind], time + night.machine.boot
-        ends = [ready + night.startups[planned.kind] + end for end in job.ends(max(each.tasks for each in job.stages))]
-        waves = tuple(
-            Wave(place, group, ends[number] - stage.ticks, ends[number], classes[planned.kind].kind.stages[place].tasks)
-            for number, (stage, place) in enumerate(zip(job.stages, order[planned.kind], strict=True))
-        )
-        jobs.append(PlannedJob(planned.kind, planned.number, waves))
-        machines.append(Machines(-(-_most_at_once(waves) // slots), slots))
-        there.append((ready, max(ends)))
+        begin = ready + night.startups[planned.kind]
+        ends, each = job.ends(max(each.tasks for each in job.stages)), classes[planned.kind].kind.stages
+        waves = [
+            Wave(place, group, begin + end - stage.ticks, begin + end, each[place].tasks)
+            for end, stage, place in zip(ends, job.stages, order[planned.kind], strict=True)
+        ]
+        if sizes[index] * slots < _most_at_once(waves):
+            waves = []
+            for number in job.order:
+                place, left = order[planned.kind][number], each[order[planned.kind][number]].tasks
+                while left > 0:
+                    count, end = min(left, sizes[index] * slots), begin + job.stages[number].ticks
+                    waves.append(Wave(place, group, begin, end, count))
+                    begin, left = end, left - count
+        jobs.append(PlannedJob(planned.kind, planned.number, tuple(waves)))
+        machines.append(Machines(sizes[index], slots))
+        there.append((ready, max(wave.end for wave in waves)))
     kept = rules.machine_failures
     rules = replace(rules, machine_failures=None if kept is None else replace(kept, permanent=0), max_running=None)
     return Timetable(_scenario(classes, jobs, machines, rules, 0.0), tuple(jobs), tuple(there))

@@ -12,6 +12,8 @@ from mrdsl.families.timetable.night import Job, Night, Run
 FOREVER = 1 << 100
 ROUNDS, INSERTIONS = 60, 400_000
 """Rounds in which late runs move forward, and insertions of runs in all rounds, at most."""
+EVERY_SIZE = 200
+"""Sizes up to which all are tried for stages that may run at the same time."""
 Waves = list[tuple[int, int, int]]
 """Tasks that start together: the stage, the start, how many."""
 
@@ -127,6 +129,25 @@ def place(slots: Slots, job: Job, run: Run) -> Placed:
         waves += [(index, start, count) for start, count in placed]
         ends[index] = max(start for start, _ in placed) + stage.ticks
     return Placed(waves, min(start for _, start, _ in waves), max(ends))
+
+
+def sizes_of(job: Job, slots: int) -> list[int]:
+    """Return the sizes at which a stage takes fewer waves than on one machine less, in order.
+
+    ``ceil(tasks / (k * slots))`` is constant between them, so for stages one after the other no other size is cheaper.
+    """
+    found = {1}
+    for stage in job.stages:
+        whole = -(-stage.tasks // slots)
+        size = 1
+        while size < whole:
+            waves = -(-whole // size)
+            size = -(-whole // (waves - 1))
+            found.add(size)
+    if not job.is_chain:
+        most = -(-sum(each.tasks for each in job.stages) // slots)
+        found |= {*range(1, min(EVERY_SIZE, most) + 1), most}
+    return sorted(found)
 
 
 def insert_all(night: Night, count: int, order: Iterable[int]) -> tuple[list[Placed], list[int]]:

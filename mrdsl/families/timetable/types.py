@@ -29,6 +29,7 @@ from mrdsl.families.timetable.night import (
     with_times,
 )
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
+from mrdsl.families.timetable.spot import seconds_of
 from mrdsl.spec.blocks import ONE
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def stretched(market: Market, factors: Sequence[float]) -> Market:
     ]
     for vm, night in enumerate(nights):
         if night.machine.spot:
-            nights[vm] = replace(night, runs=_twice(night, nights[market.vms_on_demand[vm]].runs))
+            nights[vm] = _twice(night, nights[market.vms_on_demand[vm]])
     return replace(market, nights=tuple(nights))
 
 
@@ -224,7 +225,7 @@ def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
     every = [*facts.vms]
     for vm, night in zip(facts.vms, list(nights), strict=True):
         if vm.spot is not None:
-            nights.append(_on_spot(night, vm.spot.price + added_price(vm)))
+            nights.append(_on_spot(night, vm.spot.price + added_price(vm), vm.spot.interruptions))
             every.append(vm)
     allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in every)
     one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))
@@ -253,20 +254,21 @@ def _limited(market: Market, vm: int) -> Night:
     return replace(night, machine=replace(machine, available=available, reserved=reserved))
 
 
-def _on_spot(night: Night, price: float) -> Night:
+def _on_spot(night: Night, price: float, rate: float) -> Night:
     """Return the night on spot VMs.
 
     A run ends so early there that another attempt, which begins at its end, ends on time on new VMs on demand: after
     their boot and the startup of the run, with a slot for every task.
     """
     name = f"{night.machine.name}{SPOT}"
-    machine = replace(night.machine, name=name, price=price, reserved=0, spot=True)
-    return replace(night, runs=_twice(night, night.runs), machine=machine)
+    machine = replace(night.machine, name=name, price=price, reserved=0, spot=True, interruptions=rate)
+    return _twice(replace(night, machine=machine), night)
 
 
-def _twice(night: Night, runs: Sequence[Run]) -> tuple[Run, ...]:
-    again = [night.machine.boot + startup + job.path() for startup, job in zip(night.startups, night.jobs, strict=True)]
-    return tuple(replace(run, due=run.due - again[run.job]) for run in runs)
+def _twice(night: Night, on_demand: Night) -> Night:
+    seconds = seconds_of(replace(on_demand, jobs=night.jobs))
+    runs = tuple(replace(run, due=run.due - seconds[run.job][0].ticks) for run in on_demand.runs)
+    return replace(night, runs=runs, seconds=seconds)
 
 
 def _prepaid(facts: TimetableFacts, runs: Sequence[Run]) -> float:

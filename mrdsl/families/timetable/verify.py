@@ -20,14 +20,18 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
 from mrdsl.families.timetable.plan import Evidence, Rental, RunTimes, Tasks, TimetablePlan
 from mrdsl.families.timetable.verify_arrivals import with_runs
+from mrdsl.families.timetable.verify_spot import (
+    SLACK,
+    Durations,
+    expected_time,
+    held_time,
+    most_tasks,
+    second_length,
+)
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
-SLACK = 1e-6
-"""Largest difference of two times that count as equal [s]."""
 Floats = NDArray[np.float64]
-Durations = list[tuple[int, float, tuple[int, ...]]]
-"""Of each stage of a run the tasks, the time of one [s], and the stages before."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,12 @@ class Stated:
 
 
 def measure(spec: Spec, plan: TimetablePlan) -> float:
-    """Compute the cost of the time that all rentals are paid for, and of the runs that are left out.
+    """Compute the expected cost of all rentals and second attempts, and of the runs that are left out.
 
-    :func:`verify` compares that time with the billing.
+    :func:`verify` compares the time that rentals are paid for with the billing.
     """
     facts: TimetableFacts = spec.facts
-    return _cost(facts, plan) + _penalties(facts, plan)
+    return _cost(facts, plan) + _losses(facts, plan)[0] + _penalties(facts, plan)
 
 
 def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
@@ -57,6 +61,44 @@ def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
             if rental.vm == vm.name:
                 total += rental.billed * rental.count * _price(vm, rental)
     return total
+
+
+def _losses(facts: TimetableFacts, plan: TimetablePlan) -> tuple[float, float]:
+    """Return what losses of spot VMs are expected to add to the rentals, and the price of all second attempts."""
+    tasks = plan.tasks
+    if tasks is None or not any(rental.spot for rental in plan.rentals):
+        return 0.0, 0.0
+    facts = with_runs(facts)
+    nodes, vms = {node.name: node for node in facts.classes}, {vm.name: vm for vm in facts.vms}
+    mine: dict[int, list[int]] = {}
+    users: dict[int, set[int]] = {}
+    for row, (run, machine) in enumerate(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True)):
+        if 0 <= machine < len(plan.rentals) and plan.rentals[machine].spot:
+            mine.setdefault(run, []).append(row)
+            users.setdefault(machine, set()).add(run)
+    more = again = 0.0
+    for run, rows in sorted(mine.items()):
+        places = sorted({int(tasks.machine[row]) for row in rows})
+        rental, stated = plan.rentals[places[0]], plan.runs[run]
+        vm, node = vms[rental.vm], nodes[stated.job]
+        by = plan.factors.get(node.name, 1.0)
+        stages = [(count, time * by, after) for count, time, after in _on_slots(facts, node, vm, plan)]
+        slots = _slots_on(facts, vm, plan)
+        length = vm.boot + node.startup + second_length(stages, stated.second * slots)
+        second = stated.second * _price(vm, Rental(vm.name, 0.0, length)) * _billed(facts, vm, length)
+        rate = 0.0 if vm.spot is None else vm.spot.interruptions
+        if len(places) == 1 and users[places[0]] == {run}:
+            span, paid = rental.end - rental.begin, vm.billing or facts.billing or Billing()
+            saved = _billed(facts, vm, span) - expected_time(paid, span, rate * rental.count)
+            more += -np.expm1(-rate * rental.count * span) * second - rental.count * _price(vm, rental) * saved
+        else:
+            there = [[row for row in rows if tasks.machine[row] == place] for place in places]
+            held = held_time(
+                [[(tasks.stage[r], tasks.start[r], tasks.count[r]) for r in each] for each in there], stages, slots
+            )
+            more += -np.expm1(-rate * held) * second
+        again += second
+    return float(more), again
 
 
 def _prepaid(facts: TimetableFacts) -> float:
@@ -188,7 +230,7 @@ def _spot(
     """Yield spot VMs that the spec does not have, and runs on them without time for a second attempt.
 
     That begins when the first one ends at the latest, on new VMs on demand: after their boot and the startup of the
-    run, with a slot for every task.
+    run.
     """
     vms = {vm.name: vm for vm in facts.vms}
     for rental in plan.rentals:
@@ -201,30 +243,19 @@ def _spot(
         if not 0 <= machine < len(plan.rentals) or not plan.rentals[machine].spot:
             yield _wrong(f"run {runs[index].number} of {plan.runs[index].job} is on spot VMs and on others")
             return
-    boots = (
-        {
-            index: vms[plan.rentals[at].vm].boot
-            for index, at in zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True)
-        }
-        if on_spot
-        else {}
-    )
+    on = dict(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True)) if on_spot else {}
+    boots = {index: vms[plan.rentals[at].vm].boot for index, at in on.items()}
     for index in sorted(on_spot):
-        run, node, end = runs[index], facts.classes[runs[index].job], plan.runs[index].end
-        again = boots[index] + node.startup + _longest(durations[index])
+        run, node, run_there = runs[index], facts.classes[runs[index].job], plan.runs[index]
+        end = run_there.end
+        slots = _slots_on(facts, vms[plan.rentals[on[index]].vm], plan)
+        if run_there.second < 1:
+            yield _wrong(f"run {run.number} of {node.name} is on spot VMs without VMs for a second attempt")
+            return
+        again = boots[index] + node.startup + second_length(durations[index], run_there.second * slots)
         if end is None or end + again > run.due + SLACK:
             yield _wrong(f"run {run.number} of {node.name} is on spot VMs without time for a second attempt")
             return
-
-
-def _longest(stages: Durations) -> float:
-    """Return the time of the longest path of stages [s]."""
-    ends: dict[int, float] = {}
-    while len(ends) < len(stages):
-        for index, (_, time, parents) in enumerate(stages):
-            if index not in ends and all(parent in ends for parent in parents):
-                ends[index] = time + max((ends[parent] for parent in parents), default=0.0)
-    return max(ends.values())
 
 
 def _vms_of(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, tasks: Tasks) -> list[int]:
@@ -481,6 +512,14 @@ def _rentals(
     cost = _cost(facts, plan)
     if abs(cost - plan.cost) > FEASIBILITY * max(abs(cost), FEASIBILITY):
         yield _wrong(f"the rentals cost {cost:g}, and the plan counts {plan.cost:g}")
+    for what, right, counted in zip(
+        ("losses on spot are expected to", "second attempts"),
+        _losses(facts, plan),
+        (plan.risk, plan.again),
+        strict=True,
+    ):
+        if abs(right - counted) > FEASIBILITY * max(abs(right), cost, FEASIBILITY):
+            yield _wrong(f"{what} cost {right:g}, and the plan counts {counted:g}")
     prepaid = _prepaid(facts)
     if abs(prepaid - plan.prepaid) > FEASIBILITY * max(abs(prepaid), FEASIBILITY):
         yield _wrong(f"the prepaid VMs cost {prepaid:g}, and the plan counts {plan.prepaid:g}")
@@ -527,14 +566,7 @@ def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm:
     """Return the VMs that a run on spot VMs keeps free from its release to its deadline: a slot for each task."""
     run = plan.runs[number]
     node = next(each for each in facts.classes if each.name == run.job)
-    stages = _on_slots(facts, node, vm, plan)
-    ends: dict[int, float] = {}
-    while len(ends) < len(stages):
-        for at, (_, time, parents) in enumerate(stages):
-            if at not in ends and all(parent in ends for parent in parents):
-                ends[at] = time + max((ends[parent] for parent in parents), default=0.0)
-    spans = [(ends[at] - time, ends[at], tasks) for at, (tasks, time, _) in enumerate(stages)]
-    most = max(sum(n for a, b, n in spans if a <= begin + SLACK and b > begin + SLACK) for begin, _, _ in spans)
+    most = most_tasks(_on_slots(facts, node, vm, plan))
     return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_on(facts, vm, plan)))
 
 

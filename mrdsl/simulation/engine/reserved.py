@@ -55,13 +55,16 @@ class Timetable:
     """Planned jobs of the classes of a scenario with one pool; ``there`` is from and until when each group is rented.
 
     A group is rented longer if jobs with waves on it have not ended. If jobs ``stop_at_losses``, a job ends when one of
-    its machines is lost: one with its running tasks, or with output that it still needs.
+    its machines is lost: one with its running tasks, or with output that it still needs. ``alone`` has the job that is
+    alone on a group and on no other one, or -1: any loss from ``boot`` ticks before ends it, and the group is released.
     """
 
     scenario: Scenario
     jobs: tuple[PlannedJob, ...]
     there: tuple[tuple[int, int], ...]
     stop_at_losses: bool = False
+    alone: tuple[int, ...] = ()
+    boot: int = 0
 
 
 @dataclass(frozen=True)
@@ -180,9 +183,11 @@ class TimetableEngine(FaultyEngine):
             record,
             max_running=scenario.max_running,
             faults=scenario.faults,
-            losses=_in_ticks(scenario, min(begin for begin, _ in timetable.there), streams("losses")),
+            losses=_in_ticks(scenario, min(begin for begin, _ in timetable.there) - timetable.boot, streams("losses")),
         )
-        self.there = timetable.there
+        self.there = list(timetable.there)
+        self.boot, places = timetable.boot, {id(job): place for place, job in enumerate(jobs)}
+        self.alone = [-1 if job < 0 else places[id(timetable.jobs[job])] for job in timetable.alone]
         self.stop_at_losses = timetable.stop_at_losses
         self.stopped: dict[int, int] = {}
         self.users = [0] * len(self.machines)
@@ -250,12 +255,31 @@ class TimetableEngine(FaultyEngine):
 
     def lose(self, loss: Loss) -> None:
         """Lose a machine now, if it is rented."""
-        if not self._is_there(self.group_of[loss.vm]):
+        group = self.group_of[loss.vm]
+        if self.alone and self.alone[group] >= 0 and self.now >= self.there[group][0] - self.boot:
+            self._stop_alone(group, self.alone[group])
+        if not self._is_there(group):
             return
         for job in self._jobs_on(loss.vm) if self.stop_at_losses and loss.vm not in self.gone else ():
             self.stopped[job.number] = ceil(self.now)
             self._give_up(job)
         super().lose(loss)
+
+    def _stop_alone(self, group: int, number: int) -> None:
+        """End a job that is alone on a group, unless it has ended, and release the group."""
+        if number in self.ends or number in self.stopped:
+            return
+        self.stopped[number] = ceil(self.now)
+        if number in self.present:
+            self._give_up(self.present[number])
+        self.there[group] = self.there[group][0], 0
+        self.until[group] = ceil(self.now)
+
+    def _arrive(self, what: Submission) -> None:
+        super()._arrive(what)
+        number = self.jobs - 1
+        if number in self.stopped and number in self.present:
+            self._give_up(self.present[number])
 
     def _jobs_on(self, vm: int) -> list[Job]:
         """Return the jobs with running tasks on a machine, or with output there that a stage still needs."""

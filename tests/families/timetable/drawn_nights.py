@@ -42,7 +42,7 @@ class Kind:
         if self.masters:
             lines.append(f"  masters = {self.masters}")
         if self.spot:
-            lines.append("  spot { price = 1 USD/min, interruptions = 0.1/h }")
+            lines.append("  spot { price = 1 USD/min, interruptions = 0/h }")
         if self.reserved:
             prepaid = ", prepaid = yes" if self.prepaid else ""
             lines.append(f"  reserved {{ price = 1 USD/min, available = {self.reserved}{prepaid} }}")

@@ -17,7 +17,7 @@ rent = elastic
 billing { period = 1 s, minimum = 0 s }
 vm m {
   on_demand { price = 3 USD/h }
-  spot { price = 1 USD/h, interruptions = 0.05/h }
+  spot { price = 1 USD/h, interruptions = 0/h }
   boot = 1 min
 }
 class a {
@@ -58,7 +58,7 @@ def test_plans_on_spot_without_time_for_a_second_attempt_are_broken() -> None:
     _, plan, _ = solved(TEXT)
     late = mrdsl.loads(TEXT.replace("avg = 5 min, max = 5 min", "avg = 301 s, max = 301 s"))
     assert list(verify(late, plan))
-    without = mrdsl.loads(TEXT.replace("  spot { price = 1 USD/h, interruptions = 0.05/h }\n", ""))
+    without = mrdsl.loads(TEXT.replace("  spot { price = 1 USD/h, interruptions = 0/h }\n", ""))
     assert any("on spot, which the spec does not have" in each.message for each in verify(without, plan))
     longer_boot = mrdsl.loads(TEXT.replace("boot = 1 min", "boot = 2 min"))
     assert any("second attempt" in each.message for each in verify(longer_boot, plan))
@@ -69,8 +69,8 @@ def test_plans_on_spot_without_time_for_a_second_attempt_are_broken() -> None:
 
 @pytest.mark.parametrize("rent", ["elastic", "per_job"])
 def test_runs_on_spot_that_are_interrupted_run_again_on_demand_and_are_on_time(rent: str) -> None:
-    """A VM is taken back within the 5 min of a run with probability 1 - exp(-6/h 5 min); new ones take 7 min each."""
-    often = TEXT.replace("0.05/h", "6/h").replace("elastic", rent).replace("startup", "distribution = fixed\n  startup")
+    """A VM is taken back within the 6 min from its request with probability 1 - exp(-0.6); new ones take 7 min each."""
+    often = TEXT.replace("0/h", "6/h").replace("elastic", rent).replace("startup", "distribution = fixed\n  startup")
     runs = 400
     plan = mrdsl.simulate(mrdsl.solve(mrdsl.loads(often)), runs=runs).of(TimetablePlan).plan
     assert plan is not None
@@ -81,15 +81,15 @@ def test_runs_on_spot_that_are_interrupted_run_again_on_demand_and_are_on_time(r
         assert seen.mean is not None
         assert seen.longest is not None
         assert 12 * 60 < seen.longest <= 13 * 60
-    share = 1.0 - exp(-0.5)
-    again = (plan.bill.mean - plan.cost) / 0.35
-    assert again * runs == pytest.approx(round(again * runs))
-    assert again == pytest.approx(2 * share, abs=4 * sqrt(2 * share * (1.0 - share) / runs))
+    share = 1.0 - exp(-0.6)
+    assert plan.value == pytest.approx(2 * share * (1.0 / 6.0 + 0.35), rel=1e-3)  # 1 s is the period
+    spread = sqrt(2 * share * (1.0 - share)) * 0.45 / sqrt(runs)
+    assert plan.bill.mean == pytest.approx(plan.value, abs=4 * spread)
 
 
 @pytest.mark.parametrize("rate", ["0/h", "0.05/h"])
 def test_runs_that_are_hardly_interrupted_end_as_planned(rate: str) -> None:
-    calm = TEXT.replace("0.05/h", rate).replace("startup", "distribution = fixed\n  startup")
+    calm = TEXT.replace("0/h", rate).replace("startup", "distribution = fixed\n  startup")
     plan = mrdsl.simulate(mrdsl.solve(mrdsl.loads(calm)), runs=2).of(TimetablePlan).plan
     assert plan is not None
     ends = [None if run.end is None else run.end - run.release for run in plan.runs]

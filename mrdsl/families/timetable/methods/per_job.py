@@ -13,14 +13,13 @@ from mrdsl.families.timetable.night import Job, Machine, Night, Run
 from mrdsl.families.timetable.per_job_program import is_limited, per_job_program
 from mrdsl.families.timetable.rented import Lease, Rented, joined, masters_of, pieces_of, rented_on
 from mrdsl.families.timetable.reserved import with_reserved
-from mrdsl.families.timetable.slots import Placed, Slots, place
+from mrdsl.families.timetable.slots import Placed, Slots, place, sizes_of
+from mrdsl.families.timetable.spot import cost_alone
 from mrdsl.families.timetable.types import Market
 from mrdsl.families.timetable.types import alone as market_alone
 
 LEAST_TIME = 0.01
 """Seconds: with less time left, no small night is solved exactly."""
-EVERY_SIZE = 200
-"""Sizes up to which all are tried for stages that may run at the same time."""
 
 
 @dataclass(frozen=True)
@@ -54,35 +53,25 @@ class Sizes:
         return self._known[key]
 
 
-def sizes_of(job: Job, slots: int) -> list[int]:
-    """Return the sizes at which a stage takes fewer waves than on one machine less, in order.
-
-    ``ceil(tasks / (k * slots))`` is constant between them, so for stages one after the other no other size is cheaper.
-    """
-    found = {1}
-    for stage in job.stages:
-        whole = -(-stage.tasks // slots)
-        size = 1
-        while size < whole:
-            waves = -(-whole // size)
-            size = -(-whole // (waves - 1))
-            found.add(size)
-    if not job.is_chain:
-        most = -(-sum(each.tasks for each in job.stages) // slots)
-        found |= {*range(1, min(EVERY_SIZE, most) + 1), most}
-    return sorted(found)
-
-
 def _alone(night: Night, job: int, machines: int) -> Placed:
     """Return a run that is released at time 0 on machines of its own."""
     return place(Slots(machines * night.machine.slots, 0), night.jobs[job], Run(job, 0, 0, 0, 0, None, None))
 
 
-def _sized(night: Night, job: int, machines: int) -> Size:
+def _sized(night: Night, job: int, machines: int, window: int) -> Size:
     stages, machine = night.jobs[job], night.machine
     placed = None if stages.is_chain else _alone(night, job, machines)
     end = stages.path(machines * machine.slots) if placed is None else placed.end
-    return Size(machines, end, machine.cost(machines, machine.boot + end), placed)
+    return Size(machines, end, cost_of(night, job, machines, end, window), placed)
+
+
+def cost_of(night: Night, job: int, machines: int, end: int, window: int) -> float:
+    """Return the cost of a run that ends in time on machines of its own, on spot VMs the expected one [ticks]."""
+    machine, ticks = night.machine, night.machine.boot + end
+    if not machine.spot:
+        return machine.cost(machines, ticks)
+    left = window + night.seconds[job][0].ticks - end
+    return machine.cost_of_masters(ticks) + cost_alone(night, job, machines, ticks, left)
 
 
 def _sizes(night: Night, job: int, window: int, seconds_left: Callable[[], float | None]) -> tuple[list[Size], float]:
@@ -96,19 +85,19 @@ def _sizes(night: Night, job: int, window: int, seconds_left: Callable[[], float
     found: list[Size] = []
     best = bound = float("inf")
     for count, following in zip(every, [*every[1:], every[-1] + 1], strict=True):
-        if machine.cost(count, machine.boot + shortest) >= best:
+        if cost_of(night, job, count, shortest, window) >= best:
             break
         largest = (following - 1) * machine.slots
         least = shortest if count == every[-1] else max(stages.path(largest), -(-stages.work // largest))
         if least > window:
             continue
-        bound = min(bound, machine.cost(count, machine.boot + least))
-        size = _sized(night, job, count)
+        bound = min(bound, cost_of(night, job, count, least, window))
+        size = _sized(night, job, count, window)
         if size.end <= window:
             found.append(size)
             best = min(best, size.cost)
     left = seconds_left()
-    if best - bound > PROVEN * best and (left is None or left > LEAST_TIME):
+    if not machine.interruptions and best - bound > PROVEN * best and (left is None or left > LEAST_TIME):
         alone = replace(night, runs=(Run(job, 0, 0, 0, window, None, None),), penalties=(None,) * len(night.jobs))
         exact = solve_exactly(market_alone(alone), "constant", left)
         if exact is not None:
@@ -208,7 +197,7 @@ def _every_size(night: Night, job: int, window: int) -> list[tuple[Size, int]]:
         largest = (following - 1) * machine.slots
         least = stages.path() if count == every[-1] else max(stages.path(largest), -(-stages.work // largest))
         if least <= window:
-            found.append((_sized(night, job, count), least))
+            found.append((_sized(night, job, count, window), least))
     return found
 
 

@@ -51,7 +51,7 @@ class _Candidate:
 
     @property
     def value(self) -> float:
-        return self.plan.cost + self.plan.penalties
+        return self.plan.value
 
 
 def by_simulation(draft: Draft, market: Market, rented_in: Plan) -> Draft:

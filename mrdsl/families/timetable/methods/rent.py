@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from math import inf
 
 from mrdsl.contracts.pipeline import Draft
@@ -12,7 +13,7 @@ from mrdsl.core.result import Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.core.watching import is_late, is_stopped, until_late
 from mrdsl.families.timetable.constant_program import constant_program
-from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters
+from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters, relaxed
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods.constant import Found
@@ -153,8 +154,11 @@ class _Ways:
             return found
         value = inf if found.best is None else found.best.value
         market = self.market
-        assigned = constant_program(market, self.draft.seconds_left())
+        masters = least_masters(market, "constant")[0]
+        assigned = constant_program(self.relaxed, self.draft.seconds_left(), masters)
         found = replace(found, bound=max(found.bound, assigned.bound))
+        if any(vm is None and market.penalties[market.runs[run].job] is None for run, vm in enumerate(assigned.types)):
+            return found
         parts = []
         for vm in range(len(market.nights)):
             runs = [run for run, each in enumerate(assigned.types) if each == vm]
@@ -177,11 +181,26 @@ class _Ways:
         if not any(self.market.part(vm)[0] for vm in range(len(self.market.nights))):
             yield float(sum(self.market.penalties[run.job] or 0.0 for run in self.market.runs))
             return
-        best = least_masters(self.market)[0] + rental_bound(self.market, known)
+        masters = least_masters(self.market)[0]
+        best = masters + rental_bound(self.relaxed, known)
         yield best
         if self.fluid is None and (known is None or known.value - best > PROVEN * known.value):
-            self.fluid = fluid_bound(self.market, self.draft.seconds_left())
+            self.fluid = fluid_bound(self.relaxed, self.draft.seconds_left(), masters)
         yield self.fluid or 0.0
+
+    @cached_property
+    def relaxed(self) -> Market:
+        """Return the market for bounds."""
+        market, alone = self.market, [inf] * len(self.market.jobs)
+        if not any(machine.interruptions for machine in market.machines):
+            return market
+        for vm, night in enumerate(market.nights):
+            if night.machine.interruptions:
+                unmastered = replace(night, machine=replace(night.machine, masters=()))
+                windows = {(run.job, run.due - run.ready): i for i, run in enumerate(night.runs) if market.fits(vm, i)}
+                for job, window in windows:
+                    alone[job] = min(alone[job], self.plans.alone.of(unmastered, job, window)[1])
+        return relaxed(market, alone)
 
     def _cheapest(self) -> Iterator[Found]:
         self.found("per_job")  # the fastest way first: there is a plan, however little time there is
@@ -190,7 +209,8 @@ class _Ways:
         best = min(found, key=lambda each: each.value, default=None)
         if best is not None:
             best = next(each for each in found if each.value <= best.value * (1.0 + ROUNDING))
-        yield ways[0] if ways[0].impossible is not None else Found(best, min(way.bound for way in ways))
+        bound = min(way.bound if way.best is None else min(way.bound, way.best.value) for way in ways)
+        yield ways[0] if ways[0].impossible is not None else Found(best, bound)
 
     def _constant_as_elastic(self) -> Rented | None:
         """Return the exact constant cluster on one VM type, whose program is smaller, as an elastic timetable."""
@@ -206,7 +226,7 @@ class _Ways:
         seconds = self.draft.seconds_left()
         if seconds is not None and way == "elastic":
             seconds *= FOR_EXACT
-        exact = solve_exactly(self.market, way, seconds)
+        exact = solve_exactly(self.market, way, seconds, self.relaxed)
         if exact is None:
             return (
                 replace(found, best=self._constant_as_elastic()) if found.best is None and way == "elastic" else found
