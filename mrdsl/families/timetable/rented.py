@@ -89,6 +89,8 @@ def risk_of(
     A run alone on alike VMs gives them back if one is lost. Rentals that runs share, or of several times, are paid in
     full.
     """
+    if not any(machine.spot for machine in market.machines):
+        return 0.0, {}
     of_run: dict[int, dict[int, list[tuple[int, int, int]]]] = {}
     users: dict[int, set[int]] = {}
     for run, stage, place, start, count in pieces:

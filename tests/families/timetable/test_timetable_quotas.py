@@ -14,7 +14,7 @@ rent = elastic
 billing { period = 1 s, minimum = 0 s }
 vm "m5.large" { on_demand { price = 1 USD/min }, cores = 2 }
 vm "m5.xlarge" { on_demand { price = 1.5 USD/min }, cores = 4 }
-vm "c5.large" { on_demand { price = 5 USD/min }, spot { price = 2 USD/min, interruptions = 0.05/h }, cores = 2 }
+vm "c5.large" { on_demand { price = 5 USD/min }, spot { price = 2 USD/min, interruptions = 0/h }, cores = 2 }
 QUOTA
 class a {
   stage s { tasks = 2, avg = 5 min, max = 5 min }
