@@ -88,7 +88,7 @@ def mean(of: Shape, tasks: Floats, slots: Floats) -> Floats:
             time = numbers.of_longest(n)
         elif k == 1.0:
             time = n
-        elif q >= stationary:
+        elif q >= stationary * (1.0 - 1e-9):
             time = q + numbers.exceeds(k)
         else:
             time = numbers.last(n, k)

@@ -163,7 +163,7 @@ def mean_time(tasks: Floats, slots: Floats, shape: Shape) -> Floats:
     if all_run.any():
         found[all_run] = table.longest_of(tasks[all_run])
     several = ~all_run & (slots > 1.0)
-    mixed = several & (waves >= _stationary_from(shape))
+    mixed = several & (waves >= _stationary_from(shape) * (1.0 - TIE))
     for some, of_some in ((mixed, table.stationary), (several & ~mixed, table.in_waves)):
         if some.any():
             found[some] = of_some(tasks[some], slots[some])
@@ -264,7 +264,10 @@ def _renewals(masses: Floats, cells: int) -> Floats:
     padded = np.zeros(size)
     padded[: len(masses)] = masses
     inverse = np.fft.irfft(1.0 / (1.0 - np.fft.rfft(padded * damping)), size)
-    return np.asarray(inverse[:cells] / damping[:cells])
+    found = inverse[:cells] / damping[:cells]
+    rest = found - np.convolve(found, masses)[:cells]  # a Newton step removes the error of the transform
+    rest[0] -= 2.0
+    return np.asarray(-np.convolve(found, rest)[:cells])
 
 
 def _share(shape: Shape, times: Floats) -> Floats:

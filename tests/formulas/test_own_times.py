@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from mrdsl import load, loads, solve
+from mrdsl import load, loads, simulate, solve
 from mrdsl.checking import means
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.formulas.phase_means import mean_time, mean_times, shape_at, shapes_of, sums_of
@@ -263,3 +263,24 @@ def test_orders_of_tasks_matter_only_within_the_bounds():
     assert min(found) == 5.0
     assert max(found) == 7.0
     assert max(found) <= (10.0 - 4.0) / 2 + 4.0
+
+
+def test_simulated_jobs_have_slots_as_stated():
+    text = """problem capacity "t"
+estimates = scheduling
+vm m {{ on_demand {{ price = 1 USD/h }} }}
+class c {{
+  stage a {{ tasks = 1, avg = 10 s, max = 20 s, distribution = uniform }}
+  stage b {{ tasks = 8, avg = 10 s, max = 10 s, after = [a] }}
+  slots {{ task = 1 }}
+  jobs = 2, deadline = 55 s, penalty = 1000 USD, sharing = {sharing}, guarantee = mean
+}}
+minimize cost
+"""
+    seen = {each: simulate(loads(text.format(sharing=each)), runs=8).plan for each in ("own", "class")}
+    assert {plan.rented for plan in seen.values()} == {4.0}
+    assert seen["own"].upper_is_bound(0)
+    assert not seen["class"].upper_is_bound(0)
+    own, shared = (plan.observed["c"].mean for plan in seen.values())
+    assert own == pytest.approx(50.0, abs=1.5)
+    assert shared < own - 1.0  # a job whose first stage still runs leaves its other slot to the other job
