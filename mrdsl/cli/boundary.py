@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
@@ -44,17 +44,13 @@ def open_closed_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-@contextmanager
-def _a_bar_on_a_terminal() -> Iterator[None]:
-    """Show the progress of long work in the ``with`` block if standard error is a terminal."""
+def _line_on_a_terminal() -> AbstractContextManager[None]:
+    """Show what the command does in the ``with`` block if standard error is a terminal."""
     if not sys.stderr.isatty():
-        yield
-        return
-    from mrdsl.cli.progress import bar_of_work
-    from mrdsl.core.watching import watched
+        return nullcontext()
+    from mrdsl.cli.progress import status_line
 
-    with watched(bar_of_work()):
-        yield
+    return status_line()
 
 
 def run(command: click.Command) -> int:
@@ -64,7 +60,7 @@ def run(command: click.Command) -> int:
     PRINTED.set(False)
     try:
         ctrl_c.ready()
-        with _a_bar_on_a_terminal():
+        with _line_on_a_terminal():
             code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
     except MrdslError as failure:

@@ -6,6 +6,7 @@ import codecs
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from io import TextIOWrapper
@@ -18,7 +19,11 @@ from mrdsl.core.diagnostics import MrdslError, one_error
 from mrdsl.core.output_names import STANDARD_OUTPUT, identities
 
 if TYPE_CHECKING:
+    from mrdsl.cli.progress import StatusLine
     from mrdsl.core.result import Table
+
+STATUS: ContextVar[StatusLine | None] = ContextVar("STATUS", default=None)
+"""The status line, which ends before anything is printed."""
 
 
 def command_line() -> str:
@@ -170,6 +175,8 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
     Errors of standard error are ignored, since they cannot be reported. Raises OutputLostError for those of standard
     output.
     """
+    if (line := STATUS.get()) is not None:
+        line.end()
     stream = sys.stderr if err else sys.stdout
     if isinstance(text, str):
         text = escaped_for(text, getattr(stream, "encoding", None))

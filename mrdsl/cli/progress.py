@@ -1,102 +1,130 @@
-"""Progress bars on a terminal: of bytes read, and of all long work that reports its progress."""
+"""The status line of a command on a terminal: what it does, since when, how far it is, and the best plan so far."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
 
-from mrdsl.core.watching import Progress
+from mrdsl.cli.outputs import STATUS
+from mrdsl.core.watching import Progress, setting, watched
 
-PATIENCE = 0.5
-"""Seconds of work after which a bar appears."""
-EVERY = 0.1
+PATIENCE = 1.0
+"""Seconds of a command after which the line appears."""
+EVERY = 0.2
 """Seconds between two pictures of it."""
+ASKING = ("lsp", "new")
+"""Commands that wait for another program or the user."""
+MEGABYTE = 1_000_000
+ERASED = "\r\x1b[K"
+
+
+@contextmanager
+def status_line() -> Iterator[None]:
+    """Show a status line in the ``with`` block until something is printed; not while the user types."""
+    words = sys.argv[1:]
+    if not words or words[0] in ASKING or ("-" in words and sys.stdin.isatty()):
+        yield
+        return
+    line = StatusLine(f"mrdsl {words[0]}")
+    try:
+        with watched(line), setting(STATUS, line), _timer(line.draw):
+            yield
+    finally:
+        line.end()
+
+
+@contextmanager
+def _timer(call: Callable[..., None]) -> Iterator[None]:
+    """Call a function every now and then: a thread that does would prevent solvers from being forked."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, call)
+    signal.siginterrupt(signal.SIGALRM, False)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE, EVERY)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _on_terminal(text: str) -> None:
+    with suppress(OSError):
+        os.write(2, text.encode("ascii", "replace"))
+
+
+class StatusLine:
+    """One line that appears for a command of more than a moment, and disappears before anything is printed."""
+
+    def __init__(
+        self, command: str, clock: Callable[[], float] = time.monotonic, write: Callable[[str], None] = _on_terminal
+    ) -> None:
+        self.clock, self.write = clock, write
+        self.command = self.told = Progress(command)
+        self.began = self.since = clock()
+        self.drawn, self.width = 0.0, 79
+        self.is_shown = self.is_over = False
+
+    def __call__(self, told: Progress) -> None:
+        """Take the progress of work."""
+        told = self.command if told.over else told
+        if told.what != self.told.what:
+            self.since = self.began if told is self.command else self.clock()
+        self.told = told
+        self.draw()
+
+    def draw(self, *_: object) -> None:
+        """Draw the line, if the time since the last drawing is long enough."""
+        now = self.clock()
+        if self.is_over or now - self.began < PATIENCE or now - self.drawn < EVERY:
+            return
+        self.drawn, self.is_shown = now, True
+        with suppress(OSError):
+            self.width = os.get_terminal_size(2).columns - 1
+        self.write(f"\r{words_of(self.told, now - self.since)[: self.width]}\x1b[K")
+
+    def end(self) -> None:
+        """Erase the line, and draw it no more."""
+        self.is_over = True
+        if self.is_shown:
+            self.write(ERASED)
+        self.is_shown = False
+
+
+def counting(what: str) -> Callable[[int, int], None]:
+    """Return a function to call with the finished and all pieces of some work."""
+    line = STATUS.get()
+    return lambda done, total: None if line is None else line(Progress(what, done, total))
 
 
 @contextmanager
 def bytes_read(total: int) -> Iterator[Callable[[int], None] | None]:
     """Yield a function to call with every number of bytes read, out of ``total`` (0: unknown), or None without a
-    watcher.
+    status line.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bars
+    line, read = STATUS.get(), 0
 
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total or None)
-        yield lambda size: bar.advance(task, size)
+    def more(size: int) -> None:
+        nonlocal read
+        read += size
+        assert line is not None
+        line(Progress("reading [MB]", read // MEGABYTE, total // MEGABYTE or None))
 
-
-def bar_of_work() -> Callable[[Progress], None] | None:
-    """Return the bar for the work of a command, or None if standard error is not a terminal."""
-    return WorkBar() if sys.stderr is not None and sys.stderr.isatty() else None
-
-
-class WorkBar:
-    """One line that appears for work of more than a moment, and disappears at its end.
-
-    It is drawn when work reports progress: a thread that draws it would prevent solvers from being forked.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic, console: Any = None) -> None:
-        self.clock, self.console = clock, console
-        self.bars: Any = None
-        self.began: float | None = None
-        self.drawn = 0.0
-
-    def __call__(self, told: Progress) -> None:
-        """Draw the progress, if the time since the last drawing is long enough."""
-        now = self.clock()
-        if told.over:
-            if self.bars is not None and self.began is not None:
-                self._draw(told, now - self.began)
-            self._end()
-            return
-        if self.began is None:
-            self.began = now
-        if now - self.began < PATIENCE or now - self.drawn < EVERY:
-            return
-        self.drawn = now
-        self._draw(told, now - self.began)
-
-    def _draw(self, told: Progress, seconds: float) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
-        from rich.progress import Progress as Bars
-
-        if self.bars is None:
-            counts = (BarColumn(), MofNCompleteColumn()) if told.total is not None else (SpinnerColumn("line"),)
-            words = TextColumn("{task.description}", markup=False)
-            self.bars = Bars(*counts, words, console=self._console(), transient=True, auto_refresh=False)
-            self.bars.start()
-            self.bars.add_task("", total=told.total)
-        self.bars.update(
-            self.bars.task_ids[0], completed=told.done, total=told.total, description=words_of(told, seconds)
-        )
-        self.bars.refresh()
-
-    def _console(self) -> Any:
-        from rich.console import Console
-
-        return self.console or Console(stderr=True)
-
-    def _end(self) -> None:
-        if self.bars is not None:
-            self.bars.stop()
-        self.bars, self.began, self.drawn = None, None, 0.0
+    yield None if line is None else more
+    if line is not None:
+        line(Progress("reading [MB]", over=True))
 
 
 def words_of(told: Progress, seconds: float) -> str:
     """``solving, 12 s: best 43.54, bound 43.1, gap 1 %``."""
     from mrdsl.core.result import relative_gap
 
-    known = []
+    known = [] if told.total is None else [f"{told.done:,} of {told.total:,}"]
     if told.value is not None:
         known.append(f"best {told.value:.6g}")
     if told.bound is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
 from mrdsl.cli.inputs import parameters
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables, say_wrapped
+from mrdsl.cli.progress import counting
 from mrdsl.core.diagnostics import number_of, one_error
 from mrdsl.core.result import Limits
 from mrdsl.core.watching import watched
@@ -95,7 +95,8 @@ def sweep(
     wanted = [parse_axis(text) for text in axes]
     paired = cases_in(cases) if cases is not None else ()
     heads = [axis.head for axis in (*paired, *wanted)]
-    with watched(None), _Bar() as progress:
+    progress = counting("runs")
+    with watched(None):
         done = run(
             setting,
             wanted,
@@ -135,29 +136,6 @@ def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], f
     else:
         report = sweep_report(rows, heads, str(file), command_line())
         Outputs({"--plot": plot}, force).write("--plot", written(report, plot))
-
-
-class _Bar:
-    """A progress bar on a terminal, which appears when the number of runs is known."""
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        self.bar: Any = None
-        return self._draw if sys.stderr.isatty() else lambda done, total: None
-
-    def _draw(self, done: int, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        if self.bar is None:
-            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True))
-            self.bar.add_task("runs", total=total)
-            self.bar.start()
-        self.bar.update(self.bar.task_ids[0], completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
 
 @click.command()
@@ -218,7 +196,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         tuple(each for each in outputs.files.values() if each is not None),
     )
     folder = output or Path(path.stem)
-    done = run_study_file(path, folder, way)
+    done = run_study_file(path, folder, way, counting("runs"))
     resumed = (
         f", {done.resumed} of them from an earlier run (values and bounds read from runs.jsonl, not checked again)"
         if done.resumed

@@ -20,7 +20,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 from mrdsl.core.diagnostics import Diagnostic, described
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
-from mrdsl.core.watching import DEBUG, LateError, is_stopped, log, sharing
+from mrdsl.core.watching import DEBUG, LateError, is_stopped, log, sharing, work
 from mrdsl.spec.spec import Spec
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) ->
         try:
             if is_stopped():
                 raise KeyboardInterrupt
-            with sharing(draft.seconds_left()):
+            with work("solving"), sharing(draft.seconds_left()):
                 draft = step(draft, **parameters)
         except LateError:
             return replace(draft, termination=Termination.INTERRUPTED if is_stopped() else Termination.TIME_LIMIT)

@@ -132,11 +132,11 @@ def check_several_slots(classes: Sequence[Any], barrier: bool) -> Iterator[Diagn
         if is_plain(every) and not with_rows:
             continue
         node = classes[index]
+        executor = None if node.container is None else node.container.executor
+        there = "has none" if executor is None else f"has one for {executor.tasks} tasks"
         for stage in (*every, *(stage for row in node.on for stage in row.stages)):
             q = stage.slots
-            executor = None if node.container is None else node.container.executor
             if q > 1 and (executor is None or executor.tasks % q):
-                there = "has none" if executor is None else f"has one for {executor.tasks} tasks"
                 yield error(
                     "wrong-value",
                     f"a task of stage {stage.name} takes {q} slots of an executor, and class {node.name} {there}",

@@ -20,13 +20,12 @@ from mrdsl.exchange.logs.records import AttemptEnd, Attempts, MapReduceJob, Spar
 from mrdsl.profiling.hosts import (
     Hosts,
     Interval,
-    is_on_pods,
+    hosts_of,
     lives_of,
     requests_of,
     signs_of_attempts,
     signs_of_executors,
     span_of,
-    whole_lives,
 )
 
 Moments = NDArray[np.int64]
@@ -139,8 +138,7 @@ class Counts:
 
 def counts_of(intervals: Iterable[Interval]) -> Counts:
     """Return the number of running intervals at each moment; empty and negative ones do not count."""
-    starts, ends = np.array([*intervals], dtype=np.int64).reshape(-1, 2).T
-    running = Running.of(starts, ends)
+    running = _running(intervals)
     times = np.unique(np.concatenate([running.starts, running.ends]))
     begun, ended = (np.searchsorted(side, times, side="right") for side in (running.starts, running.ends))
     return Counts(times, begun - ended)
@@ -185,9 +183,10 @@ class Cluster:
     """The cluster over ``hours`` from the first request to the last end, ``busy`` of them with tasks; ``task`` are
     Spark's.
 
-    ``machines`` and ``pods`` are the hosts in the logs, ``pod_slots`` the most concurrent tasks on a pod. ``requests``
-    are the milliseconds from the first request to the last one in each stretch of time with hosts or runs.
-    ``busy_slots`` and ``slots`` are the mean numbers of running tasks and of slots in equal parts of the time.
+    ``machines`` and ``pods`` are the hosts in the logs, at most ``vms`` and ``most_pods`` at once, ``pod_slots`` the
+    most concurrent tasks on a pod. ``requests`` are the milliseconds from the first request to the last one in each
+    stretch of time with machines or runs. ``busy_slots`` and ``slots`` are the mean numbers of running tasks and of
+    slots in equal parts of the time.
     """
 
     map: Slots = Slots()
@@ -195,6 +194,8 @@ class Cluster:
     task: Slots = Slots()
     machines: Hosts = Hosts()
     pods: Hosts = Hosts()
+    vms: int = 0
+    most_pods: int = 0
     pod_slots: int = 0
     hours: float = 0.0
     busy: float = 0.0
@@ -203,26 +204,21 @@ class Cluster:
     slots: tuple[float, ...] = ()
 
     @property
-    def vms(self) -> int:
-        """The most machines at once, 0 if the logs name none."""
-        return self.machines.most
-
-    @property
     def used(self) -> float | None:
         """The part of the slot time of the VMs in which tasks ran; None if VMs or slots are unknown."""
-        held = sum(self.machines.times) / HOUR * (self.map.on_one + self.reduce.on_one + self.task.on_one)
+        held = self.machines.hours * (self.map.on_one + self.reduce.on_one + self.task.on_one)
         work = sum(self.busy_slots) / max(1, len(self.busy_slots)) * self.hours
         return min(1.0, work / held) if held and self.busy_slots else None
 
     def cost(self, price: float) -> float | None:
-        """Return the cost of the most VMs at once per hour, at ``price`` for one, or None if the logs name no
-        machine.
-        """
+        """Return the cost per hour of the most VMs at once, at ``price`` for one, or None if the logs name none."""
         return self.vms * price if self.vms else None
 
 
-def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplication] = ()) -> Cluster:
+def cluster_of(jobs: Sequence[MapReduceJob], submissions: Sequence[SparkApplication] = ()) -> Cluster:
     """Return the cluster with the concurrent attempts: all of MapReduce, the successful ones of Spark."""
+    numbered = [(run, each) for run, last in enumerate(submissions) for each in (*last.lost_attempts, last)]
+    applications = [each for _, each in numbered]
     running: dict[str, Running] = {}
     on_one: dict[str, int] = {}
     for kind in TaskKind:
@@ -235,47 +231,43 @@ def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplica
         np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.launches, np.int64), stage.slots) for stage in stages)]),
         np.concatenate([_NONE, *(np.repeat(np.frombuffer(stage.finishes, np.int64), stage.slots) for stage in stages)]),
     )
-    on_pods = [is_on_pods(each) for each in applications]
-    pods = [each for each in signs_of_executors(applications) if each.host and on_pods[each.run]]
-    signs = [each for each in signs_of_executors(applications) if each.host and not on_pods[each.run]]
+    on_pods = [each.configuration.get("spark.master", "").startswith("k8s") for each in applications]
     per_host = [(each.host_cores or 0) // each.task_cpus for each in applications]
-    on_one["task"] = max((most for most, pod in zip(per_host, on_pods, strict=True) if not pod), default=0)
-    cores = max(per_host, default=0) * len({host for each in applications for host in each.hosts})
-    of_jobs = list(signs_of_attempts(jobs, len(applications)))
-    own = whole_lives(each for _, found in of_jobs for each in found if each.host)
-    lives = whole_lives([*signs, *(each for _, found in of_jobs for each in found if each.host)])
-    spans = [span for each in applications if (span := span_of(each)) is not None] + [span for span, _ in of_jobs]
-    begin, end = min((first for first, _ in spans), default=0), max((last for _, last in spans), default=0)
-    there = _of_hosts(own) if own else Running.of(np.full(1, begin), np.full(1, end))
-    slots = {kind: _slots(running[kind], on_one[kind], there.covered) for kind in TaskKind}
-    every, executors = (
-        Running.together(list(running.values())),
-        Running.together([_NOTHING, *map(slots_of, applications)]),
+    on_one["task"], on_pod = (
+        max((most for most, pod in zip(per_host, on_pods, strict=True) if pod is kind), default=0)
+        for kind in (False, True)
     )
+    cores = max(per_host, default=0) * len({host for each in applications for host in each.hosts})
+    signs = [list(signs_of_executors(each, run)) for run, each in numbered]
+    of_jobs = list(signs_of_attempts(jobs))
+    own = [sign for _, found in of_jobs for sign in found]
+    parts = list(zip(signs, on_pods, strict=True))
+    machines = hosts_of([*(sign for found, pod in parts if not pod for sign in found), *own])
+    pods = Hosts(passing=tuple((host, (begin, end)) for found, pod in parts if pod for host, begin, end, _ in found))
+    spans = [*filter(None, map(span_of, submissions)), *(span for span, _ in of_jobs)]
+    whole = min((begin for begin, _ in spans), default=0), max((end for _, end in spans), default=0)
+    there = _running(hosts_of(own).spans or [whole])
+    slots = {kind: _slots(running[kind], on_one[kind], there.covered) for kind in TaskKind}
+    every = Running.together(list(running.values()))
+    executors = Running.together([_NOTHING, *map(slots_of, applications)])
     return Cluster(
         slots[TaskKind.MAP],
         slots[TaskKind.REDUCE],
         replace(_of_executors(running["task"], executors, cores), on_one=on_one["task"]),
-        machines=_hosts(lives),
-        pods=_hosts([(each.host, each.begin, each.end, False) for each in pods]),
-        pod_slots=max((most for most, pod in zip(per_host, on_pods, strict=True) if pod), default=0),
-        hours=(end - begin) / HOUR,
+        machines,
+        pods,
+        _running(machines.spans).most,
+        _running(pods.spans).most,
+        on_pod,
+        hours=(whole[1] - whole[0]) / HOUR,
         busy=every.covered / HOUR,
-        requests=tuple(requests_of([(first, last) for _, first, last, _ in lives], spans)),
-        **_over_time((begin, end), every, executors, there, sum(each.most for each in slots.values()), cores),
+        requests=requests_of(machines.spans, spans),
+        **_over_time(whole, every, executors, there, sum(each.most for each in slots.values()), cores),
     )
 
 
-def _of_hosts(lives: Sequence[tuple[str, int, int, bool]]) -> Running:
-    return Running.of(*(np.array([each[side] for each in lives], np.int64) for side in (1, 2)))
-
-
-def _hosts(lives: Sequence[tuple[str, int, int, bool]]) -> Hosts:
-    kept, passing = (
-        tuple(sorted((name, last - first) for name, first, last, several in lives if several is kind))
-        for kind in (True, False)
-    )
-    return Hosts(_of_hosts(lives).most if lives else 0, kept, passing)
+def _running(intervals: Iterable[Interval]) -> Running:
+    return Running.of(*np.array([*intervals], np.int64).reshape(-1, 2).T)
 
 
 PARTS = 48

@@ -90,9 +90,7 @@ def gather(named: Iterable[tuple[Run, str]], *, longest: str = MAX, sort_counts_
         classes_of(used, longest=longest, sort_counts_as=sort_counts_as),
         stage_classes,
         (*left, *rest, *others),
-        cluster_of(
-            _once(run for run, _ in jobs), _once(each for run, _ in applications for each in (*run.lost_attempts, run))
-        ),
+        cluster_of(_once(run for run, _ in jobs), _once(run for run, _ in applications)),
         tuple(used),
         tuple(profiled),
         tuple(whole),

@@ -12,16 +12,12 @@ from typing import Any
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.profiling.classes import JobClass, Summary
-from mrdsl.profiling.cluster import HOUR
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.growth import NAMES
 from mrdsl.profiling.losses import lost_tasks, usable
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.spec_text import jobs_at_once, times_of, words_of
 from mrdsl.profiling.stage_classes import StageClass, overhead_of
-
-SHOWN = 3
-"""Names of hosts in the report, at most."""
 
 
 def report(profiles: Profiles) -> tuple[Table, ...]:
@@ -137,7 +133,6 @@ def _growth(jobs: Sequence[JobClass], classes: Sequence[StageClass]) -> Iterator
 
 def _cluster(profiles: Profiles) -> Iterator[Table]:
     cluster = profiles.cluster
-    hours = cluster.machines.hours
     rows: list[tuple[Any, ...]] = [
         (f"{kind} tasks", slots.most, slots.on_one or None, 100.0 * slots.use)
         for kind, slots in (("map", cluster.map), ("reduce", cluster.reduce), ("Spark", cluster.task))
@@ -145,24 +140,22 @@ def _cluster(profiles: Profiles) -> Iterator[Table]:
     ]
     if cluster.vms:
         rows.append(("VMs", cluster.vms, None, None))
-    if cluster.pods.most:
-        rows.append(("pods", cluster.pods.most, None, None))
+    if cluster.most_pods:
+        rows.append(("pods", cluster.most_pods, None, None))
     if profiles.price is not None and (cost := cluster.cost(profiles.price.hourly)) is not None:
         rows.append((f"cost [{profiles.price.currency}/h]", cost, None, None))
-        rows.append((f"cost over the logs [{profiles.price.currency}]", hours * profiles.price.hourly, None, None))
+        whole = profiles.price.hourly * cluster.machines.hours
+        rows.append((f"cost over the logs [{profiles.price.currency}]", whole, None, None))
     title = f"The cluster as it was, over {times_of(profiles.gathered)}"
     yield Table(title, ("what", "most at once", "on one VM", "used [%]"), rows)
-    parts = [(f"VMs {what}", hosts) for what, hosts in cluster.machines.parts]
-    parts.append(("pods of executors on Kubernetes, not VMs", cluster.pods.passing))
-    times = [
-        (what, len(hosts), sum(time for _, time in hosts) / HOUR, ", ".join([name for name, _ in hosts][:SHOWN]))
-        for what, hosts in parts
-        if hosts
-    ]
-    if times:
-        yield Table(
-            "Hosts of the logs, and how long they were there", ("hosts", "number", "time [h]", "such as"), times
-        )
+    parts = *cluster.machines.parts("VMs"), *cluster.pods.parts("pods of Kubernetes, which are not VMs,")
+    if parts:
+        named = [[name for name, _ in (*hosts.kept, *hosts.passing)] for _, hosts in parts]
+        times = [
+            (what, len(names), hosts.hours, ", ".join(names[:3]))
+            for (what, hosts), names in zip(parts, named, strict=True)
+        ]
+        yield Table("Hosts of the logs", ("hosts", "number", "time [h]", "such as"), times)
 
 
 def _read(profiles: Profiles) -> Table:

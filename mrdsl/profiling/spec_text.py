@@ -61,15 +61,13 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
             used = f"{slots.use:.0%} of {'the slots of its executors' if kind == 'Spark' else 'so many slots'} used"
             yield f"# The cluster as it was: {number_of(slots.most, f'{kind} task')} at most at once, {used}."
     if cluster.vms:
-        hours = cluster.machines.hours
-        cost = "multiply by the price to compare"
-        if price is not None:
-            cost = f"which cost {hours * price.hourly:,.2f} {price.currency}"
+        hours, compare = cluster.machines.hours, "multiply by the price to compare"
+        cost = f"which cost {hours * price.hourly:,.2f} {price.currency}" if price is not None else compare
         yield f"# It had {number_of(cluster.vms, 'VM')} at most at once, {hours:,.4g} VM-hours in all: {cost}."
-        for what, hosts in cluster.machines.parts if gathered.runs > 1 else ():
-            yield from [f"# {number_of(len(hosts), 'VM')} {what}."] if hosts else ()
-    if cluster.pods.most:
-        pods = f"{number_of(cluster.pods.most, 'pod')} at most at once, {cluster.pods.hours:,.4g} pod-hours in all"
+        for what, hosts in cluster.machines.parts("VMs") if gathered.runs > 1 else ():
+            yield f"# {what}: {len(hosts.spans)}."
+    if cluster.most_pods:
+        pods = f"{number_of(cluster.most_pods, 'pod')} at most at once, {cluster.pods.hours:,.4g} pod-hours in all"
         yield f"# It had {pods}: on Kubernetes the hosts of logs are pods, and the logs do not name VMs."
 
 
@@ -276,7 +274,7 @@ def took(each: Summary) -> Iterator[str]:
 def observed(gathered: Gathered, requests: bool = False) -> Iterator[str]:
     """Yield the cluster as it was, to compare plans with, unless it was of pods; ``requests`` if plans use those."""
     cluster = gathered.cluster
-    if not cluster.vms or not cluster.hours or cluster.pods.most:
+    if not cluster.vms or not cluster.hours or cluster.most_pods:
         return
     yield "# The cluster of the logs, to compare the plan with; no plan depends on it."
     yield "observed {"

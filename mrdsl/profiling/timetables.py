@@ -91,7 +91,11 @@ def timetable(
     same = len({replace(each, driver=None) for each in executors.values()}) == 1
     there = executors if same and all(each.name in executors for each in classes) else {}
     machine = machine_of(run for run, _ in gathered.applications) if there else None
-    yield "param way = constant  # machines stay on; or per_job, elastic, cheapest (EMR takes constant and per_job)"
+    cluster = gathered.cluster
+    if cluster.machines.passing and not cluster.machines.kept and len(cluster.requests) > 1:
+        yield "param way = per_job  # VMs for each run, as in the logs; or constant, elastic, cheapest"
+    else:
+        yield "param way = constant  # machines stay on; or per_job, elastic, cheapest (EMR takes constant and per_job)"
     yield "rent = way"
     yield ""
     yield from parts.observed(gathered)

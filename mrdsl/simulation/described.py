@@ -102,17 +102,9 @@ def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
     parents = parents_of(node.stages)
     order = in_order(parents)
     place = {index: at for at, index in enumerate(order)}
-    stages = [
-        Stage(
-            node.stages[index].name,
-            node.stages[index].width,
-            tuple(place[each] for each in parents[index]),
-            MAP,
-            delay=node.stages[index].delay,
-        )
-        for index in order
-    ]
-    times = [TaskTimes(repeated(_of_stage(node, node.stages[index]), node.stages[index].slots)) for index in order]
+    ordered = [(node.stages[index], tuple(place[each] for each in parents[index])) for index in order]
+    stages = [Stage(each.name, each.width, after, MAP, delay=each.delay) for each, after in ordered]
+    times = [TaskTimes(repeated(_of_stage(node, each), each.slots)) for each, _ in ordered]
     return stages, times
 
 

@@ -1,23 +1,24 @@
-"""Long work tells how far it is: to a watcher, and to a terminal as a bar that comes late and goes at the end."""
+"""Long work tells how far it is: to a watcher, and to a terminal as a line that comes late and goes at the end."""
 
 from __future__ import annotations
 
-import io
+import fcntl
 import os
 import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import mrdsl
-from mrdsl.cli.progress import WorkBar, bar_of_work, words_of
+from mrdsl.cli.outputs import STATUS, say
+from mrdsl.cli.progress import StatusLine, words_of
 from mrdsl.core.resources import resource
-from mrdsl.core.watching import Progress, counted, is_watched, of_the_goal, tell, times, watched, work
+from mrdsl.core.watching import Progress, counted, is_watched, of_the_goal, setting, tell, times, watched, work
 
 MODELS = Path(str(resource("models")))
 
@@ -102,42 +103,54 @@ class Clock:
         return self.now
 
 
-def test_a_bar_comes_after_a_moment_and_goes_at_the_end() -> None:
-    clock, shown = Clock(), io.StringIO()
-    bar = WorkBar(clock, Console(file=shown, force_terminal=True, width=100))
-    bar(Progress("solving"))
-    clock.now += 0.4
-    bar(Progress("solving", value=44.0))
-    assert shown.getvalue() == ""
+def test_a_line_comes_after_a_moment_and_goes_at_the_end() -> None:
+    clock, shown = Clock(), list[str]()
+    line = StatusLine("mrdsl solve", clock, shown.append)
+    line(Progress("solving"))
+    clock.now += 0.9
+    line(Progress("solving", value=44.0))
+    assert shown == []
     clock.now += 0.2
-    bar(Progress("solving", value=43.54, bound=43.1))
-    assert "solving, 1 s: best 43.54, bound 43.1, gap 1.01 %" in shown.getvalue()
+    line(Progress("solving", value=43.54, bound=43.1))
+    assert shown == ["\rsolving, 1 s: best 43.54, bound 43.1, gap 1.01 %\x1b[K"]
     clock.now += 0.01
-    length = len(shown.getvalue())
-    bar(Progress("solving", value=43.5, bound=43.1))
-    assert len(shown.getvalue()) == length
-    bar(Progress("solving", over=True))
-    assert bar.bars is None
-    assert shown.getvalue().endswith("\x1b[2K")
+    line(Progress("solving", value=43.5, bound=43.1))
+    assert len(shown) == 1
+    line(Progress("solving", over=True))
+    clock.now += 1.0
+    line.draw()
+    assert shown[1:] == ["\rmrdsl solve, 2 s\x1b[K"]
+    line.end()
+    clock.now += 1.0
+    line.draw()
+    assert shown[2:] == ["\r\x1b[K"]
 
 
-def test_a_bar_ends_with_all_that_was_done() -> None:
-    """The last picture but the empty one is that of the end, however little time has passed since the one before."""
-    times, shown = iter([0.0, 1.0, 1.01]), io.StringIO()
-    bar = WorkBar(lambda: next(times), Console(file=shown, force_terminal=True, width=100))
-    for told in (Progress("runs", 0, 7), Progress("runs", 5, 7), Progress("runs", 7, 7, over=True)):
-        bar(told)
-    assert "7/7" in shown.getvalue()
+def test_a_line_that_was_not_drawn_leaves_nothing() -> None:
+    shown = list[str]()
+    StatusLine("mrdsl check", Clock(), shown.append).end()
+    assert shown == []
+
+
+def test_what_is_printed_ends_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    clock, shown = Clock(), list[str]()
+    line = StatusLine("mrdsl solve", clock, shown.append)
+    clock.now += 5.0
+    line.draw()
+    with setting(STATUS, line):
+        say("a table")
+    assert shown[-1] == "\r\x1b[K"
+    assert line.is_over
+    assert capsys.readouterr().out == "a table\n"
 
 
 def test_words_say_what_is_known() -> None:
-    assert words_of(Progress("simulating", 3, 10), 12.3) == "simulating, 12 s"
+    assert words_of(Progress("simulating", 3, 10), 12.3) == "simulating, 12 s: 3 of 10"
     assert words_of(Progress("solving", value=0.5), 1.0) == "solving, 1 s: best 0.5"
     assert words_of(Progress("solving", bound=0.5), 1.0) == "solving, 1 s: bound 0.5"
 
 
-def test_there_is_no_bar_where_there_is_no_terminal() -> None:
-    assert bar_of_work() is None
+def test_there_is_no_line_where_there_is_no_terminal() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mrdsl", "solve", str(MODELS / "capacity" / "quickstart.mrspec"), "--json"],
         capture_output=True,
@@ -148,21 +161,36 @@ def test_there_is_no_bar_where_there_is_no_terminal() -> None:
     assert "solving" not in done.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="terminals are POSIX's")
-def test_a_terminal_shows_a_bar_and_is_clean_at_the_end() -> None:
-    """Work of a second in a terminal of its own: the bar is seen, and its line is erased before anything is printed."""
-    code = (
-        "import time; from mrdsl.core.watching import of_the_goal, work, tell, watched\n"
-        "from mrdsl.cli.progress import bar_of_work\n"
-        "with watched(bar_of_work()), of_the_goal(), work('solving'):\n"
-        "    for _ in range(12): time.sleep(0.1); tell(value=7.5)\n"
-        "print('done')"
+NIGHT = (
+    """problem timetable "Night"
+rent = elastic
+vm m5 { on_demand { price = 0.192 USD/h }, boot = 2 min }
+"""
+    + "".join(
+        f"class c{number} {{ stage s {{ tasks = {11 + 7 * number}, avg = {13 + number} s, max = 40 s }}\n"
+        f"  slots {{ task = 4 }}, deadline = 400 s\n"
+        f"  runs {{ from = {97 * number} s, every = {593 + 31 * number} s, times = 20 }} }}\n"
+        for number in range(8)
     )
+    + "minimize cost\n"
+)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals are POSIX's")
+def test_a_terminal_shows_a_solve_and_a_ctrl_c_keeps_its_plan(tmp_path: Path) -> None:
+    """The first Ctrl-C after a plan is known: the line is erased, and that plan is printed."""
+    (tmp_path / "night.mrspec").write_text(NIGHT, encoding="utf-8")
     terminal, inside = pty.openpty()
-    child = subprocess.Popen([sys.executable, "-c", code], stdin=inside, stdout=inside, stderr=inside)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "mrdsl", "solve", str(tmp_path / "night.mrspec")],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)),
+    )
     os.close(inside)
-    shown = b""
-    ends = time.monotonic() + 60.0
+    shown, is_interrupted = b"", False
+    ends = time.monotonic() + 100.0
     while time.monotonic() < ends:
         if not select.select([terminal], [], [], 1.0)[0]:
             continue
@@ -173,9 +201,14 @@ def test_a_terminal_shows_a_bar_and_is_clean_at_the_end() -> None:
         if not piece:
             break
         shown += piece
+        if b"best " in shown and not is_interrupted:
+            is_interrupted = True
+            os.write(terminal, b"\x03")
     assert child.wait(30) == 0
     os.close(terminal)
     assert b"solving, " in shown
-    assert b"best 7.5" in shown
-    assert shown.rindex(b"\x1b[2K") > shown.rindex(b"best 7.5")
-    assert shown.rstrip().endswith(b"done")
+    line, erased, printed = shown.rpartition(b"\r\x1b[K")
+    assert b"best " in line
+    assert erased
+    assert b"Rentals" in printed
+    assert b"interrupted" in printed

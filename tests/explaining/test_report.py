@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
+from mrdsl.cli.progress import StatusLine
 from mrdsl.core.charts import BarChart, IntervalChart, LineChart, Series
 from mrdsl.core.result import Result, Table
 from mrdsl.core.watching import Progress, watched
@@ -340,7 +341,12 @@ def test_a_report_tells_the_runs_of_its_simulation() -> None:
 
 def test_the_command_shows_it_to_whoever_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Progress] = []
-    monkeypatch.setattr("mrdsl.cli.progress.bar_of_work", lambda: told.append)
+
+    class Line(StatusLine):
+        def __call__(self, progress: Progress) -> None:
+            told.append(progress)
+
+    monkeypatch.setattr("mrdsl.cli.progress.StatusLine", Line)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "night.mrspec").write_text(SMALL)
     words = ["mrdsl", "report", str(tmp_path / "night.mrspec"), "-o", str(tmp_path / "night.md"), "--simulate", "2"]

@@ -103,6 +103,12 @@ def test_a_barrier_stage_gets_a_slot_for_every_task(stages: str, slots: str, exp
     assert without["whole_slots"]["task"] < whole or expected == 1
 
 
+@pytest.mark.parametrize("more", ["guarantee = p95", "guarantee = lower", "guarantee = upper"])
+def test_every_guarantee_holds_a_barrier_stage(more: str) -> None:
+    text = capacity(stage("fit", 20, 60, ", barrier = yes"), "slots { task = 8 }", "30 min", more)
+    assert of_class(text)["whole_slots"]["task"] == 20
+
+
 def test_a_plan_with_fewer_slots_is_refused() -> None:
     """The plan of the same class without its barrier has one executor."""
     spec = mrdsl.loads(capacity(stage("fit", 20, 1, ", barrier = yes"), deadline="9 h"))

@@ -56,6 +56,10 @@ CASES: dict[str, tuple[list[App], int, float, int]] = {
     "two applications at once": (
         [([("1", "a", 2, 0, None)], (0, HOUR)), ([("1", "a", 2, 1800, None)], (1800, 2 * HOUR))], 1, 2 * HOUR, 1
     ),
+    "localhost is another machine in each run": (
+        [([("1", "localhost", 1, 86400 * n, None)], (86400 * n, 86400 * n + HOUR)) for n in range(2)], 1, 2 * HOUR, 0
+    ),
+    "no time at all": ([([("1", "a", 1, 0, 0), ("2", "b", 1, 0, None)], (0, 60))], 1, 60, 0),
     "added after the last task": ([([("1", "a", 2, 0, None), ("2", "b", 2, HOUR, None)], (0, HOUR))], 1, HOUR, 0),
 }  # fmt: skip
 
@@ -83,8 +87,9 @@ def test_clusters_of_one_job_each_cost_what_they_ran() -> None:
         assert result.today is not None
         today = result.today.today
         assert (today.vms, today.time, today.cost) == (1, 2 * HOUR, pytest.approx(2.0))
-        if family == "capacity":
-            assert (result.today.plan.vms, result.today.plan.time) == (1, pytest.approx(2 * HOUR))
+        # A timetable boots the VM of each run, for a guess of 2 min.
+        boots = 0 if family == "capacity" else 240
+        assert (result.today.plan.vms, result.today.plan.time) == (1, pytest.approx(2 * HOUR + boots))
 
 
 def test_the_report_says_which_hosts_were_there_between_runs(tmp_path: Path) -> None:
@@ -93,8 +98,8 @@ def test_the_report_says_which_hosts_were_there_between_runs(tmp_path: Path) -> 
     found = profiled(tmp_path, (lives, (0, HOUR)), (later, (7200, 3 * HOUR)))
     assert hosts(found) == [(KEPT, 1, 3.0, "stays"), (PASSING, 2, 2.0, "comes, goes")]
     text = found.to_mrspec()
-    assert f"# 1 {KEPT.replace('VMs', 'VM')}." in text
-    assert f"# 2 {PASSING}." in text
+    assert f"# {KEPT}: 1." in text
+    assert f"# {PASSING}: 2." in text
 
 
 def test_hosts_of_mapreduce_are_there_during_their_jobs(tmp_path: Path) -> None:
@@ -118,7 +123,7 @@ def test_hosts_of_mapreduce_are_there_during_their_jobs(tmp_path: Path) -> None:
 def test_pods_are_not_vms(tmp_path: Path) -> None:
     found = api.profile([shared("cases/kubernetes_pods.log")], price="1 USD/h")
     cluster = found.cluster
-    assert (cluster.vms, cluster.pods.most, cluster.pods.hours, cluster.pod_slots) == (0, 4, pytest.approx(2 / 3), 2)
+    assert (cluster.vms, cluster.most_pods, cluster.pods.hours, cluster.pod_slots) == (0, 4, pytest.approx(2 / 3), 2)
     shown = "\n".join(str(table) for table in report(found) if table.title.startswith(("The cluster", "Hosts")))
     assert "pods" in shown
     assert "'VMs" not in shown
@@ -134,7 +139,7 @@ def test_addresses_of_pods_come_again(tmp_path: Path) -> None:
     """Two nights with one address: 2 pod-hours, not 25."""
     apps: list[App] = [([("1", "10.0.0.1", 1, 86400 * n, None)], (86400 * n, 86400 * n + HOUR)) for n in range(2)]
     found = profiled(tmp_path, *apps, master="k8s://https://1.2.3.4")
-    assert (found.cluster.pods.most, found.cluster.pods.hours, found.cluster.vms) == (1, 2.0, 0)
+    assert (found.cluster.most_pods, found.cluster.pods.hours, found.cluster.vms) == (1, 2.0, 0)
 
 
 def test_real_logs_have_as_much_time_as_their_executors() -> None:
@@ -177,18 +182,13 @@ def test_real_logs_have_as_much_time_as_their_executors() -> None:
 def test_requests_are_those_of_each_stretch(runs: list[tuple[int, int]], kept: list[tuple[int, int]]) -> None:
     spans = [(begin, begin + time) for begin, time in runs]
     others = [(begin, begin + time) for begin, time in kept]
-    there = [any(begin <= second < end for begin, end in (*spans, *others)) for second in range(101)]
-    found: list[list[int]] = []
+    begins = {begin for begin, _ in spans}
+    expected: list[list[int]] = []
     for second in range(100):
-        asked = second in {begin for begin, _ in spans}
-        if asked and (not found or not all(there[found[-1][0] : second])):
-            found.append([second])
-        elif asked:
-            found[-1].append(second)
-    # What only touches can be one stretch here and two there: the same time but for the second one.
-    expected = [each[-1] - each[0] for each in found]
-    made = list(requests_of(others, spans))
-    assert len(made) >= len(expected)
-    assert sum(made) <= sum(expected)
-    if len(made) == len(expected):
-        assert made == expected
+        # A stretch ends at a moment that no interval has inside.
+        inside = any(begin < second < end for begin, end in (*spans, *others))
+        if not inside or not expected:
+            expected.append([])
+        if second in begins:
+            expected[-1].append(second)
+    assert requests_of(others, spans) == tuple(each[-1] - each[0] for each in expected if each)

@@ -302,17 +302,20 @@ def test_mistakes_are_told(arguments: list[str]) -> None:
     assert done.exception.exit_code == 2
 
 
-def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from mrdsl.cli.progress import bytes_read
+def test_bytes_are_counted_on_a_terminal_only() -> None:
+    from mrdsl.cli.outputs import STATUS
+    from mrdsl.cli.progress import StatusLine, bytes_read
+    from mrdsl.core.watching import setting
 
     with bytes_read(10) as nobody:
         assert nobody is None
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with bytes_read(10) as told:
+    times, shown = iter(range(100)), list[str]()
+    line = StatusLine("mrdsl profile", lambda: float(next(times)), shown.append)
+    with setting(STATUS, line), bytes_read(10_000_000) as told:
         assert told is not None
-        told(5)
-    assert "5/10 bytes" in capsys.readouterr().err
+        told(3_000_000)
+        told(2_000_000)
+    assert shown[-2:] == ["\rreading [MB], 2 s: 5 of 10\x1b[K", "\rmrdsl profile, 4 s\x1b[K"]
 
 
 STRANGE = [

@@ -138,6 +138,8 @@ def test_attempts_of_one_application_are_one_submission() -> None:
     assert (each.overhead.attempts, each.overhead.time, each.overhead.work) == (8, 4800, 2400)
     assert found.cluster.task.use == 1.0
     assert "earlier attempts" in " ".join(each.warnings)
+    assert (found.cluster.requests, found.cluster.machines.hours) == ((0,), 2000 / 3600)
+    assert [name for name, _ in found.cluster.machines.passing] == ["h1"]
 
 
 def test_copies_of_attempts_count_once(tmp_path: Path) -> None:

@@ -341,15 +341,11 @@ class _Application:
         ran = {self.stages[key].profile if key in self.stages else 0 for key in self.tasks}
         fits = {}
         for profile in ran:
-            (executor, task), default = self._profile(profile), self._profile(0)[0]
+            executor, task = self._profile(profile)
             own = executor.get("cores", cores)
-            counts = [own // max(1.0, task.get("cpus", usual))]
-            counts += [
-                {**default, **executor}[name] // amount
-                for name, amount in task.items()
-                if name != "cpus" and amount > 0.0 and name in {**default, **executor}
-            ]
-            fits[profile] = max(1, int(min(counts) * cores / own))
+            there, needed = {**self._profile(0)[0], **executor, "cpus": own}, {"cpus": float(usual), **task}
+            counts = [there[name] // each for name, each in needed.items() if each > 0.0 and name in there]
+            fits[profile] = max(1, int(min(counts, default=own) * cores / max(1.0, own)))
         if (most := max(fits.values(), default=0)) and most != cores // usual:
             unit = cores // most if cores // (cores // most) == most else cores // (most + 1) + 1
         whole = max(1, cores // unit)

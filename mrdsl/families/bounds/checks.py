@@ -295,20 +295,18 @@ def _too_few_at_once(facts: BoundsFacts) -> Iterator[Diagnostic]:
     """Yield classes whose jobs have fewer slots than one task, or a barrier stage, takes."""
     from mrdsl.families.bounds.estimates import slots_of_one_job
 
-    if not any_stages(facts.classes):
-        return
-    slots = slots_of_one_job(facts)[0]
-    for index, stages in enumerate(stages_of(facts.classes)):
-        widest = max(stages, key=lambda stage: stage.together, default=None)
-        if widest is not None and widest.together > max(1.0, slots[index] * (1.0 + SAME_SUM)):
-            what = "its tasks run all at once" if widest.barrier == "yes" else "each of its tasks takes several"
-            yield error(
-                "too-small-cluster",
-                f"stage {widest.name} of class {facts.classes[index].name} takes {widest.together} slots at once, "
-                f"since {what}, and a job has {slots[index]:g}",
-                widest.span_of("barrier" if widest.barrier == "yes" else "slots"),
-                "give the cluster more slots, or lower jobs",
-            )
+    for index, stages in enumerate(stages_of(facts.classes) if any_stages(facts.classes) else ()):
+        slots = slots_of_one_job(facts)[0]
+        for stage in stages:
+            if stage.together > max(1.0, slots[index] * (1.0 + SAME_SUM)):
+                what = "its tasks run all at once" if stage.barrier == "yes" else "each of its tasks takes several"
+                yield error(
+                    "too-small-cluster",
+                    f"stage {stage.name} of class {facts.classes[index].name} takes {stage.together} slots at once, "
+                    f"since {what}, and a job has {slots[index]:g}",
+                    stage.span_of("barrier" if stage.barrier == "yes" else "slots"),
+                    "give the cluster more slots, or lower jobs",
+                )
 
 
 def _parts_of_slots(facts: BoundsFacts) -> Iterator[Diagnostic]:

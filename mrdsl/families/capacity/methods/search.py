@@ -43,7 +43,7 @@ POWER = 1.28
 
 @dataclass(frozen=True)
 class Wanted:
-    """Service levels of a class, and the range of its slots: one job can use ``most`` of them.
+    """Service levels of a class, and the range of its slots: one job needs ``least`` and can use ``most`` of them.
 
     ``limit`` is the deadline that formulas plan for. ``levels`` are the targets of the search, above the required
     levels. ``expected`` jobs must be concurrent; a run then has ``jobs`` jobs, of ``tasks`` tasks each.
@@ -60,6 +60,7 @@ class Wanted:
     expected: int
     jobs: int
     tasks: int
+    least: int = 1
 
     @property
     def share_of_reduces(self) -> bool:
@@ -67,10 +68,10 @@ class Wanted:
         return self.most[1] > 0
 
     def within(self, cell: Cell) -> Cell:
-        """Return the cell with at least one slot a job of each kind that it uses, and no more than jobs can use."""
+        """Return the cell with the least slots of each kind that its jobs use, and no more than jobs can use."""
         slots = [
-            min(max(count, cell.jobs), most * cell.jobs)
-            for count, most in zip((cell.map, cell.reduce), self.most, strict=True)
+            min(max(count, least * cell.jobs), most * cell.jobs)
+            for count, least, most in zip((cell.map, cell.reduce), (self.least, 1), self.most, strict=True)
         ]
         return Cell(cell.jobs, slots[0], slots[1])
 
@@ -211,6 +212,7 @@ def wanted_of(spec: Spec, instance: Instance) -> tuple[Wanted, ...]:
             int(instance.expected[index]),
             max(1, int(instance.expected[index] * rules.jobs_per_user * (1.0 - rules.warm_up))),
             tasks_of(facts.classes[index]),
+            max(1, int(limits.map_least[index])),
         )
         for index, mine in by_class.items()
         if most[index] >= 1.0

@@ -11,7 +11,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, impossible
 from mrdsl.core.result import Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
-from mrdsl.core.watching import is_late, is_stopped, until_late
+from mrdsl.core.watching import is_late, is_stopped, of_the_goal, tell, until_late
 from mrdsl.families.timetable.constant_program import constant_program
 from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters, relaxed
 from mrdsl.families.timetable.exact import solve_exactly
@@ -121,6 +121,9 @@ class _Ways:
             self.known[way] = Found(None, 0.0)
             for found in until_late(self._cheapest() if way == "cheapest" else self._way(way)):
                 self.known[way] = found
+                if found.best is not None:
+                    with of_the_goal():
+                        tell(value=found.best.value)
         return self.known[way]
 
     def _way(self, way: str) -> Iterator[Found]:
