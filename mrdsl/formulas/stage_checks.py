@@ -7,7 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, chained, did_you_mean, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, Span, chained, did_you_mean, error, impossible, warning
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
@@ -204,6 +205,42 @@ def no_upper_bound(node: Any, index: int) -> Diagnostic:
         ),
         f"classes[{index}].guarantee",
     )
+
+
+def path_of(node: Any, by: str, speed: float = 1.0) -> float:
+    """Return the time of a job with a slot for every task [s]: of the longest ones by `upper`, else of average ones.
+
+    It is infinite if tasks are not known.
+    """
+    time = "avg" if by in ("lower", "average", "mean") else "max"
+    if node.stages:
+        lengths = [getattr(stage, time) for stage in node.stages]
+        path = sum(lengths[place] for place in longest_path(parents_of(node.stages), lengths))
+        return float(node.startup + path / speed)
+    if node.map is None:
+        return inf
+    path = node.startup + getattr(node.map, time) / speed
+    if node.reduce is None or not node.reduce.tasks or node.shuffle is None:
+        return float(path)
+    first = getattr(node.shuffle, f"first_{time}")
+    return float(path + (node.shuffle.first_max if first is None else first) + getattr(node.reduce, time) / speed)
+
+
+def too_late(
+    node: Any, by: str, times: tuple[float, float, float], how: str, place: Span | None, hint: str
+) -> Diagnostic:
+    """Return the error that a class misses its time limit by an estimate; it is impossible only if its path does.
+
+    ``times`` are the limit, the least time by the estimate, and the path [s].
+    """
+    limit, least, path = times
+    told = f"a job takes {show(least, 'time')} {how}"
+    if path <= limit * (1.0 + SAME_SUM):
+        said = f"by the {by} estimate, no slots meet the deadline of class {node.name}, {show(limit, 'time')}: {told}"
+        known = f"{said}; its path of tasks takes {show(path, 'time')}, so that a cluster may meet it"
+        return impossible("late-by-estimate", known, place, f"{hint}; or write `guarantee = lower`")
+    said = f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the {by} estimate {told}"
+    return impossible("impossible-deadline", said, place, hint)
 
 
 def _promises_upper_for_several(c: Reader) -> Any:

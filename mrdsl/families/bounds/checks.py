@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, number_of, warning
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, note, number_of, warning
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, JobClass, has_own_slots, is_common, is_fifo, own_classes, sizes_of
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
-from mrdsl.formulas.stage_checks import at_path, check_few_tasks_of_stages, check_stages, no_upper_bound
+from mrdsl.formulas.stage_checks import (
+    at_path,
+    check_few_tasks_of_stages,
+    check_stages,
+    no_upper_bound,
+    path_of,
+    too_late,
+)
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.blocks import Slots, any_stages, is_plain, stages_of
 from mrdsl.spec.columns import column
@@ -128,21 +135,24 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     """Yield deadlines of `minimize slots` that a slot for every task cannot meet."""
     if not minimizes_slots(spec):
         return
-    from mrdsl.families.bounds.estimates import estimates_of, guaranteed
+    from mrdsl.families.bounds.estimates import estimates_of, growth_of, guaranteed
     from mrdsl.formulas.estimates import earliest
 
     estimates = estimates_of(spec.facts)
     profile = estimates.profile
-    default = default_guarantee(spec.facts, True)
+    default, growth = default_guarantee(spec.facts, True), growth_of(spec.facts).tolist()
     times = earliest(guaranteed(spec.facts, estimates), profile.map_tasks, profile.reduce_tasks)
     for index in _indices(column(spec.facts.classes, "deadline") * (1.0 + SAME_SUM) < times):
         node = spec.facts.classes[index]
-        yield impossible(
-            "impossible-deadline",
-            f"no cluster can meet the deadline of class {node.name}, {node.deadline:g} s: by the "
-            f"{node.guarantee or default} estimate a job takes {times[index]:g} s even with a slot for every task",
+        by, least = node.guarantee or default, float(times[index])
+        hint, how = f"write deadline = {least * 1.05 + 1.0:.0f} s or more", "even with a slot for every task"
+        yield too_late(
+            node,
+            by,
+            (node.deadline, least, min(1.0, growth[index]) * path_of(node, by)),
+            how,
             node.span_of("deadline"),
-            f"write deadline = {float(times[index]) * 1.05 + 1.0:.0f} s or more",
+            hint,
         )
 
 

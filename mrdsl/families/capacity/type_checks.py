@@ -21,8 +21,9 @@ from mrdsl.families.capacity.constraints import limit_of_time, promises_of
 from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
 from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_disks
+from mrdsl.formulas.pairs import run_on
 from mrdsl.formulas.quotas import unused_quotas
-from mrdsl.formulas.stage_checks import at_path
+from mrdsl.formulas.stage_checks import at_path, path_of, too_late
 from mrdsl.formulas.type_checks import (
     check_hosting,
     check_names,
@@ -122,15 +123,12 @@ def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
         "even with a slot for every task" if isfinite(pairs.limits.map_most[best, index]) else "whatever slots it gets"
     )
     how += " that can run at once" if node.stages else ""
-    where = f", on {mix.market.names[best]}, where it is fastest" if len(times) > 1 else ""
-    return impossible(
-        "impossible-deadline",
-        f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the "
-        f"{by} estimate a job takes {show(earliest, 'time')} {how}{where}",
-        place,
-        f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {later}`; the nearer it is, "
-        "the more VMs it needs",
-    )
+    how += f", on {mix.market.names[best]}, where it is fastest" if len(times) > 1 else ""
+    there = [run_on(node, vm.name) for vm, one in zip(spec.facts.vms, pairs.allowed[:, index], strict=True) if one]
+    path = min(path_of(each, by, speed) for each, speed in there)
+    hint = f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {later}`"
+    hint += "; the nearer it is, the more VMs it needs"
+    return too_late(node, by, (limit, earliest, path), how, place, hint)
 
 
 def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:

@@ -29,6 +29,8 @@ from mrdsl.formulas.stage_checks import (
     check_several_slots,
     check_stages,
     check_upper_of_stages,
+    path_of,
+    too_late,
 )
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.columns import column, names_of, words
@@ -330,16 +332,12 @@ def _deadlines(facts: JointFacts) -> Iterator[tuple[int, Diagnostic]]:
     work = guaranteed(words(facts.classes, "guarantee", model.default), estimates_of(facts.classes, model=model))
     least = earliest(work, limits.map_most, limits.reduce_most)
     for index in _indices(~kept(work, column(facts.classes, "deadline"), limits)):
-        node = facts.classes[index]
-        found = impossible(
-            "impossible-deadline",
-            f"no cluster can meet the deadline of class {node.name}, {show(node.deadline, 'time')}: by the "
-            f"{node.guarantee or model.default} estimate a job takes {least[index]:g} s "
-            + ("even with a slot for every task" if limits.map_most[index] < inf else "whatever slots it gets"),
-            node.span_of("deadline"),
-            f"write deadline = {round(least[index] * 1.05 + 1):g} s or more",
-        )
-        yield index, found
+        node, earliest_end = facts.classes[index], float(least[index])
+        by, how = node.guarantee or model.default, "even with a slot for every task"
+        how = how if limits.map_most[index] < inf else "whatever slots it gets"
+        times = node.deadline, earliest_end, path_of(node, by)
+        hint = f"write deadline = {round(earliest_end * 1.05 + 1):g} s or more"
+        yield index, too_late(node, by, times, how, node.span_of("deadline"), hint)
 
 
 def _responses(spec: Spec) -> Iterator[tuple[int, Diagnostic]]:

@@ -16,8 +16,9 @@ from mrdsl.core.diagnostics import (
 )
 from mrdsl.core.units import show
 from mrdsl.families.joint.quantities import compares_responses, mentioned
+from mrdsl.formulas.pairs import run_on
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
-from mrdsl.formulas.stage_checks import at_path
+from mrdsl.formulas.stage_checks import at_path, path_of, too_late
 from mrdsl.formulas.type_checks import (
     check_hosting,
     check_names,
@@ -207,14 +208,10 @@ def _late(fleet: Fleet, facts: JointFacts, index: int, node: JobClass) -> Diagno
     times = earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
     times[~pairs.allowed[:, index]] = float("inf")
     best, by = int(times.argmin()), node.guarantee or default_guarantee(facts, fleet.whole)
-    return impossible(
-        "impossible-deadline",
-        f"no VM type can meet the deadline of class {node.name}, {show(node.deadline, 'time')}: by the "
-        f"{by} estimate a job takes {show(float(times[best]), 'time')} on "
-        f"{facts.vms[best].name}, where it is fastest",
-        node.span_of("deadline"),
-        f"write deadline = {round(float(times[best]) * 1.05 + 1):g} s or more",
-    )
+    there = [run_on(node, vm.name) for vm, one in zip(facts.vms, pairs.allowed[:, index], strict=True) if one]
+    ends = node.deadline, float(times[best]), min(path_of(each, by, speed) for each, speed in there)
+    hint = f"write deadline = {round(float(times[best]) * 1.05 + 1):g} s or more"
+    return too_late(node, by, ends, f"on {facts.vms[best].name}, where it is fastest", node.span_of("deadline"), hint)
 
 
 def _slow(fleet: Fleet, k: int, service: Service) -> Diagnostic:
