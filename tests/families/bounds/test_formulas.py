@@ -141,7 +141,7 @@ def test_no_grid_of_slots_beats_the_least_slots(maps, reduces, map_time, reduce_
 
 
 def test_a_deadline_before_a_slot_per_task_is_impossible():
-    spec = spec_of(replace(TWITTER, deadline=60.0), goal=SIZE)
+    spec = spec_of(replace(TWITTER, deadline=59.0), goal=SIZE)
     assert list(FAMILY.check(spec)) == []
     assert [each.code for each in FAMILY.impossible(spec)] == ["impossible-deadline"]
     outcome = formulas(Draft(spec))
