@@ -37,10 +37,11 @@ class Exact(Work):
         """Compute the time of one job on its slots."""
         found = super().time(map_slots, reduce_slots)
         maps, reduces = np.broadcast_arrays(map_slots, reduce_slots)
+        places, known = np.broadcast_to(np.arange(len(self.rows)), maps.shape), np.isfinite(maps + reduces)
         for name in EXACT:
-            mine = np.flatnonzero(self.rows & (self.names == name) & np.isfinite(maps + reduces))
-            if len(mine):
-                found[mine] = self.times.time(name, mine, maps[mine], reduces[mine])
+            mine = (self.rows & (self.names == name)) & known
+            if mine.any():
+                found[mine] = self.times.time(name, places[mine], maps[mine], reduces[mine])
         return found
 
     def pairs(self, place: int, limit: float, most: tuple[float, float]) -> tuple[Floats, Floats]:

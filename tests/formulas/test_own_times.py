@@ -284,3 +284,22 @@ minimize cost
     own, shared = (plan.observed["c"].mean for plan in seen.values())
     assert own == pytest.approx(50.0, abs=1.5)
     assert shared < own - 1.0  # a job whose first stage still runs leaves its other slot to the other job
+
+
+def test_joint_plans_over_periods_have_the_fewest_whole_slots():
+    text = """problem joint "t"
+estimates = scheduling
+cluster { size = 100, vm_cost = 1 EUR/h }
+class c {
+  map { tasks = 40, avg = 10 s, max = 10 s }
+  slots { map = 1, reduce = 1 }
+  jobs = 2, deadline = 101 s, penalty = 1000 EUR
+}
+demand { periods = 2 }
+minimize cost
+"""
+    plan = solve(loads(text)).plan
+    each = plan.classes.map_slots / plan.classes.at_once
+    assert each.shape == (2, 1)
+    # 4 slots for 100 s, or 2 slots for 200 s are late; one job after the other needs 4 slots
+    assert (each == 4.0).all()
