@@ -119,12 +119,14 @@ def _solve(opened: Opened, options: dict[str, Any]) -> Result:
     method = (options["solver"], options["formulation"], options["relax"])
     settings = _settings(loaded.spec, options)
     start = None if options["start"] is None else _start(options["start"])
+    began = time.monotonic()
     with kept():
         result = run(loaded.spec, *method, limits, start=start)
     if settings is not None and result.plan is not None:
         return validated(loaded.spec, result, settings)
     if result.termination is Termination.INFEASIBLE and has_errors(result.diagnostics):
-        return _explained(loaded.spec, result, method)
+        left = EXPLAIN_FOR if limits.time is None else max(began + limits.time - time.monotonic(), 0.0)
+        return _explained(loaded.spec, result, method, min(EXPLAIN_FOR, left))
     return result
 
 
@@ -159,7 +161,7 @@ def validated(spec: Spec, result: Result, settings: Settings) -> Result:
     return replace(observed, seconds={**result.seconds, "simulate": time.perf_counter() - started})
 
 
-def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
+def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool], seconds: float) -> Result:
     """Return the result with short reasons instead of the bare fact that there is no plan.
 
     If the family has reported an impossible part, a change that resolves everything is added: its hints are about one
@@ -168,7 +170,7 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
     from mrdsl.explaining.infeasibility import explain
     from mrdsl.explaining.why import as_diagnostic
 
-    explanation = explain(spec, *method, seconds=EXPLAIN_FOR)
+    explanation = explain(spec, *method, seconds=seconds)
     said = tuple(d for d in result.diagnostics if d.code != "no-plan")
     if has_errors(said) and explanation.repair is None:
         return replace(result, diagnostics=said)

@@ -54,10 +54,10 @@ def over() -> None:
 
 def interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, or have it raised after the import that runs. The handler of SIGINT."""
-    importer = _importer(frame)
-    if importer is None:
+    importing = importer(frame)
+    if importing is None:
         raise KeyboardInterrupt
-    _raise_in(importer)
+    _raise_in(importing)
 
 
 def raised_nowhere(lost: Any) -> None:
@@ -68,7 +68,7 @@ def raised_nowhere(lost: Any) -> None:
         sys.__unraisablehook__(lost)
         return
     frame = sys._getframe(1)
-    _raise_in(_importer(frame) or frame)
+    _raise_in(importer(frame) or frame)
 
 
 def _is_command() -> bool:
@@ -82,7 +82,7 @@ def _note(number: int, frame: FrameType | None) -> None:
     _State.came = True
 
 
-def _importer(frame: FrameType | None) -> FrameType | None:
+def importer(frame: FrameType | None) -> FrameType | None:
     """Return the frame of the outermost import that runs; None if none does."""
     found = None
     while frame is not None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, has_errors, one_error
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.watching import DEBUG, INFO, log, of_the_goal, stopped_by
+from mrdsl.core.watching import DEBUG, INFO, LateError, log, of_the_goal, sharing, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
 from mrdsl.planning.claims import keep_last_plan, unproven, verified
 from mrdsl.planning.results import ended, goal_of
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.processes import is_kept
+from mrdsl.solving.processes import ended_late, is_kept
 from mrdsl.solving.registry import require
 from mrdsl.spec.declared import LIMITS, require_options
 from mrdsl.spec.spec import Spec
@@ -74,7 +74,8 @@ def solve(
     how = choice.formulation.name if choice.formulation is not None else "its own method"
     log("solve", INFO, "%s %r by %s, %s", spec.problem, spec.title, choice.solver and choice.solver.name, how)
     run = _Run(spec, family, choice, relax, seconds, began, memory, model, start)
-    found = run.result()
+    with sharing(None if choice.limits.time is None else began + choice.limits.time - time.monotonic()):
+        found = run.result()
     last = None
     if start is not None and start.relaxed == relax:
         check = partial(verified, spec, family, relax=relax)
@@ -189,6 +190,8 @@ class _Run:
             if not is_kept():
                 raise
             result = self._best_known()
+        except LateError:
+            result = replace(self._best_known(), termination=Termination.TIME_LIMIT)
         self.seconds["solve"] = time.perf_counter() - started
         return self._explained(self._verified(result))
 
@@ -317,7 +320,8 @@ class _Run:
         from mrdsl.planning.results import doubts_of, plan_in
         from mrdsl.solving.checked_answer import solve_model
 
-        model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
+        with ended_late():
+            model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
         built = time.perf_counter()
         with of_the_goal():
             answer = solve_model(model, choice.solver, self._limits(), needs, memory=self.memory, span=choice.span)

@@ -36,6 +36,7 @@ from mrdsl.solving.arrays import (
 )
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.processes import ended_late
 from mrdsl.solving.programs import (
     checked_point,
     in_worker,
@@ -208,10 +209,11 @@ def solve_model(
     """
     declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
-    limits = of_one_solve(limits or Limits())
     if fixed_outside(model):
         return Answer(Termination.INFEASIBLE, SolutionStatus.NONE, solver=declared.name)
-    program = linear_program(model)
+    with ended_late():
+        program = linear_program(model)
+    limits = of_one_solve(limits or Limits())
     kind = program[0].kind if program else None
     nonlinear = None if program else nonlinear_model(model)
     refuse_unsupported(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)

@@ -22,10 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any
 
+from mrdsl.core.ctrl_c import importer
 from mrdsl.core.guarded import forget_group, guarded, share_guard, watch_group
-from mrdsl.core.watching import is_stoppable, is_stopped, setting, stopped_by
+from mrdsl.core.watching import LateError, is_stoppable, is_stopped, setting, shared_time, stopped_by
 
 MARK = "MRDSL_PROGRAM"
 """The variable by which a program's children are known, whatever session they are in."""
@@ -235,6 +237,30 @@ def stopped_by_interrupt() -> Iterator[None]:
             yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def ended_late() -> Iterator[None]:
+    """Raise LateError in the ``with`` block, wherever it is, once it has computed for the rest of the shared time.
+
+    It is for work of libraries that do not look at the clock, in the main thread.
+    """
+    left = shared_time()
+    if left is None or threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def end(_: int, frame: FrameType | None) -> None:
+        if importer(frame) is None:
+            raise LateError
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, max(left, PAUSE), PAUSE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from mrdsl.solving.claims import CRASHED
 from mrdsl.solving.processes import begin_as_child, die_with_parent, end_group, is_kept, signals_deferred
 from mrdsl.solving.request import Request, Solve
 
-GRACE = 1.0
+GRACE = 0.5
 USES = 500
 _LARGEST_MESSAGE = 1 << 31
 _LAST_WORDS = 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,15 @@ class Mixture:
 
     def total(self, way: str | None = None, vm: str | None = None) -> float:
         """Return the VMs bought in one way, or of one type, or all."""
-        return sum(each.vms for each in self.bought if way in (None, each.way) and vm in (None, each.vm))
+        return self._totals.get((way, vm), 0.0)
+
+    @cached_property
+    def _totals(self) -> dict[tuple[str | None, str | None], float]:
+        found: dict[tuple[str | None, str | None], float] = {}
+        for each in self.bought:
+            for key in ((None, None), (each.way, None), (None, each.vm), (each.way, each.vm)):
+                found[key] = found.get(key, 0.0) + each.vms
+        return found
 
     def whole_slots(self, classes: int) -> tuple[Floats, Floats]:
         """Return the slots of every class, those of each share rounded up."""

@@ -19,7 +19,7 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.rounding import ceiling
-from mrdsl.core.watching import stopped_by
+from mrdsl.core.watching import LateError, look, stopped_by
 from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.period_blocks import among, rounded, with_commitments, without_solver
@@ -142,6 +142,8 @@ def _each_solved(
         try:
             if ended is None and not draft.is_late():
                 solved = _solved(draft.spec, alike, part, committed, limits)
+        except LateError:
+            ended = Termination.TIME_LIMIT
         except KeyboardInterrupt:
             ended = _interrupted()
         if solved is None and ended is None and draft.is_late():
@@ -266,6 +268,7 @@ def _solved(
 
 
 def _whole(program: LinearProgram, limits: Limits) -> Optimum | None:
+    look()
     try:
         return optimum(program, limits)
     except UnsolvedError:
