@@ -293,8 +293,6 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
             cluster.slots.span or cluster.span,
             f"give at least {number_of(jobs, 'slot')} of each kind, lower jobs, or write scheduler = fifo",
         )
-    elif cluster.scheduler != "fifo":
-        yield from _parts_of_slots(facts)
     if cluster.masters == "yes":
         yield from _masters(facts, jobs)
     yield from _too_few_at_once(facts)
@@ -317,24 +315,6 @@ def _too_few_at_once(facts: BoundsFacts) -> Iterator[Diagnostic]:
                     stage.span_of("barrier" if stage.barrier == "yes" else "slots"),
                     "give the cluster more slots, or lower jobs",
                 )
-
-
-def _parts_of_slots(facts: BoundsFacts) -> Iterator[Diagnostic]:
-    """Yield classes with less than one slot for each job: no job runs on a part, and schedulers give a whole one."""
-    from mrdsl.families.bounds.estimates import slots_of_one_job
-
-    slots = slots_of_one_job(facts)
-    reducing = column(facts.classes, "reduce.tasks", missing=0.0) > 0
-    for index, node in enumerate(facts.classes):
-        each = slots[0][index] if not reducing[index] else min(kind[index] for kind in slots)
-        if each < 1.0 - SAME_SUM:
-            yield error(
-                "too-small-cluster",
-                f"each job of class {node.name} gets {each:.3g} of a slot, and a scheduler gives at least one: "
-                "the estimates are not valid",
-                node.span_of("share") or node.span,
-                "give the class a larger share, lower its jobs, or write scheduler = fifo",
-            )
 
 
 def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:

@@ -216,12 +216,15 @@ def longest_tasks(classes: Sequence[Any]) -> Floats:
     )
 
 
-def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
+def completions(estimates: Estimates, jobs: Floats, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
     """Return the completion times of one job on the given slots by every estimate.
 
-    Waves are whole in ``waves``, (3.14), and in its bounds ``waves_lower``, (3.11), and ``waves_upper``, (3.12).
+    Waves are whole in ``waves``, (3.14), and in its bounds ``waves_lower``, (3.11), and ``waves_upper``, (3.12). Jobs
+    with less than one slot each run on one, one after the other: the time of a job is that of all before it too.
     """
-    one = np.ones_like(map_slots)
+    one, used = np.ones_like(map_slots), (map_slots, np.where(estimates.profile.map_only, 0.0, reduce_slots))
+    turns = np.fmax(*(np.where(each > 0.0, np.minimum(1.0 / np.clip(each, 1e-9, 1.0), jobs), 1.0) for each in used))
+    map_slots, reduce_slots = (np.where(each > 0.0, np.maximum(each, 1.0), each) for each in (map_slots, reduce_slots))
     times = {
         name: mapreduce.completion(work, one, map_slots, reduce_slots)
         for name, work in estimates.by_name.items()
@@ -234,7 +237,7 @@ def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -
         ("waves_upper", wave_estimates.longest(profile)),
     ):
         times[name] = wave_estimates.completion(profile, waves, map_slots, reduce_slots)
-    return times
+    return {name: turns * each for name, each in times.items()}
 
 
 def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:

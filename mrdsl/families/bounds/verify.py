@@ -19,13 +19,12 @@ from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.verify_times import (
     Jobs,
     cluster_slots,
-    estimates_of,
     jobs_of,
     own_by_class,
     promised,
     shares_of,
     slots_of_a_job,
-    waves_of,
+    times_of,
 )
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Columns, column, names_of, parts_of, words
@@ -202,8 +201,7 @@ def _same(spec: Spec, plan: BoundsPlan, pairs: Mapping[str, tuple[Floats, Floats
 
 def _times(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
     """Compare every completion time that the plan states."""
-    slots = plan.map_slots, plan.reduce_slots
-    times = {name: each.time(*slots) for name, each in estimates_of(spec.facts, jobs).items()} | waves_of(jobs, *slots)
+    times = times_of(spec.facts, jobs, plan.map_slots, plan.reduce_slots)
     for name in KNOWN:
         if name not in plan.completion:
             yield error("broken-plan", f"the plan lacks the {name} estimate", spec.span)

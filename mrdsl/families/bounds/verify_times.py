@@ -122,11 +122,22 @@ def waves_of(jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> dict[str, F
     return times
 
 
+def times_of(facts: BoundsFacts, jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
+    """Compute the time of one job by each estimate [s]; jobs that share one slot take turns on it."""
+    least = 1.0 / np.maximum(column(facts.classes, "jobs"), 1.0)
+    slots, turns = [], np.ones(len(least))
+    for each, counts in ((map_slots, True), (reduce_slots, jobs.reducing)):
+        used = np.where(each > 0.0, np.maximum(each, least), 1.0)
+        turns = np.maximum(turns, np.where(counts, 1.0 / np.minimum(used, 1.0), 1.0))
+        slots.append(np.where(each > 0.0, np.maximum(used, 1.0), each))
+    times = {name: each.time(*slots) for name, each in estimates_of(facts, jobs).items()} | waves_of(jobs, *slots)
+    return {name: each * turns for name, each in times.items()}
+
+
 def promised(facts: BoundsFacts, jobs: Jobs, map_slots: Floats, reduce_slots: Floats) -> Floats:
     """Compute the time of one job by the estimate that its class guarantees [s]."""
     chosen = words(facts.classes, "guarantee", default_guarantee(facts, True))
-    times = {name: each.time(map_slots, reduce_slots) for name, each in estimates_of(facts, jobs).items()}
-    times["waves"] = waves_of(jobs, map_slots, reduce_slots)["waves"]
+    times = times_of(facts, jobs, map_slots, reduce_slots)
     result = times["average"]
     for name, time in times.items():
         result = np.where(chosen == name, time, result)

@@ -49,7 +49,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
         jobs=column(classes, "jobs"),
         map_slots=map_slots,
         reduce_slots=reduce_slots,
-        completion=completions(estimates, map_slots, reduce_slots),
+        completion=completions(estimates, column(classes, "jobs"), map_slots, reduce_slots),
         deadline=column(classes, "deadline"),
         sizes=sized,
         stages=stage_counts(classes),
