@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, log, sqrt
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,10 @@ from mrdsl.profiling.known_jobs import Known, own_stages, repeated
 from mrdsl.profiling.ran import Ran, ran_stages
 from mrdsl.profiling.stage_classes import slots_of_run, times_of
 from mrdsl.profiling.whole_runs import known_job, known_run, pools_of
+from mrdsl.simulation.engine.draws import shared_deviation
 from mrdsl.simulation.own_slots import OwnStage, blocks_of, job_times
 from mrdsl.simulation.sampling import stream
 
-SHARED = 0.05
-"""Deviation of the factor that all tasks of a run share, in one run that counts beside those that are known."""
 DRAWS, TASKS = 400, 200_000
 """Runs that are drawn for an interval, fewer with that many tasks in total, and at least :data:`FEWEST`."""
 FEWEST = 40
@@ -194,13 +193,6 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
     return high
-
-
-def shared_deviation(work: Sequence[float]) -> float:
-    """Return the deviation of the logarithm of the factor of a run, from the work of runs and :data:`SHARED`."""
-    logs = [log(each) for each in work if each > 0.0]
-    middle = sum(logs) / max(1, len(logs))
-    return sqrt((sum((each - middle) ** 2 for each in logs) + SHARED**2) / max(1, len(logs)))
 
 
 def _drawn(known: Known, slots: int, jobs: int, spread: float, seed: int, place: int) -> np.ndarray:

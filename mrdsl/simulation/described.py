@@ -11,7 +11,7 @@ import numpy as np
 
 from mrdsl.formulas.stages import in_order, parents_of
 from mrdsl.formulas.wave_estimates import least
-from mrdsl.simulation.engine.draws import Sampler, Samples, TaskTimes, repeated, sampler, slowdown
+from mrdsl.simulation.engine.draws import Sampler, Samples, TaskTimes, repeated, sampler, slowdown, with_shared
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
 from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
@@ -94,7 +94,8 @@ def submitters_of(node: Any, users: int, burst: int | None) -> Submitters:
 
 def described_tasks(node: Any, slowstart: float = 1.0) -> tuple[list[Stage], list[TaskTimes]]:
     """Return the stages of a job, each after its parents, and their task times."""
-    return _of_stages(node) if node.stages else _of_phases(node, slowstart)
+    stages, times = _of_stages(node) if node.stages else _of_phases(node, slowstart)
+    return stages, with_shared(times)
 
 
 def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
@@ -137,7 +138,7 @@ def _of_phases(node: Any, slowstart: float) -> tuple[list[Stage], list[TaskTimes
 
 def _work(node: Any, tasks: Any, shortest: float | None, source: Source | None, unit: float = 1.0) -> Sampler:
     if source is not None:
-        return Samples(tuple(read_times(Path(source.path), unit).tolist()))
+        return Samples(tuple(read_times(Path(source.path), unit).tolist()), tasks.tasks)
     return _spread(node, tasks.avg, tasks.max, shortest, tasks.tasks)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.simulation.engine.draws import TaskTimes, mean_attempt, mean_work
+from mrdsl.simulation.engine.draws import TaskTimes, mean_attempt, mean_work, recorded_runs
 from mrdsl.simulation.engine.world import Stage
 from mrdsl.simulation.sampling import stream
 
@@ -129,10 +129,21 @@ def mean_times(
 ) -> Floats:
     """Return the mean time of a job [s] on each of some numbers of own slots.
 
+    If all times are recorded, it is that of the recorded runs, their tasks in order.
+
     The tasks of the jobs that are drawn, evenly spread, are :data:`VALUES` in number for blocks of stages in which each
     task has a slot. They are :data:`STARTS` for others, and fewer if these have more than :data:`WAVES` waves of tasks:
     their times differ less. The mean is corrected by the work of these jobs, whose mean is known, over the slots.
     """
+    runs = [None if each.slow is not None or each.first is not None else recorded_runs(each.work) for each in times]
+    known = [each / speed for each in runs if each is not None]
+    if len(known) == len(stages):
+        most = np.arange(max(map(len, known)))
+        own = [
+            OwnStage(stage.after, stage.delay, rows[most % len(rows)], None, stage.pool)
+            for stage, rows in zip(stages, known, strict=True)
+        ]
+        return np.array([job_times(own, each).mean() for each in slots])
     tasks = sum(stage.tasks for stage in stages)
     means = [mean_attempt(each) - (1.0 - 1.0 / speed) * mean_work(each) for each in times]
     many = drawn(stages, times, max(LEAST_JOBS, VALUES // tasks), seed, speed, True)

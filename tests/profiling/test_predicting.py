@@ -9,7 +9,8 @@ import pytest
 
 import mrdsl
 from mrdsl.profiling.known_jobs import Known, Part
-from mrdsl.profiling.predicting import JobRuns, Run, bounds_of, shared_deviation
+from mrdsl.profiling.predicting import JobRuns, Run, bounds_of
+from mrdsl.simulation.engine.draws import shared_deviation
 from tests.command_lines import run_here
 
 from ..exchange.logs.making import BEGIN, job_events, spark_events

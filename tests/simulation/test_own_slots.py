@@ -5,12 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrdsl.simulation.engine.draws import Block, Exponential, Lognormal, Spread, TaskTimes, slowdown
+from mrdsl.simulation.engine.draws import (
+    Block,
+    Exponential,
+    Lognormal,
+    Samples,
+    Spread,
+    StreamDraws,
+    TaskTimes,
+    slowdown,
+    with_shared,
+)
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.flow import Submission
 from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
 from mrdsl.simulation.own_slots import OwnStage, blocks_of, completion, drawn, job_times, mean_times
 from mrdsl.simulation.queues import OldestFirst, Queue
+from mrdsl.simulation.sampling import stream
 
 FIXED = TaskTimes(Spread(10.0, 10.0, 10.0))
 
@@ -136,3 +147,40 @@ def test_the_speed_of_machines_divides_work_and_not_shuffles():
     assert mean_times(stages, times, [3, 6], speed=2.0).tolist() == pytest.approx([12.0, 5.0])
     slow = [TaskTimes(Spread(8.0, 8.0, 8.0), slow=slowdown(1.0 - 1e-9, 2.0))]
     assert mean_times(stages, slow, [6], speed=2.0).tolist() == pytest.approx([8.0])
+
+
+def test_recorded_tasks_keep_their_order():
+    """Two runs of three tasks on two slots: 5 + 1 beside 2 is 5, then 1 + 5 beside 2: 6; 5.5 on average."""
+    times = [TaskTimes(Samples((5.0, 2.0, 1.0, 1.0, 2.0, 5.0), 3))]
+    assert mean_times([Stage("a", 3)], times, [1, 2, 3]).tolist() == [8.0, 5.5, 5.0]
+    assert mean_times([Stage("a", 3)], times, [2], speed=2.0).tolist() == [2.75]
+
+
+def test_recorded_times_are_not_put_back():
+    """More tasks than recorded times have each of them equally often; fewer have different ones."""
+    random = np.random.RandomState(0)
+    found = Samples((1.0, 2.0, 4.0), 7)(random, 14).reshape(2, 7)
+    for job in found:
+        assert {time: list(job).count(time) for time in (1.0, 2.0, 4.0)}.keys() == {1.0, 2.0, 4.0}
+        assert sorted(list(job).count(time) for time in (1.0, 2.0, 4.0)) == [2, 2, 3]
+    assert all(len(set(job)) == 2 for job in Samples((1.0, 2.0, 4.0), 2)(random, 20).reshape(10, 2))
+
+
+def test_all_tasks_of_a_job_share_a_factor():
+    """One recorded run: its factor is lognormal with the deviation 5 %, and the mean 1."""
+    (times,) = with_shared([TaskTimes(Samples((5.0, 2.0, 1.0), 3))])
+    assert times.shared == pytest.approx(0.05)
+    drawn_jobs = StreamDraws([[times]], [[3]], lambda *place: stream(0, *place))
+    rows, _, _ = drawn_jobs.rows(0, 0, 4000)
+    assert rows[:, 0] / rows[:, 2] == pytest.approx(np.full(4000, 5.0))
+    assert rows[:, 1].mean() == pytest.approx(2.0, rel=0.005)
+    assert np.log(rows[:, 1]).std() == pytest.approx(0.05, rel=0.05)
+    again = StreamDraws([[times]], [[3]], lambda *place: stream(0, *place))
+    assert [again.block(0, job, 0).work for job in range(5)] == [pytest.approx(row) for row in rows[:5].tolist()]
+
+
+def test_the_factor_comes_from_the_runs_if_there_are_several():
+    (same,) = with_shared([TaskTimes(Samples((5.0, 2.0) * 25, 2))])
+    assert same.shared == pytest.approx(0.01)
+    (drawn_times,) = with_shared([FIXED])
+    assert drawn_times.shared == 0.0

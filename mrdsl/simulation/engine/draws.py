@@ -7,7 +7,7 @@ at once and knows their mean.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import log, sqrt
 from operator import mul
@@ -27,13 +27,14 @@ class TaskTimes:
 
     ``first`` is the shuffle of tasks that start before any of their stage has ended, ``shuffle`` that of later ones;
     None for stages without a shuffle. ``slow`` multiplies the whole time of an attempt with its shuffle; None if no
-    attempt is slow.
+    attempt is slow. ``shared`` is the deviation of a lognormal factor that all tasks of a job have in common.
     """
 
     work: Sampler
     first: Sampler | None = None
     shuffle: Sampler | None = None
     slow: Sampler | None = None
+    shared: float = 0.0
 
 
 class Block(NamedTuple):
@@ -63,7 +64,10 @@ class Draws(Protocol):
 
 
 class _Series:
-    """Blocks of one stage, drawn for some jobs at a time and held until the job asks."""
+    """Blocks of one stage, drawn for some jobs at a time and held until the job asks.
+
+    Recorded times are not drawn: jobs take the recorded runs in turn.
+    """
 
     def __init__(self, sampler: Sampler, tasks: int, random: np.random.RandomState) -> None:
         self.sampler = sampler
@@ -71,8 +75,12 @@ class _Series:
         self.random = random
         self.held: dict[int, list[float]] = {}
         self.drawn = 0
+        self.recorded = recorded_runs(sampler)
 
     def block(self, number: int) -> list[float]:
+        if self.recorded is not None:
+            row: list[float] = self.recorded[number % len(self.recorded)].tolist()
+            return row
         jobs = max(1, CHUNK // self.tasks)
         while number >= self.drawn:
             values = self.sampler(self.random, jobs * self.tasks).reshape(jobs, self.tasks)
@@ -82,6 +90,8 @@ class _Series:
 
     def rows(self, jobs: int) -> Floats:
         """Return the values of the first jobs, a row for each, of a stage of which no block was asked for."""
+        if self.recorded is not None:
+            return self.recorded[np.arange(jobs) % len(self.recorded)]
         each = max(1, CHUNK // self.tasks)
         parts = [self.sampler(self.random, each * self.tasks) for _ in range(-(-jobs // each))]
         return np.concatenate(parts).reshape(-1, self.tasks)[:jobs]
@@ -118,6 +128,8 @@ class StreamDraws:
             for kind, (stages, counts) in enumerate(zip(times, tasks, strict=True))
         ]
         self.stream = cache(stream)
+        self.shared = [max((each.shared for each in stages), default=0.0) for stages in times]
+        self.factors: list[list[float]] = [[] for _ in times]
 
     def block(self, kind: int, number: int, stage: int) -> Block:
         """See :class:`Draws`."""
@@ -129,6 +141,10 @@ class StreamDraws:
             slow = of_slow.block(number)
             work = list(map(mul, work, slow))
             first, shuffle = [None if times is None else list(map(mul, times, slow)) for times in (first, shuffle)]
+        if self.shared[kind]:
+            factor = self._factors(kind, number + 1)[number]
+            work = [factor * time for time in work]
+            first, shuffle = (None if some is None else [factor * time for time in some] for some in (first, shuffle))
         luck = None if of_luck is None else of_luck.block(number)
         return Block(work, first, shuffle, luck, _equal(work) and _equal(first) and _equal(shuffle))
 
@@ -138,9 +154,20 @@ class StreamDraws:
             None if series is None else series.rows(jobs) for series in self.series[kind][stage][:4]
         )
         assert work is not None
+        if self.shared[kind]:
+            factors = np.array(self._factors(kind, jobs)[:jobs])[:, None]
+            slow = factors if slow is None else slow * factors
         if slow is not None:
             work, first, shuffle = work * slow, *(None if each is None else each * slow for each in (first, shuffle))
         return work, first, shuffle
+
+    def _factors(self, kind: int, jobs: int) -> list[float]:
+        """Return the factors of the first jobs of a class, or of more."""
+        known, deviation = self.factors[kind], self.shared[kind]
+        while len(known) < jobs:
+            normal = self.stream("shared", kind, 0).standard_normal(CHUNK)
+            known += np.exp(deviation * normal - deviation**2 / 2.0).tolist()
+        return known
 
     def again(self, kind: int, stage: int) -> tuple[float, float, float]:
         """See :class:`Draws`."""
@@ -236,16 +263,68 @@ class Lognormal:
 
 @dataclass(frozen=True)
 class Samples:
-    """Any of the recorded times, each alike, with putting back."""
+    """Recorded times: any of them, each alike, with putting back.
+
+    With the number of ``tasks`` of a job they are drawn without putting back, as long as there are any. If they are
+    those of whole runs, run by run, jobs have these runs in turn, their tasks in order.
+    """
 
     values: tuple[float, ...]
+    tasks: int = 0
 
     @property
     def mean(self) -> float:
         return float(np.mean(self.values))
 
+    @property
+    def runs(self) -> Floats | None:
+        """The recorded runs, a row for each; None if the times are not those of whole runs."""
+        if not self.tasks or len(self.values) % self.tasks:
+            return None
+        return np.array(self.values).reshape(-1, self.tasks)
+
     def __call__(self, random: np.random.RandomState, count: int) -> Floats:
-        return np.asarray(self.values)[random.randint(0, len(self.values), count)]
+        values, runs = np.asarray(self.values), self.runs
+        if not self.tasks or count % self.tasks:
+            return values[random.randint(0, len(values), count)]
+        if runs is not None:
+            return np.resize(runs, count)
+        whole, rest = divmod(self.tasks, len(values))
+        jobs = [
+            np.concatenate([np.tile(values, whole), values[random.permutation(len(values))[:rest]]])
+            for _ in range(count // self.tasks)
+        ]
+        return np.concatenate([job[random.permutation(self.tasks)] for job in jobs])
+
+
+def recorded_runs(times: Sampler) -> Floats | None:
+    """Return the recorded runs that jobs have in turn, a row for each; None if times are drawn."""
+    if isinstance(times, Repeated):
+        runs = recorded_runs(times.times)
+        return None if runs is None else np.repeat(runs, times.slots, axis=1)
+    return times.runs if isinstance(times, Samples) else None
+
+
+SHARED = 0.05
+"""Deviation of the factor that all tasks of a run share, in one run that counts beside those that are known."""
+
+
+def shared_deviation(work: Sequence[float]) -> float:
+    """Return the deviation of the logarithm of the factor of a run, from the work of runs and :data:`SHARED`."""
+    logs = np.log([each for each in work if each > 0.0])
+    if not len(logs):
+        return SHARED
+    return float(np.sqrt((((logs - logs.mean()) ** 2).sum() + SHARED**2) / len(logs)))
+
+
+def with_shared(times: Sequence[TaskTimes]) -> list[TaskTimes]:
+    """Return the times of a class with the factor of its jobs, if some of its times are recorded."""
+    known = [runs for runs in (recorded_runs(each.work) for each in times) if runs is not None]
+    if not known:
+        return list(times)
+    alike = len({len(runs) for runs in known}) == 1
+    deviation = shared_deviation(sum(runs.sum(axis=1) for runs in known) if alike else ())
+    return [replace(each, shared=deviation) for each in times]
 
 
 @dataclass(frozen=True)
