@@ -70,7 +70,8 @@ class Summary:
     of its input over the time of the logs as a share of its mean, None if unknown. ``completion`` are the seconds from
     submission to end of its runs, ``overhead`` the time of lost attempts. ``spans`` are
     begin and end of each run with known times in milliseconds, in the order of their begin. ``before`` and ``after``
-    are the medians of the seconds before the first task of a run and after its last one. ``sizes`` are the inputs of
+    are the medians of the seconds before the first task of a run and after its last one; ``waited`` is that of the
+    seconds that it waited before, on a shared cluster, for its first executor. ``sizes`` are the inputs of
     all runs in MiB if they differ enough to see how a class grows with them, otherwise empty. ``read`` are the smallest
     and the largest input of a run in MiB, None if some are unknown.
     """
@@ -88,6 +89,7 @@ class Summary:
     spans: tuple[tuple[int, int], ...]
     before: float = 0.0
     after: float = 0.0
+    waited: float = 0.0
     sizes: tuple[float, ...] = ()
     read: tuple[float, float] | None = None
     warnings: tuple[str, ...] = ()
@@ -120,7 +122,8 @@ def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
         "task_spread": spread([float(one.tasks) for one in runs]),
         "grows": growth([time for time, _ in inputs], [size for _, size in inputs]),
         "completion": tuple((end - begin) / 1000 for begin, end in times),
-        "before": median(one.times.before for one in runs) / 1000,
+        "before": median(one.times.before - one.times.waited for one in runs) / 1000,
+        "waited": median(one.times.waited for one in runs) / 1000,
         "after": median(one.times.after for one in runs) / 1000,
         "overhead": summed(one.overhead for one in runs),
         "spans": tuple(sorted(times)),

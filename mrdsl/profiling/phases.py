@@ -27,7 +27,8 @@ LONGEST_WAIT = 7 * 24 * 3_600_000
 class Times:
     """Begin and end in milliseconds, None if unknown; ``doubted`` if the log contradicts them.
 
-    ``before`` and ``after`` are the milliseconds before the first task and after the last one.
+    ``before`` and ``after`` are the milliseconds before the first task and after the last one. The first ``waited`` of
+    them passed before a shared cluster gave the run an executor.
     """
 
     begin: int | None
@@ -35,6 +36,7 @@ class Times:
     doubted: bool = False
     before: int = 0
     after: int = 0
+    waited: int = 0
 
 
 def believed(

@@ -200,6 +200,7 @@ def startup(each: Summary, with_delays: bool = False) -> Iterator[str]:
     )
     if any(time for time, _ in shown):
         told = ", ".join(f"{seconds(time)} {when}" for time, when in shown if time)
+        told += f"; {seconds(each.waited)} of waiting for an executor do not count" if each.waited else ""
         yield f"  startup = {seconds(each.before + between + each.after)}  # {told}"
 
 

@@ -106,6 +106,7 @@ def stage_classes_of(
     for application, name in named:
         groups.setdefault(name, []).append(application)
     classes, used, left = [], [], []
+    beside = _beside([application for group in groups.values() for application in group])
     for name, group in sorted(groups.items()):
         kinds = alike([ran_stages(each) for each in group])
         names = (
@@ -113,16 +114,34 @@ def stage_classes_of(
         )
         for kind, own in zip(kinds[:MOST_KINDS], names, strict=False):
             runs = [group[place] for place in kind.runs]
-            classes.append(_class(own, runs, kind, len(group), longest))
+            classes.append(_class(own, runs, kind, len(group), longest, beside))
             used += [(each, own) for each in runs]
         others = [group[place] for kind in kinds[MOST_KINDS:] for place in kind.runs]
         left += [_left(each, "its stages differ from those of most runs of its class") for each in others]
     return tuple(sorted(classes, key=lambda each: each.name)), used, left
 
 
-def _class(name: str, runs: Sequence[SparkApplication], kind: Alike, of: int, longest: str) -> StageClass:
+def _beside(runs: Sequence[SparkApplication]) -> set[int]:
+    """Return the ids of the runs that shared a cluster: another one ran then, or their cores are limited."""
+    spans = sorted((run.started, run.finished, id(run)) for run in runs if run.started and run.finished)
+    found = {id(run) for run in runs if "spark.cores.max" in run.configuration}
+    latest, last = 0, 0
+    for begin, end, run in spans:
+        if begin < latest:
+            found |= {run, last}
+        if end > latest:
+            latest, last = end, run
+    return found
+
+
+def _class(
+    name: str, runs: Sequence[SparkApplication], kind: Alike, of: int, longest: str, beside: set[int]
+) -> StageClass:
     present = [[kind.stages[place][run] for place in range(len(kind.stages))] for run in range(len(runs))]
-    ones = [_one(each, [stage for stage in own if stage]) for each, own in zip(runs, present, strict=True)]
+    ones = [
+        _one(each, [stage for stage in own if stage], id(each) in beside)
+        for each, own in zip(runs, present, strict=True)
+    ]
     known = summed_up(name, ones)
     inputs = known["sizes"]
     summary = StageClass(
@@ -189,9 +208,12 @@ def _stage(runs: Sequence[Ran | None], after: tuple[int, ...], longest: str, inp
     return StageProfile(there[0].title, tasks, times, after, delay, durations, more, longer, shuffled, slots, barrier)
 
 
-def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
+def _one(application: SparkApplication, stages: Sequence[Ran], shared: bool) -> One:
     durations = [value for stage in stages for value in stage.durations]
     times = times_of(application)
+    came = min((each.added for each in application.lives if each.added is not None), default=None)
+    if shared and came is not None and times.begin is not None:
+        times = replace(times, waited=max(0, min(came - times.begin, times.before)))
     begins = [times.begin, *(times_of(each).begin for each in application.lost_attempts)]
     return One(
         replace(times, begin=min((each for each in begins if each is not None), default=None)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -301,3 +302,33 @@ def test_clusters_of_applications(tmp_path: Path) -> None:
     assert [(each.name, each.runs) for each in found.stage_classes] == [("class_1", 3), ("class_2", 3)]
     assert found.silhouette is not None
     assert found.silhouette > 0.5
+
+
+def test_waiting_for_an_executor_on_a_shared_cluster_is_not_startup(tmp_path: Path) -> None:
+    """The executor comes at the start, and 0.6 s after it; without another run nothing is known to be shared."""
+    added = rf'("SparkListenerExecutorAdded", ?"Timestamp": ?){BEGIN}'.encode()
+    late = re.sub(added, rb"\g<1>%d" % (BEGIN + 600), spark_events("etl", BEGIN, JOBS))
+    assert late != spark_events("etl", BEGIN, JOBS)
+    for name in ("one", "both"):
+        (tmp_path / name).mkdir()
+    (alone,) = profiles(tmp_path / "one", a=late).stage_classes
+    assert (alone.waited, alone.before) == (0.0, pytest.approx(alone.before))
+    other = spark_events("other", BEGIN + 500, JOBS)
+    classes = profiles(tmp_path / "both", a=late, b=other).stage_classes
+    waited = {each.name: (each.waited, each.before) for each in classes}
+    assert waited["etl"] == (pytest.approx(0.6), pytest.approx(alone.before - 0.6))
+    assert waited["other"][0] == 0.0
+    assert "0.6 s of waiting for an executor do not count" in profiles(tmp_path / "both").to_mrspec("capacity")
+
+
+def test_a_night_on_a_shared_cluster() -> None:
+    """Three applications 12 s apart; their first executors came 12, 22 and 29 s after their start."""
+    logs = [shared(f"data/spark-real/eventlog_v2_app-20261128{each}") for each in NIGHT]
+    classes = {each.name: each for each in mrdsl.profile(logs).stage_classes}
+    assert [classes[name].waited for name in ("etl", "kmeans", "skew")] == pytest.approx([12.127, 22.096, 29.494])
+    assert classes["etl"].before + classes["etl"].waited == pytest.approx(47.737)
+    (alone,) = mrdsl.profile(logs[:1]).stage_classes
+    assert alone.waited == pytest.approx(12.127), "spark.cores.max is set"
+
+
+NIGHT = ("143920-0000", "143940-0001", "144005-0002")
