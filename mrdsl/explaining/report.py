@@ -13,7 +13,7 @@ from mrdsl.core.charts import Chart, GanttChart, IntervalChart, LineChart, riski
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
-from mrdsl.core.watching import shared_time, sharing
+from mrdsl.core.watching import sharing
 from mrdsl.explaining.infeasibility import explain
 from mrdsl.explaining.sensitivity import How, curves, effects, steps
 from mrdsl.explaining.why import as_tables
@@ -29,8 +29,6 @@ from mrdsl.spec.spec import Spec
 
 TIME = "--analysis-time"
 """Option that sets the time for reasons and curves."""
-LEAST = 1e-9
-"""Seconds of the curves at least, so that missing ones are reported."""
 BARS = 300
 """Most bars of a Gantt chart in a report."""
 LINES = 2000
@@ -152,9 +150,10 @@ def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[S
         why: list[Part] = list(family.why(spec, result)) if family.why is not None else []
         if family.promises and result.objective.value is not None and how.seconds:
             method = (how.solver, how.formulation, how.relax, how.limits)
-            why += effects(spec, result, tuple(steps(spec, result, *method, seconds=shared_time() or 0.0)), TIME)
+            why += effects(spec, result, tuple(steps(spec, result, *method)), TIME)
     yield Section("Why", tuple(why))
-    found = curves(spec, result, replace(how, seconds=max(ends - time.monotonic(), min(how.seconds, LEAST))))
+    with sharing(max(ends - time.monotonic(), 0.0)):
+        found = curves(spec, result, how)
     short = (
         [f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; raise `{TIME}` for more."]
         if found.computed < found.planned

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 from mrdsl.contracts.family import Needs
@@ -15,7 +14,7 @@ from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
 from mrdsl.core.rounding import PROVEN, ROUNDING
-from mrdsl.core.watching import counted
+from mrdsl.core.watching import counted, is_late
 from mrdsl.explaining.promises import SWITCH, Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
@@ -52,14 +51,12 @@ def steps(
     formulation: str | None = None,
     relax: bool = False,
     limits: Limits | None = None,
-    seconds: float = float("inf"),
 ) -> Iterator[Step]:
-    """Yield each constraint one step easier and one step harder, with the effect on the goal; stop after ``seconds``.
+    """Yield each constraint one step easier and one step harder, with the effect on the goal, in the shared time.
 
     ``result`` is that of the spec as it is. The bounds of large specs are compared if the family offers them, and no
     solver is named. Nothing is yielded if there are more than ``MOST`` steps.
     """
-    until = time.monotonic() + seconds
     base, family = result.objective.value, find_family(spec)
     if base is None:
         return
@@ -69,13 +66,12 @@ def steps(
     quick = family.bound if solver == "auto" and not relax else None
     least = None if quick is None else quick(spec)
     for line, value in counted("sensitivity", planned):
-        left = until - time.monotonic()
-        if left <= 0.0:
+        if is_late():
             return
         if quick is not None and least is not None:
             yield _compared(quick(moved(spec, {line: value}), spec), Step(line, value, None, bound=least))
             continue
-        yield _measured(spec, line, value, base, (solver, formulation, relax, _within(limits or Limits(), left)))
+        yield _measured(spec, line, value, base, (solver, formulation, relax, limits))
 
 
 def _compared(found: float | None, step: Step) -> Step:
@@ -83,11 +79,6 @@ def _compared(found: float | None, step: Step) -> Step:
     if found is None or step.bound is None:
         return replace(step, ended=True)
     return replace(step, effect=found - step.bound) if isfinite(found) else replace(step, possible=False)
-
-
-def _within(limits: Limits, left: float) -> Limits:
-    """Return the limits of one solve, which ends with the time that is left of all."""
-    return limits if left == inf else replace(limits, time=min(left, limits.time or inf))
 
 
 def _neighbours(line: Line) -> Iterator[float]:
@@ -214,8 +205,6 @@ Point = tuple[str, str, float]
 """Kind of the numbers that change, their names, and the factor."""
 Moves = Mapping[str, Callable[[float], Any]]
 """The facts with some numbers multiplied by a factor, by the names of the numbers."""
-LEAST = 0.1
-"""Seconds that a solve gets at least."""
 ALONE = 3
 """Most numbers of a kind that change alone; another curve changes all of them together."""
 
@@ -241,14 +230,13 @@ class Curves:
 
 
 def curves(spec: Spec, result: Result, how: How) -> Curves:
-    """Return the objective over deadlines, prices and task times.
+    """Return the objective over deadlines, prices and task times, in the shared time.
 
     Points without a plan, or without time for them, are holes. ``result`` is that of the unchanged spec. Watchers get
     every point. There are no charts if the objective has no value.
     """
     if result.objective.value is None or not how.seconds:
         return Curves((), 0, 0)
-    until = time.monotonic() + how.seconds
     kinds = {"deadline": _deadlines(spec), "price": _prices(spec)}
     moves: dict[str, Moves] = {kind: dict(_moves(spec, kind, numbers)) for kind, numbers in kinds.items() if numbers}
     moves |= {"task time": times} if (times := _task_times(spec)) else {}
@@ -261,10 +249,9 @@ def curves(spec: Spec, result: Result, how: How) -> Curves:
     ]
     found: dict[Point, float | None] = {}
     for kind, name, factor in counted("what-if curves", planned):
-        left = until - time.monotonic()
-        if left <= 0.0:
+        if is_late():
             break
-        found[kind, name, factor] = _value(spec, moves[kind][name], factor, _still_within(how, left))
+        found[kind, name, factor] = _value(spec, moves[kind][name], factor, how)
     charts = tuple(_chart(result, kind, tuple(named), found) for kind, named in moves.items())
     return Curves(charts, len(found), len(planned))
 
@@ -338,13 +325,6 @@ def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator
             yield f"{before}{name}"
         elif isinstance(declared, Block) and not (declared.repeated and (repeated or before)):
             yield from _paths(declared.node, kind, f"{before}{name}.", repeated or declared.repeated)
-
-
-def _still_within(how: How, seconds: float) -> How:
-    """Return the same with no more time for one solve than there is left."""
-    left = max(seconds, LEAST)
-    limit = left if how.limits.time is None else min(left, how.limits.time)
-    return replace(how, limits=replace(how.limits, time=limit))
 
 
 def _value(spec: Spec, move: Callable[[float], Any], factor: float, how: How) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, Result, SolutionStatus, Table, Termination
 from mrdsl.core.tables import Readable
-from mrdsl.core.watching import shared_time, sharing
+from mrdsl.core.watching import sharing
 from mrdsl.explaining.infeasibility import Explanation
 from mrdsl.explaining.promises import Line
 from mrdsl.explaining.repair import Change, Repair
@@ -72,12 +72,10 @@ def _explained(result: Result, method: tuple[str, str | None, bool], patience: f
         from mrdsl.explaining.infeasibility import explain
 
         return Explained(result, tuple(as_tables(spec, explain(spec, *method, seconds=patience))))
-    return Explained(result, tuple(_of_plan(spec, result, method, worth, patience)))
+    return Explained(result, tuple(_of_plan(spec, result, method, worth)))
 
 
-def _of_plan(
-    spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool, patience: float
-) -> Iterator[Table | str]:
+def _of_plan(spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool) -> Iterator[Table | str]:
     from mrdsl.explaining.sensitivity import effects, shadow_prices, steps
 
     family = find_family(spec)
@@ -90,8 +88,7 @@ def _of_plan(
     if method[2] and family.formulations:
         yield shadow_prices(spec, method[1])
     if worth and family.promises and result.objective.value is not None:
-        seconds = shared_time(patience) or 0.0
-        yield from effects(spec, result, tuple(steps(spec, result, *method, seconds=seconds)))
+        yield from effects(spec, result, tuple(steps(spec, result, *method)))
 
 
 def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, has_errors, one_error
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.watching import DEBUG, INFO, LateError, log, of_the_goal, sharing, stopped_by
+from mrdsl.core.watching import DEBUG, INFO, LateError, log, of_the_goal, shared_time, sharing, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
 from mrdsl.planning.claims import keep_last_plan, unproven, verified
@@ -57,7 +57,9 @@ def solve(
         MrdslError: A wrong spec or request (exit code 2), or a missing solver (exit code 3).
     """
     began = time.monotonic()
-    require_options(LIMITS, vars(limits or Limits()), "limits.")
+    limits = limits or Limits()
+    require_options(LIMITS, vars(limits), "limits.")
+    limits = replace(limits, time=shared_time(limits.time))
     family = find_family(spec)
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
@@ -66,7 +68,7 @@ def solve(
         raise MrdslError(diagnostics)
     if has_errors(diagnostics):
         return ended(spec, family, None, Result(Termination.INFEASIBLE), diagnostics, seconds)
-    choice = choose(spec, family, solver, formulation, relax, limits or Limits())
+    choice = choose(spec, family, solver, formulation, relax, limits)
     if model is not None:
         choice = for_model(choice, formulation_named(family, formulation), solver)
     if choice.solver is not None:
@@ -79,7 +81,7 @@ def solve(
     last = None
     if start is not None and start.relaxed == relax:
         check = partial(verified, spec, family, relax=relax)
-        last = keep_last_plan(spec, family, found, start, limits or Limits(), check)
+        last = keep_last_plan(spec, family, found, start, limits, check)
     result = replace(ended(spec, family, run.choice, last or found, diagnostics, seconds), relaxed=relax)
     if start is not None and run.unused and last is None:
         from mrdsl.planning.claims import unused

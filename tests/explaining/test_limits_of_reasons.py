@@ -39,19 +39,34 @@ def test_reasons_have_what_the_solve_leaves_of_the_limit(monkeypatch: pytest.Mon
     assert asked == [4.0, 0.0, why.PATIENCE]
 
 
-def test_each_step_has_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_end_with_the_shared_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look at the clock takes a second, and there is one for each step."""
     result = mrdsl.solve(mrdsl.load(QUICK))
-    asked: list[float] = []
-
-    def solved(spec: Any, solver: str, formulation: str | None, relax: bool, limits: Limits) -> Any:
-        asked.append(limits.time or 0.0)
-        return mrdsl.Result(Termination.TIME_LIMIT)
-
-    monkeypatch.setattr(sensitivity, "time", Clock())
-    monkeypatch.setattr(sensitivity, "solve", solved)
-    steps = list(sensitivity.steps(result.spec, result, seconds=3.5))
-    assert asked == [2.5, 1.5, 0.5]
+    monkeypatch.setattr(watching, "time", Clock())
+    monkeypatch.setattr(sensitivity, "solve", lambda *_: mrdsl.Result(Termination.TIME_LIMIT))
+    with watching.sharing(3.5):
+        steps = list(sensitivity.steps(result.spec, result))
     assert [step.effect for step in steps] == [None] * 3
+
+
+def test_a_solve_has_what_is_left_of_the_shared_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float | None] = []
+    real = solve_spec.choose
+
+    def choose(spec: Any, family: Any, solver: Any, formulation: Any, relax: bool, limits: Limits) -> Any:
+        asked.append(limits.time)
+        return real(spec, family, solver, formulation, relax, limits)
+
+    monkeypatch.setattr(solve_spec, "choose", choose)
+    spec = mrdsl.load(QUICK)
+    with watching.sharing(1000.0):
+        for own in (None, 50.0, 5000.0):
+            solve_spec.solve(spec, limits=Limits(time=own))
+    assert asked[0] is not None
+    assert 900.0 < asked[0] <= 1000.0
+    assert asked[1] == 50.0
+    assert asked[2] is not None
+    assert asked[2] <= 1000.0
 
 
 @pytest.mark.parametrize("measured", [0, 1, None])

@@ -72,13 +72,12 @@ def is_limited(market: Market) -> bool:
     return bool(market.limits) or any(machine.reserved for machine in market.machines)
 
 
-def per_job_program(market: Market, lengths: Lengths, seconds: float | None) -> Chosen | None:
+def per_job_program(market: Market, lengths: Lengths) -> Chosen | None:
     """Return the cheapest choices of all runs, None if there are too many.
 
     Args:
         market: The night on each VM type.
         lengths: The sizes of each run on each type that it may be on.
-        seconds: Time limit [s].
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
@@ -105,7 +104,7 @@ def per_job_program(market: Market, lengths: Lengths, seconds: float | None) -> 
         ),
         integrality=np.ones(len(program.cost)),
         bounds=Bounds(0.0, np.array(program.most)),
-        options={"mip_rel_gap": 0.0, "node_limit": NODES, **time_option(seconds)},
+        options={"mip_rel_gap": 0.0, "node_limit": NODES, **time_option()},
     )
     if found.status == 2:
         return Chosen(inf)

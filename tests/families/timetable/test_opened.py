@@ -135,7 +135,9 @@ def test_alike_runs_are_sized_once_and_only_with_time_left_exactly(monkeypatch: 
     solved = Mock(return_value=None)
     monkeypatch.setattr("mrdsl.families.timetable.methods.per_job.solve_exactly", solved)
     market = market_of(mrdsl.loads(SIDE_BY_SIDE).facts)
-    late, _ = per_job(market, Sizes(lambda: 0.0))
+    with monkeypatch.context() as there:
+        there.setattr("mrdsl.families.timetable.methods.per_job.is_late", lambda: True)
+        late, _ = per_job(market, Sizes())
     assert solved.call_count == 0
     found, _ = per_job(market, Sizes())
     assert solved.call_count == 1

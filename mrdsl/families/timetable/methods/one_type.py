@@ -25,7 +25,7 @@ class Plans:
 
     def __init__(self, draft: Draft, repairs: int, sizes: int) -> None:
         self.draft, self.repairs, self.sizes = draft, repairs, sizes
-        self.alone = Sizes(draft.seconds_left)
+        self.alone = Sizes()
         self.last: tuple[Night, Found] | None = None
 
     def found(self, night: Night, way: str) -> Found:

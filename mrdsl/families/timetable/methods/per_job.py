@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from mrdsl.core.rounding import PROVEN
+from mrdsl.core.watching import is_late
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.limits import Limit
 from mrdsl.families.timetable.night import Job, Machine, Night, Run
@@ -17,9 +18,6 @@ from mrdsl.families.timetable.slots import Placed, Slots, place, sizes_of
 from mrdsl.families.timetable.spot import cost_alone
 from mrdsl.families.timetable.types import Market
 from mrdsl.families.timetable.types import alone as market_alone
-
-LEAST_TIME = 0.01
-"""Seconds: with less time left, no small night is solved exactly."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +34,16 @@ class Size:
 
 
 class Sizes:
-    """The sizes of runs, computed once for each machine, job and window.
+    """The sizes of runs, computed once for each machine, job and window."""
 
-    ``seconds_left`` is the time left [s], None without a limit.
-    """
-
-    def __init__(self, seconds_left: Callable[[], float | None] = lambda: None) -> None:
-        self.seconds_left = seconds_left
+    def __init__(self) -> None:
         self._known: dict[tuple[Machine, Job, int], tuple[list[Size], float]] = {}
 
     def of(self, night: Night, job: int, window: int) -> tuple[list[Size], float]:
         """Return the sizes that end a run within its window [ticks], the cheapest first, and a bound on the cost."""
         key = night.machine, night.jobs[job], window
         if key not in self._known:
-            self._known[key] = _sizes(night, job, window, self.seconds_left)
+            self._known[key] = _sizes(night, job, window)
         return self._known[key]
 
 
@@ -74,7 +68,7 @@ def cost_of(night: Night, job: int, machines: int, end: int, window: int) -> flo
     return machine.cost_of_masters(ticks) + cost_alone(night, job, machines, ticks, left)
 
 
-def _sizes(night: Night, job: int, window: int, seconds_left: Callable[[], float | None]) -> tuple[list[Size], float]:
+def _sizes(night: Night, job: int, window: int) -> tuple[list[Size], float]:
     """Return the sizes that end a run within its window [ticks], the cheapest first, and a bound on the cost.
 
     A range of sizes costs at least as much as its smallest size that ends when its largest one can.
@@ -96,10 +90,9 @@ def _sizes(night: Night, job: int, window: int, seconds_left: Callable[[], float
         if size.end <= window:
             found.append(size)
             best = min(best, size.cost)
-    left = seconds_left()
-    if not machine.interruptions and best - bound > PROVEN * best and (left is None or left > LEAST_TIME):
+    if not machine.interruptions and best - bound > PROVEN * best and not is_late():
         alone = replace(night, runs=(Run(job, 0, 0, 0, window, None, None),), penalties=(None,) * len(night.jobs))
-        exact = solve_exactly(market_alone(alone), "constant", left)
+        exact = solve_exactly(market_alone(alone), "constant", None)
         if exact is not None:
             bound = max(bound, exact.bound)
             if exact.found is not None and exact.found.placed[0] is not None and exact.found.value < best:
@@ -145,13 +138,11 @@ def per_job(market: Market, sizes: Sizes, program: bool = False) -> tuple[Rented
             best = rented
     is_open = bound < inf if best is None else best.value - bound > PROVEN * best.value
     if program and is_limited(market) and is_open:
-        return _by_program(market, best, bound, sizes.seconds_left())
+        return _by_program(market, best, bound)
     return best, bound
 
 
-def _by_program(
-    market: Market, best: Rented | None, bound: float, seconds: float | None
-) -> tuple[Rented | None, float]:
+def _by_program(market: Market, best: Rented | None, bound: float) -> tuple[Rented | None, float]:
     """Return the better plan and bound of those that are known and of the program over all sizes."""
     known: dict[tuple[int, int, int], list[tuple[Size, int]]] = {}
     mine: list[dict[int, list[tuple[Size, int]]]] = []
@@ -171,8 +162,8 @@ def _by_program(
         ]
         for ticks in (lambda _, end: end, lambda size, _: size.end)
     )
-    found = per_job_program(market, planned, seconds)
-    bounded = found if found is None or least == planned else per_job_program(market, least, seconds)
+    found = per_job_program(market, planned)
+    bounded = found if found is None or least == planned else per_job_program(market, least)
     if found is None or bounded is None:
         return best, bound
     if found.choices:
