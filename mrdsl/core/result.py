@@ -104,6 +104,10 @@ class Plan(Readable):
         """Return the object under ``plan`` in the JSON result."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.metadata.get("document", True)}
 
+    def on_spot(self) -> Mapping[str, float]:
+        """Return the part of the VMs, or of the runs, of each class that is on spot; without classes that are not."""
+        return {}
+
     def derived(self, spec: Any) -> Plan:
         """Return the plan with the parts that only describe its spec computed again; by default there are none."""
         return self
@@ -307,11 +311,14 @@ class Result(Readable, Generic[P]):
         """
         shown = f"[{self.currency}]" if self.currency else ""
         tables = [_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ())]
+        if self.plan is not None and (spot := self.plan.on_spot()):
+            rows = [(name, 100.0 * part) for name, part in spot.items()]
+            tables.append(Table("Classes on spot", ("class", "on spot [%]"), rows, most=20))
         if self.today is not None:
             tables.append(_in_currency(self.today.table(), shown))
         if self.quantities:
-            rows = [(name, each.value, each.unit) for name, each in self.quantities.items()]
-            tables.append(Table("Quantities of its own", ("quantity", "value", "unit"), rows))
+            own = [(name, each.value, each.unit) for name, each in self.quantities.items()]
+            tables.append(Table("Quantities of its own", ("quantity", "value", "unit"), own))
         return tuple(tables)
 
 

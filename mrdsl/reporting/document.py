@@ -38,7 +38,10 @@ def result_document(result: Result) -> dict[str, Any]:
 
 def _plan(result: Result) -> dict[str, Any] | None:
     with collection_paused():
-        return result.plan.document() if result.plan is not None else None
+        if result.plan is None:
+            return None
+        spot = result.plan.on_spot()
+        return {**result.plan.document(), **({"on_spot": dict(spot)} if spot else {})}
 
 
 def figures(plan: Plan | None) -> dict[str, float]:

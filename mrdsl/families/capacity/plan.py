@@ -29,6 +29,7 @@ from mrdsl.families.capacity.plan_parts import (
     class_document,
     class_plan,
     known,
+    summed,
 )
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of
@@ -203,6 +204,15 @@ class CapacityPlan(Plan):
             **({"transfer": self.transfer_cost} if self.transfer_cost else {}),
         }
         return {**parts, "total": self.total}
+
+    def on_spot(self) -> dict[str, float]:
+        """Return the part of the VMs of each class that is on spot."""
+        if self.mix is None or not self.mix.spot.any():
+            return {}
+        places, count = self.mix.of_class, len(self.names)
+        part, whole = (summed(places, vms, count) for vms in (self.mix.vms * self.mix.spot, self.mix.vms))
+        pairs = zip(self.names, part.tolist(), whole.tolist(), strict=True)
+        return {name: spot / every for name, spot, every in pairs if spot > 0.0}
 
     def derived(self, spec: Spec) -> CapacityPlan:
         """Return the plan with the stages of its spec, and the types that it rents."""

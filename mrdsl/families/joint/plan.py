@@ -211,6 +211,14 @@ class JointPlan(Plan):
         """The cost of all periods: operation and penalties."""
         return float(self.operation.sum() + self.penalties.sum())
 
+    def on_spot(self) -> dict[str, float]:
+        """Return the part of the VMs of each class over all periods that is on spot."""
+        if self.by_type is None:
+            return {}
+        vms, spot = self.by_type.class_vms.sum(axis=0), np.array(self.by_type.way) == "spot"
+        pairs = zip(self.class_names, vms[spot].sum(axis=0).tolist(), vms.sum(axis=0).tolist(), strict=True)
+        return {name: part / whole for name, part, whole in pairs if part > 0.0}
+
     def derived(self, spec: Spec) -> JointPlan:
         """Return the plan with the stages of its spec."""
         return replace(self, dags=dags_of(spec.facts.classes))

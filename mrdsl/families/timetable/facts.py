@@ -34,6 +34,7 @@ from mrdsl.spec.rented import (
     fee_item,
     observed_block,
     resource_item,
+    spot_share_item,
     startup_item,
     took_item,
 )
@@ -179,6 +180,7 @@ class JobClass(SimulatedClass, PlacedClass):
         percentiles=True,
     )
     took: Quantities = took_item()
+    spot: OptionalQuantity = spot_share_item()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -188,6 +188,11 @@ class TimetablePlan(Plan):
     factors: Mapping[str, float] = field(default_factory=dict)
     shown: tuple[Evidence, ...] = ()
 
+    def on_spot(self) -> dict[str, float]:
+        """Return the part of the admitted runs of each class that is on spot."""
+        runs, spot = (Counter(each.job for each in self.runs if each.admitted and each.second >= n) for n in (0, 1))
+        return {name: count / runs[name] for name, count in spot.items()}
+
     def derived(self, spec: Spec) -> TimetablePlan:
         """Return the plan with the first VM type and the calendar of its spec."""
         from mrdsl.families.timetable.releases import calendar_of

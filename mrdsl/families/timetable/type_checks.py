@@ -50,6 +50,13 @@ def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
                     node.span_of("types"),
                     did_you_mean(name, names, "VM types: "),
                 )
+        if node.spot not in (None, 0.0, 1.0):
+            yield error(
+                "out-of-range",
+                f"class {node.name} has `spot = {100.0 * node.spot:g} %`, but a run is on spot VMs or is not",
+                node.span_of("spot"),
+                "write `spot = 0%` for VMs on demand only, or `spot = 100%`, the default, for either",
+            )
         for row in node.on:
             yield from _row(facts, node, row, names)
 

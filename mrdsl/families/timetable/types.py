@@ -227,7 +227,10 @@ def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
         if vm.spot is not None:
             nights.append(_on_spot(night, vm.spot.price + added_price(vm), vm.spot.interruptions))
             every.append(vm)
-    allowed = tuple(tuple(may_use(node, vm) for node in facts.classes) for vm in every)
+    allowed = tuple(
+        tuple(may_use(node, vm) and (not night.machine.spot or node.spot != 0.0) for node in facts.classes)
+        for vm, night in zip(every, nights, strict=True)
+    )
     one = () if len(nights) == 1 else tuple(i for i, node in enumerate(facts.classes) if node.types == (ONE,))
     limits = limits_of(facts, [(vm, night.machine.spot) for vm, night in zip(every, nights, strict=True)])
     market = Market(tuple(nights), allowed, one, limits, _prepaid(facts, runs))

@@ -249,6 +249,9 @@ def _spot(
         run, node, run_there = runs[index], facts.classes[runs[index].job], plan.runs[index]
         end = run_there.end
         slots = _slots_on(facts, vms[plan.rentals[on[index]].vm], plan)
+        if node.spot == 0.0:
+            yield _wrong(f"run {run.number} of {node.name} is on spot VMs, which the class may not use")
+            return
         if run_there.second < 1:
             yield _wrong(f"run {run.number} of {node.name} is on spot VMs without VMs for a second attempt")
             return

@@ -103,6 +103,17 @@ class PeriodsPlan(Plan):
     without: float = field(default=float("nan"), metadata=lacking("no plan without commitments is known"))
     at_least: bool = False
 
+    def on_spot(self) -> dict[str, float]:
+        """Return the part of the VMs of each class over all periods that is on spot."""
+        times = np.bincount(self.plan_of, weights=self.weight, minlength=len(self.plans))
+        part, whole = dict[str, float](), dict[str, float]()
+        for plan, weight in zip(self.plans, times.tolist(), strict=True):
+            on_spot = plan.on_spot()
+            for name, vms in zip(plan.names, plan.vms.tolist(), strict=True):
+                whole[name] = whole.get(name, 0.0) + weight * vms
+                part[name] = part.get(name, 0.0) + weight * vms * on_spot.get(name, 0.0)
+        return {name: spot / whole[name] for name, spot in part.items() if spot > 0.0}
+
     def derived(self, spec: Spec) -> PeriodsPlan:
         """Return the plan with the stages of its spec."""
         return replace(self, plans=tuple(each.derived(spec) for each in self.plans))
