@@ -131,11 +131,13 @@ def test_no_size_of_both_attempts_is_expected_to_cost_less(seed: int) -> None:
         assert plan.value == pytest.approx(value)
 
 
-def test_the_bound_and_the_search_agree_on_drawn_runs() -> None:
-    texts = [RUN.format(rent="elastic", **drawn_run(seed)) for seed in range(1, 32, 8) if list(costs(drawn_run(seed)))]
-    gaps = [1 - (result.bound or 0) / (result.value or 1) for _, result, _ in map(solved, texts)]
-    assert sum(gap < 0.02 for gap in gaps) >= len(gaps) - 2
-    assert max(gaps) < 0.3
+@pytest.mark.parametrize("seed", [9, 17, 25])
+def test_the_gap_of_elastic_runs_is_small_at_a_usual_rate(seed: int) -> None:
+    """A bound takes machines as shared: a loss ends the run only while its work takes a VM."""
+    one = drawn_run(seed)
+    for rate, gap in ((0.05, 0.02), (0, 1e-6)):
+        _, result, _ = solved(RUN.format(rent="elastic", **(one | {"rate": rate})))
+        assert 1 - (result.bound or 0.0) / (result.value or 1.0) <= gap
 
 
 SHARED = """problem timetable "shared"
