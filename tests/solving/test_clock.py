@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from mrdsl.core import watching
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, Termination
 from mrdsl.explaining import infeasibility
+from mrdsl.families.capacity.periods import packing
+from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.planning.solve_spec import solve
 from mrdsl.solving.processes import ended_late
 from tests.command_lines import run_here
@@ -131,3 +134,15 @@ def test_reasons_have_what_is_left_of_the_limit(
     (seconds,) = asked
     assert 0.0 <= seconds <= most
     assert (seconds == most) is (most == command.EXPLAIN_FOR)
+
+
+def test_the_cost_without_commitments_is_left_out_if_it_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = mrdsl.loads(DEMAND)
+    known = solve(spec, "highs")
+    monkeypatch.setattr(packing, "is_late", lambda: True)
+    found = solve(spec, "highs")
+    assert isinstance(known.plan, PeriodsPlan)
+    assert isinstance(found.plan, PeriodsPlan)
+    assert known.plan.without >= known.plan.total * (1 - 1e-9)
+    assert isnan(found.plan.without)
+    assert found.value == pytest.approx(known.value)

@@ -9,6 +9,7 @@ import numpy as np
 from mrdsl.core.diagnostics import MrdslError, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN
+from mrdsl.core.watching import is_late
 from mrdsl.families.capacity.constraints import serves
 from mrdsl.families.capacity.forms import as_solved
 from mrdsl.families.capacity.methods.direct import direct
@@ -87,7 +88,7 @@ def without_commitments(spec: Spec, relax: bool, plan: PeriodsPlan, limits: Limi
         return _bound_without(spec, limits), True
     costs = []
     for number in range(len(plan.plans)):
-        found = direct(spec_of_period(spec, number, none), relax)
+        found = None if is_late() else direct(spec_of_period(spec, number, none), relax)
         if found is None or found.value is None:
             return float("nan"), False
         costs.append(found.value)
