@@ -25,6 +25,8 @@ SIZES, APART = 3, 1.5
 EXPLAINED = 0.5
 """The least part of the variance that growth explains."""
 NAMES = ("1", "n/m", "log m", "m")
+LEAST_TIME = 0.001
+"""A millisecond in seconds: shorter runs count as long in relative errors."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class Growth:
 class RunGrowth:
     """The time of runs [s]: a coefficient for each term of :data:`NAMES`, and the half width of the interval of 95 %.
 
-    ``runs`` is their number, ``least`` and ``most`` are the smallest and the largest input in MiB.
+    ``runs`` is their number, ``least`` and ``most`` are the smallest and the largest input in MiB. ``held_out`` is the
+    mean of the relative errors for the runs on each number of slots from those on the others, None for fewer than
+    :data:`SIZES` numbers.
     """
 
     coefficients: tuple[float, ...]
@@ -52,6 +56,11 @@ class RunGrowth:
     runs: int
     least: float
     most: float
+    held_out: float | None = None
+
+    def at(self, size: float, slots: int) -> float:
+        """Return the time for an input in MiB on a number of slots [s]."""
+        return float(_ernest(np.array([size]), np.array([float(slots)]))[0] @ np.array(self.coefficients))
 
 
 def sizes_of(inputs: Sequence[int | None]) -> tuple[float, ...]:
@@ -70,24 +79,47 @@ def growth_of(inputs: Sequence[float], values: Sequence[float]) -> Growth | None
 
 
 def run_growth(inputs: Sequence[float], slots: Sequence[int], times: Sequence[float]) -> RunGrowth:
-    """Return the time of runs by Ernest's terms; those of slots alone are left out if all runs had as many."""
-    n, m = np.asarray(inputs, dtype=float), np.asarray(slots, dtype=float)
-    terms = np.column_stack([np.ones(len(n)), n / m, np.log(m), m])
-    used = 4 if len(set(slots)) > 1 else 2
-    found, interval, _ = _fitted(terms[:, :used], times)
-    coefficients = (*found, 0.0, 0.0)[:4]
-    return RunGrowth(coefficients, interval, len(times), float(n.min()), float(n.max()))
+    """Return the time of runs by Ernest's terms; those of slots alone are left out if all runs had as many.
+
+    Squares of relative errors are least, since runs on few slots take many times as long as those on many.
+    """
+    n, m, t = (np.asarray(each, dtype=float) for each in (inputs, slots, times))
+    found, interval = _run_fit(n, m, t)
+    counts, errors = sorted(set(slots)), []
+    for each in counts if len(counts) >= SIZES else ():
+        out = m == each
+        without, _ = _run_fit(n[~out], m[~out], t[~out])
+        errors += np.abs(_ernest(n[out], m[out]) @ np.array(without) / t[out] - 1.0).tolist()
+    held_out = sum(errors) / len(errors) if errors else None
+    return RunGrowth(found, interval, len(times), float(n.min()), float(n.max()), held_out)
 
 
-def _fitted(terms: np.ndarray, values: Sequence[float]) -> tuple[tuple[float, ...], float, float]:
-    """Return the coefficients, the half width of the interval of 95 % for a new run, and the explained variance."""
+def _ernest(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(len(n)), n / m, np.log(m), m])
+
+
+def _run_fit(n: np.ndarray, m: np.ndarray, times: np.ndarray) -> tuple[tuple[float, ...], float]:
+    """Return the coefficients of Ernest's terms, and the half width of the interval of 95 %."""
+    used = 4 if len(set(m)) > 1 else 2
+    found, interval, _ = _fitted(_ernest(n, m)[:, :used], times, 1.0 / np.maximum(times, LEAST_TIME))
+    return (*found, 0.0, 0.0)[:4], interval
+
+
+def _fitted(
+    terms: np.ndarray, values: Sequence[float] | np.ndarray, weights: np.ndarray | float = 1.0
+) -> tuple[tuple[float, ...], float, float]:
+    """Return the coefficients, the half width of the interval of 95 % for a new run, and the explained variance.
+
+    The sum of squares of errors times their ``weights`` is least.
+    """
     from scipy.optimize import nnls
     from scipy.special import stdtrit
 
     wanted = np.asarray(values, dtype=float)
-    scale = np.abs(terms).max(axis=0)
+    each = np.broadcast_to(weights, wanted.shape)
+    scale = np.abs(terms * each[:, None]).max(axis=0)
     scale[scale == 0.0] = 1.0
-    found, _ = nnls(terms / scale, wanted)
+    found, _ = nnls(terms * each[:, None] / scale, wanted * each)
     left = wanted - (terms / scale) @ found
     free = len(wanted) - int((found > 0.0).sum())
     spread = float(np.sqrt((left**2).sum() / free)) if free > 0 else 0.0

@@ -146,7 +146,7 @@ def _class(
     inputs = known["sizes"]
     summary = StageClass(
         **known,
-        growth=_growth(runs, inputs) if inputs else None,
+        growth=_growth(runs, inputs),
         stages=tuple(
             _stage(stages, after, longest, inputs) for stages, after in zip(kind.stages, kind.after, strict=True)
         ),
@@ -174,13 +174,14 @@ def _doubts(runs: Sequence[SparkApplication], of: int, fewer: int) -> Iterator[s
 
 
 def _growth(runs: Sequence[SparkApplication], inputs: Sequence[float]) -> RunGrowth | None:
-    """Return the growth of the time of runs with known times; None if too few have them."""
+    """Return the growth of the time of runs with known times; None if too few have them, or all are of one size."""
     known = [
         (size, slots_of_run(run), (times.end - times.begin) / 1000)
-        for run, size, times in zip(runs, inputs, map(times_of, runs), strict=True)
+        for run, size, times in zip(runs, inputs or [1.0] * len(runs), map(times_of, runs), strict=True)
         if times.begin is not None and times.end is not None
     ]
-    return run_growth(*zip(*known, strict=True)) if len(known) >= SIZES else None
+    differ = len({slots for _, slots, _ in known}) >= SIZES or (inputs and len(known) >= SIZES)
+    return run_growth(*zip(*known, strict=True)) if differ else None
 
 
 def slots_of_run(run: SparkApplication) -> int:

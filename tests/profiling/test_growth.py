@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from itertools import combinations
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from mrdsl.profiling.growth import MIB, _fitted, growth_of, run_growth, sizes_of
 from mrdsl.profiling.report import report
 
 from ..exchange.logs.making import BEGIN, Stage, spark_events
+from ..shared_data import shared
 
 
 def night(number: int, tasks: int, size: int) -> bytes:
@@ -141,3 +143,38 @@ def test_equal_sizes_make_no_param(tmp_path: Path) -> None:
     found = api.profile([tmp_path])
     assert "param input" not in found.to_mrspec()
     assert not [table for table in report(found) if "Growth" in table.title]
+
+
+def test_runs_on_few_slots_do_not_decide_alone() -> None:
+    """Squares of relative errors are least: 1,000 s on one slot, 10 % off, must not spoil 2 s on 64 slots."""
+    slots = [2, 4, 8, 16, 32, 64]
+    times = [1100.0 if m == 2 else 2000.0 / m for m in slots]
+    found = run_growth([1.0] * 6, slots, times)
+    assert found.at(1.0, 64) == pytest.approx(2000.0 / 64, rel=0.05)
+    assert found.held_out is not None
+    assert run_growth([1.0] * 3, [4, 4, 8], [5.0, 5.0, 3.0]).held_out is None
+
+
+C3O = {"sort": 0.115, "kmeans": 0.145, "pagerank": 0.05}
+"""Limits of the mean relative error for each cluster size from the others, the smallest and the largest included."""
+
+
+@pytest.mark.parametrize("job", list(C3O))
+def test_measured_runtimes_on_a_size_that_was_left_out(job: str) -> None:
+    """Every configuration of C3O that ran on four sizes or more; k-means lacks memory on its smallest clusters."""
+    with shared(f"data/runtimes/c3o_{job}.tsv").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    of_size = {"instance_count", "slots", "memory", "gross_runtime"}
+    groups: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for row in rows:
+        key = tuple(value for name, value in row.items() if name not in of_size)
+        groups.setdefault(key, []).append((int(row["instance_count"]), float(row["gross_runtime"])))
+    errors = []
+    for runs in groups.values():
+        slots, times = zip(*runs, strict=True)
+        if len(set(slots)) >= 4:
+            found = run_growth([1.0] * len(runs), slots, times).held_out
+            assert found is not None
+            errors.append(found)
+    assert len(errors) >= 20
+    assert sum(errors) / len(errors) <= C3O[job]
