@@ -219,6 +219,20 @@ ALL = (
         draws=False,
     ),
     Study(
+        "real-spark",
+        "real Spark runs predicted from one run of each program, and plans for deadlines run for real",
+        lazy("studies.real_spark", "real_spark"),
+        {
+            "programs": ("etl,branches,wide,iterative,skew,aqe", "names of programs"),
+            "slots": ("4,8,12,16", "numbers of slots to predict and to run"),
+            "profiled": (8, "slots of the run that is profiled"),
+            "scale": (1.0, "multiple of the times of tasks"),
+            "deadlines": (3, "deadlines of each program, at most three"),
+            "python": ("", "interpreter with PySpark; by default the running one"),
+        },
+        draws=False,
+    ),
+    Study(
         "hybrid-regimes",
         "every policy over loads, queues, mixes, delays, acceptances and arrivals; where the calendar loses",
         lazy("studies.hybrid_regimes", "regimes"),

@@ -17,7 +17,8 @@ from studies.catalogue import STUDIES, Study
 
 
 def study_named(name: str) -> Study:
-    """Return the study of a name. Raises MrdslError ``unknown-experiment`` if there is none."""
+    """Return the study of a name, with `_` or `-`. Raises MrdslError ``unknown-experiment`` if there is none."""
+    name = name if name in STUDIES else name.replace("_", "-")
     if name not in STUDIES:
         hint = (
             f"it is a file: mrdsl study {name}" if name in study_files() else did_you_mean(name, STUDIES, "studies: ")
