@@ -83,7 +83,13 @@ def test_patterns_know_no_digits_of_other_scripts() -> None:
                 digits and "character" not in line
             ):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
-    known = ("language/table_heads.py", "language/evaluate.py", "solving/processes.py", "cli/options.py")
+    known = (
+        "spec/changing.py",
+        "language/table_heads.py",
+        "language/evaluate.py",
+        "solving/processes.py",
+        "cli/options.py",
+    )
     assert [each for each in found if not any(name in each for name in known)] == []
 
 

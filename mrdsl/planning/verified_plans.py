@@ -49,30 +49,30 @@ ALWAYS = {
 
 @dataclass(frozen=True)
 class Trust:
-    """The claims of a file: ``taken`` are the parts that were not confirmed, by their paths, in words.
+    """The claims of a file: ``parts`` are those that were not confirmed, by their paths, in words.
 
     ``method`` recomputed the ``bound``, or is "". ``better`` is the value of a plan beyond the claimed bound, or None.
     """
 
-    taken: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
     method: str = ""
     bound: float | None = None
     better: float | None = None
 
     @property
-    def words(self) -> list[str]:
+    def taken(self) -> tuple[str, ...]:
         """The parts that were not confirmed, in words, each once."""
-        return list(dict.fromkeys(self.taken.values()))
+        return tuple(dict.fromkeys(self.parts.values()))
 
 
-def trust_in(result: Result, family: Family, known: Mapping[str, str], again: bool = False) -> Trust:
+def trust_in(result: Result, family: Family, again: bool = False, known: Mapping[str, str] = ALWAYS) -> Trust:
     """Recompute the cheap claims, and name the others.
 
     Args:
         result: The result in a saved file, with its plan checked.
         family: The family of its spec.
-        known: The parts that are known not to be covered.
         again: True if its runs were repeated with the same outcome.
+        known: The parts that are known not to be covered.
     """
     claims = result.bound is not None if result.plan is not None else result.termination is Termination.INFEASIBLE
     found = _found_anew(result, family) if claims else Trust()
@@ -82,6 +82,8 @@ def trust_in(result: Result, family: Family, known: Mapping[str, str], again: bo
         taken["solution"] = "that the plan is the best"
     if result.plan is None:
         taken["plan"] = "that there is no plan"
+    if result.plan is not None:
+        taken |= {f"state.{name}": words for name, words in result.plan.on_trust.items()}
     taken |= {path: words for path, words in (ALWAYS | dict(known)).items() if not again or words != RUNS}
     return Trust(taken, found.method, found.bound, found.better)
 
@@ -171,7 +173,7 @@ def verify(saved: Saved) -> Verified:
         found = (_told(saved, error("malformed-plan", message, None, "solve the spec again")),)
     trust = Trust(taken)
     if all(each.code == "edited-plan" for each in found if each.severity == "error"):
-        trust = trust_in(result, find_family(result.spec), taken)
+        trust = trust_in(result, find_family(result.spec), known=taken)
         if trust.better is not None:
             has = f"but {trust.method} has a plan worth {trust.better:.10g}"
             claim = ("termination", f"is {result.termination}, {has}")
@@ -194,9 +196,8 @@ def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
     assert now is not None
     differing = next(_differences(plain(before.document()), plain(now.document()), "plan"), None)
     if differing is None:
-        return replace(
-            verified, again=True, trust=trust_in(result, find_family(result.spec), verified.trust.taken, True)
-        )
+        trust = trust_in(result, find_family(result.spec), True, verified.trust.parts)
+        return replace(verified, again=True, trust=trust)
     hint = f"mrdsl {saved.document.get('mrdsl')} wrote the file; run `mrdsl simulate` for new results"
     wrong = _told(saved, error("other-runs", f"repeating the same runs gives another `{differing[0]}`", None, hint))
     return replace(verified, found=(*verified.found, wrong))
@@ -236,13 +237,12 @@ def _checked(saved: Saved, result: Result, taken: dict[str, str]) -> tuple[tuple
         return (_differs(saved, f"state.{lacking}", "is not a number"),), result
     found = [*_file_mistakes(saved, taken), *_contradictions(saved, result)]
     following = known
-    if plan is not None and _is_of_a_run(result, family):
+    if plan is not None and family.simulate is not None and result.solver.get("name") == "simulation":
         taken |= {"plan": RUNS, "state": RUNS, "objective.value": RUNS}
     elif plan is not None:
         following, value = _held(saved, spec, family, result, known, found)
         result = replace(result, value=value)
     if plan is not None:
-        taken |= {f"state.{name}": words for name, words in plan.on_trust.items()}
         of_runs = (name for name, value in vars(plan).items() if name in _OF_RUNS or isinstance(value, Observed))
         taken |= {f"state.{name}": RUNS for name in of_runs if _is_said(getattr(plan, name))}
         taken |= {"diagnostics": "the warnings of runs"} if evidence_of(plan) is not None else {}
@@ -345,11 +345,6 @@ def _held(
     return (*known, *broken), value
 
 
-def _is_of_a_run(result: Result, family: Family) -> bool:
-    """Return True for the result of a simulation in a family without plans, which makes no promises."""
-    return family.simulate is not None and result.solver.get("name") == "simulation"
-
-
 _OF_RUNS = ("simulated", "observed", "hourly", "bills", "bill", "of_runs", "in_time", "shown", "factors")
 """Fields of plans that hold what runs showed."""
 
@@ -417,6 +412,7 @@ def _document_mistakes(saved: Saved, result: Result, taken: dict[str, str]) -> I
             continue
         stated = {key: saved.document[key]} if key in saved.document else {}
         for path, how in _differences(stated, {key: expected[key]}, ""):
+            path = ".".join(path.split(".")[:2]) if key == "quantities" else path
             if how == LACKS and saved.intact:
                 taken[path] = f"`{path}`, which the file lacks"
             elif key not in ALWAYS and not (key in compared and how == OTHER):
@@ -502,7 +498,7 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     rows += [("runs repeated now", "same results")] if verified.again else []
     if verified.trust.bound is not None:
         rows.append((f"bound by {verified.trust.method}, now", _number(verified.trust.bound)))
-    rows += [("not checked", ", ".join(verified.trust.words))] if verified.trust.words else []
+    rows += [("not checked", ", ".join(verified.trust.taken))] if verified.trust.taken else []
     files = Table("Input files", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 
@@ -515,8 +511,8 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
         "kept": verified.kept if verified.result.plan is not None else None,
         "intact": saved.intact,
         "again": verified.again,
-        "on_trust": verified.trust.words,
-        "not_covered": sorted(verified.trust.taken),
+        "on_trust": list(verified.trust.taken),
+        "not_covered": sorted(verified.trust.parts),
         "bound_now": verified.trust.bound,
         "outcomes": {name: str(one) for name, one in result.plan.outcomes().items()} if result.plan is not None else {},
         "termination": str(verified.result.termination),

@@ -185,7 +185,7 @@ def is_told(found: Verified, path: Path_, always: set[str]) -> bool:
     if any(each.severity in ("error", "warning") for each in found.found):
         return True
     places = {shown(path[:length]) for length in range(1, len(path) + 1)}
-    taken = set(found.trust.taken)
+    taken = set(found.trust.parts)
     return bool(places & taken) or any(each.startswith(shown(path)) for each in taken - always)
 
 
@@ -194,7 +194,7 @@ def test_each_changed_part_is_reported_or_not_covered(case: str) -> None:
     text = solved(case)
     whole = verify(read_saved(text))
     assert whole.found == ()
-    always = set(whole.trust.taken)
+    always = set(whole.trust.parts)
     assert {re.split(r"[.[]", each)[0] for each in always} <= {*ALWAYS, *NAMED.get(case, ()), "objective", "state"}
     document = json.loads(text)
     del document["fingerprint"]

@@ -47,8 +47,6 @@ def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnosti
     """Return the plan's errors: deadlines, budgets, stock, counts, or arithmetic; empty if all are correct."""
     facts: EnergyFacts = spec.facts
     broken = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
-    if plan.machines != len(plan.vms) and not relax and _says_times(plan):
-        broken.append(error("broken-plan", f"the plan states {plan.machines:g} VMs, and has {len(plan.vms)}"))
     for job in facts.jobs:
         if job.task_times is not None:
             broken += _differing(facts, job, [use for use in plan.vms if use.job == job.name])
@@ -56,6 +54,8 @@ def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnosti
         return tuple(broken)
     for job in facts.jobs:
         broken.extend(_job(facts, job, plan, relax))
+    if plan.machines != len(plan.vms) and not relax and _says_times(plan):
+        broken.append(error("broken-plan", f"the plan states {plan.machines:g} VMs, and has {len(plan.vms)}"))
     return tuple(broken)
 
 
