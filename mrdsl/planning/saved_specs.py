@@ -318,6 +318,8 @@ def spec_document(
     collected = Collected(spec)
     facts = encoded(spec.facts, collected.number)
     head = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in PLAIN}}
+    if spec.checked is not None and spec.known_diagnostics is None:  # facts of a program, not those of the text
+        head["text"] = ""
     state = encoded(plan, collected.number)
     documents = collected.documents(folder)
     document, state = seen_from(folder, spec, ({**head, "facts": facts}, state))

@@ -287,7 +287,8 @@ def _file_mistakes(saved: Saved, taken: dict[str, str]) -> Iterator[Diagnostic]:
     """Yield files whose name, size or content is not what the file says."""
     spec: Spec = saved.result.spec
     own = next((each for each in saved.files if is_own(each.name, spec.file)), None)
-    if own is not None and own.sha256 not in ("", *(sha256(bom + spec.text.encode()).hexdigest() for bom in _BOMS)):
+    hashes = {sha256(bom + spec.text.encode()).hexdigest() for bom in _BOMS}
+    if own is not None and spec.text and own.sha256 not in ("", *hashes):
         yield _differs(saved, "spec.text", f"is not that of `{own.name}`, by its fingerprint")
     if own is None and not spec.file.startswith("<"):
         taken |= {"spec.file": "the file of the spec", "files": "the file of the spec"}
@@ -298,7 +299,7 @@ def _file_mistakes(saved: Saved, taken: dict[str, str]) -> Iterator[Diagnostic]:
         seen = each.path if own is None else os.path.normpath(Path(own.path).parent / each.name)
         if seen != each.path or Path(each.name).name != Path(each.path).name:
             yield _differs(saved, f"files[{number}].name", "differs from its path")
-        data = spec.text.encode() if each is own else each.content
+        data = (spec.text.encode() or None) if each is own else each.content
         if data is None or each.size is None:
             taken[f"files[{number}]"] = f"the content of `{each.name}`"
         elif each.size not in (len(data), len(data) + len(_BOMS[1])):
