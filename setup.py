@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ("extensions", "grammar", "models", "solvers")
+FOLDERS = ("grammar", "models", "solvers")
 
 
 class BuildWithData(build_py):

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
-from mrdsl.extending.checking import forget
+from mrdsl.extending import forget
 from studies.__main__ import studies
 
 ROOT = Path(__file__).resolve().parents[1]

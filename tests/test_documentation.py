@@ -10,6 +10,7 @@ block, without that line.
 from __future__ import annotations
 
 import re
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -31,6 +32,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:
     (tmp_path / "models").symlink_to(ROOT / "models")
+    shutil.copytree(ROOT / "extensions", tmp_path / "extensions")
     for language, body in FENCE.findall(page.read_text(encoding="utf-8")):
         if language == "mrspec":
             _check_spec(body, tmp_path)

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.cli.extending import _text
+from mrdsl.cli.extending import _text, entries
 from mrdsl.contracts.family import kind_words
 from mrdsl.families import SHIPPED
-from mrdsl.planning.solver_inventory import entries
 from tests.sources import REPR, ROOT, VALUE, modules
 
 TELLING = {"error", "one_error", "warning", "note", "impossible", "mistake", "fail", "warn", "_broken", "_told"}

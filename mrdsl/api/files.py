@@ -15,7 +15,7 @@ from mrdsl.language.given_tables import Arrow, blocks_from, blocks_of_file, bloc
 
 if TYPE_CHECKING:
     from mrdsl.exchange.targets.deployment import Exported
-    from mrdsl.extending.report import PluginReport
+    from mrdsl.extending import PluginReport
     from mrdsl.families.capacity.facts import VmType
     from mrdsl.spec.spec import Spec
 
@@ -119,9 +119,9 @@ def check_plugin(folder: str | Path) -> PluginReport:
     Raises:
         MrdslError: `wrong-option` if the folder declares nothing.
     """
-    from mrdsl.extending import checking
+    from mrdsl import extending
 
-    return checking.check_plugin(folder)
+    return extending.check_plugin(folder)
 
 
 @checked

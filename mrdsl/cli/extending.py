@@ -1,19 +1,22 @@
-"""Commands on what extends mrdsl: `solvers`, `new` and `check-plugin`."""
+"""Commands on solvers and plug-ins, and on specs to start from: `solvers`, `check-plugin` and `new`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file, say_wrapped
-from mrdsl.core.diagnostics import Diagnostic, did_you_mean, one_error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, one_error
 from mrdsl.core.output_names import is_standard_output
-from mrdsl.families import KITS, family_names, reference_text, summary
+from mrdsl.families import family_names, reference_text, summary
+
+if TYPE_CHECKING:
+    from mrdsl.solving.declaration import SolverFile
 
 
 @click.command()
@@ -23,7 +26,6 @@ from mrdsl.families import KITS, family_names, reference_text, summary
 @shared.solver_folder
 def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
     """List the solvers and pipelines, or describe NAME."""
-    from mrdsl.planning.solver_inventory import entries
     from mrdsl.reporting.document import to_json
 
     listed, problems = entries(name, try_out)
@@ -34,6 +36,66 @@ def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
             say_wrapped(line, 0 if line.startswith(" ") else SUMMARY)
         print_diagnostics(problems, {})
     return _exit_code(listed, problems)
+
+
+def entries(name: str | None = None, try_out: bool = False) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:
+    """Return one entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
+
+    With ``try_out`` every installed solver solves the cases of each kind in its file, and models of the families
+    of these kinds. Raises MrdslError if ``name`` is unknown.
+    """
+    from mrdsl.solving import registry
+
+    problems: list[Diagnostic] = []
+    declared: list[SolverFile] = []
+    for known in [name] if name is not None else registry.names():
+        try:
+            declared.append(registry.find(known))
+        except MrdslError as mistake:
+            if name is not None:
+                raise
+            problems.extend(mistake.diagnostics)
+    declared.sort(key=lambda solver: solver.is_pipeline)
+    return [_entry(solver, try_out) for solver in declared], tuple(problems)
+
+
+def _entry(solver: SolverFile, try_out: bool) -> dict[str, Any]:
+    from mrdsl.solving import registry
+
+    place = registry.where(solver)
+    checked, complaints = _try_out(solver) if try_out and place and not solver.is_pipeline else ([], [])
+    return {
+        "name": solver.name,
+        "kind": solver.kind,
+        "title": solver.title or solver.name,
+        "summary": solver.summary,
+        "installed": place is not None,
+        "version": registry.version(solver) if place else None,
+        "where": place,
+        "solves": list(solver.solves),
+        "offers": list(solver.offers),
+        "serves": list(solver.pipelines),
+        "install": solver.install,
+        "homepage": solver.homepage,
+        "source": solver.source,
+        "origin": solver.origin,
+        "distrust": [
+            {"versions": d.versions, "kinds": list(d.kinds), "reason": d.reason, "options": dict(d.options)}
+            for d in solver.distrust
+        ],
+        "checked": checked,
+        "complaints": complaints,
+    }
+
+
+def _try_out(solver: SolverFile) -> tuple[list[str], list[str]]:
+    from mrdsl.planning import solver_contract as contract
+
+    cases = [case for case in contract.CASES if case.kind in solver.solves]
+    told = [text for case in cases for text in contract.complaints(solver, case)]
+    real = [case for case in contract.real_models() if case.kind in solver.solves]
+    told += [text for case in real for text in contract.complaints_of_real(solver, case)]
+    return list(dict.fromkeys([*(case.kind for case in cases), *(case.family for case in real)])), told
 
 
 def _exit_code(listed: list[dict[str, Any]], problems: tuple[Diagnostic, ...]) -> int:
@@ -82,7 +144,7 @@ def check_plugin(folder: Path, as_json: bool) -> int:
 
     The code in FOLDER is run: check what you trust.
     """
-    from mrdsl.extending.checking import check_plugin as checked
+    from mrdsl.extending import check_plugin as checked
     from mrdsl.reporting.diagnostics import as_document
     from mrdsl.reporting.document import to_json
 
@@ -99,8 +161,7 @@ def check_plugin(folder: Path, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("kind", metavar="FAMILY|KIND", required=False)
-@click.argument("name", required=False)
+@click.argument("family", required=False)
 @click.option(
     "--catalogue", "vms", type=click.Path(path_type=Path), metavar="FILE", help="Catalogue of VM types for the spec."
 )
@@ -112,41 +173,33 @@ def check_plugin(folder: Path, as_json: bool) -> int:
     help="CSV file of classes for the spec.",
 )
 @click.option("--logs", multiple=True, metavar="PATH", help="Logs whose jobs are the classes of the spec. Repeatable.")
-@click.option("-o", "--output", type=OutputFile(), help="Output file, or folder for a plug-in; - prints the spec.")
+@click.option("-o", "--output", type=OutputFile(), help="Output file; - prints the spec.")
 @shared.force
 @shared.solver_folder
 def new(
-    kind: str | None,
-    name: str | None,
+    family: str | None,
     vms: Path | None,
     classes: Path | None,
     logs: tuple[str, ...],
     output: Path | None,
     force: bool,
 ) -> None:
-    """Print a commented spec of a problem FAMILY, or write a folder NAME that holds a plug-in of a KIND and runs.
+    """Print a commented spec of a problem FAMILY.
 
     With your own files, print a spec that reads them, and report what it lacks. On a terminal, ask for the files; an
-    empty answer leaves one out. Without arguments, list the families and the kinds.
+    empty answer leaves one out. Without arguments, list the families.
     """
-    if kind is None:
+    if family is None:
         for known in family_names():
             say_wrapped(f"{known}: {summary(known)}")
-        for known, what in KITS.items():
-            say_wrapped(f"{known} NAME: a template folder: {what}")
-    elif kind in KITS and not (vms or classes or logs):
-        _plugin(kind, name, output, force)
-    elif name is not None:
-        hint = did_you_mean(kind, list(KITS), "kinds of plug-ins: ")
-        raise one_error("wrong-option", f"unknown kind of plug-in `{kind}`", None, hint)
+        return
+    text = _reference(family)
+    if not (vms or classes or logs) and asks():
+        vms, classes, logs = _answers(family)
+    if vms or classes or logs:
+        _own_spec(family, output, force, vms, classes, logs)
     else:
-        text = _reference(kind)
-        if not (vms or classes or logs) and asks():
-            vms, classes, logs = _answers(kind)
-        if vms or classes or logs:
-            _own_spec(kind, output, force, vms, classes, logs)
-        else:
-            _write(text, output, force)
+        _write(text, output, force)
 
 
 def asks() -> bool:
@@ -203,25 +256,6 @@ def _reference(family: str) -> str:
             if family not in names
             else f"problem kind `{family}` has no reference spec",
             None,
-            did_you_mean(family, [*(name for name in names if name != family), *KITS], "kinds: "),
+            did_you_mean(family, [name for name in names if name != family], "kinds: "),
         )
     return text
-
-
-def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> None:
-    from mrdsl.core.writer import refuse_folder
-    from mrdsl.extending.kits import kit, write
-
-    if name is None:
-        raise one_error("wrong-option", f"a {kind} needs a name", None, f"write `mrdsl new {kind} NAME`")
-    files = kit(kind, name)
-    own = f"own-{name}" if name in family_names() else name
-    folder = Path(own) if output is None else output
-    if is_standard_output(folder):
-        raise one_error(
-            "wrong-option", "a plug-in is a folder and cannot be printed with `-o -`", None, "pass a folder with `-o`"
-        )
-    refuse_folder(folder, force=force)
-    write(files, folder, force=force)
-    say(f"wrote {folder}: {', '.join(files)}", err=True)
-    say(f"try it with: mrdsl check-plugin {folder}", err=True)

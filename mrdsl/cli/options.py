@@ -107,23 +107,6 @@ class Count(click.ParamType):  # type: ignore[type-arg]
         return number
 
 
-class Renamed(click.Option):
-    """An option that is still read under its former names, which `--help` does not list."""
-
-    def __init__(self, *declarations: Any, former: tuple[str, ...], **settings: Any) -> None:
-        super().__init__(*declarations, **settings)
-        self.former = former
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Add the option with all its names to the parser of a command."""
-        names, off = self.opts, self.secondary_opts
-        self.opts = [*names, *self.former]
-        if off:
-            self.secondary_opts = [*off, *(f"--no-{name.lstrip('-')}" for name in self.former)]
-        super().add_to_parser(parser, ctx)
-        self.opts, self.secondary_opts = names, off
-
-
 def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
     if folder is not None:
         from mrdsl.solving.registry import look_in

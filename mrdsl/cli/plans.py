@@ -23,8 +23,6 @@ from mrdsl.spec.declared import SIMULATION
 @shared.file_argument
 @click.option(
     "--rerun",
-    cls=shared.Renamed,
-    former=("--again",),
     is_flag=True,
     help="Repeat the simulation that the plan reports, and compare.",
 )
@@ -65,8 +63,6 @@ def verify(file: Path, rerun: bool, processes: int | None, as_json: bool) -> int
 @shared.time_limit
 @click.option(
     "--sensitivity/--no-sensitivity",
-    cls=shared.Renamed,
-    former=("--worth",),
     default=True,
     help="Measure the effect of moving each constraint by one step.",
 )
@@ -134,8 +130,6 @@ def schema(kind: str | None, output: Path, force: bool) -> None:
 )
 @click.option(
     "--analysis-time",
-    cls=shared.Renamed,
-    former=("--spend",),
     callback=shared.seconds,
     metavar="T",
     default="10",

@@ -293,8 +293,6 @@ def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
 )
 @click.option(
     "--fail-machines",
-    cls=shared.Renamed,
-    former=("--lose",),
     metavar="N",
     type=click.IntRange(0),
     help="Remove N machines of every class after the warm-up.",

@@ -1,4 +1,4 @@
-"""Commands on the text of specs, `check` and `fmt`, and of what helps to type: `lsp` and `completion`."""
+"""Commands on the text of specs, `check`, `fmt` and `explain`, and of what helps to type: `lsp` and `completion`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import COMPLETION, PLAN, WRONG_INPUT, diagnostics_exit_code, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
-from mrdsl.cli.outputs import say, say_file, terminal_width
+from mrdsl.cli.outputs import say, say_file, say_wrapped, terminal_width
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, error, number_of, one_error
 from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
+from mrdsl.core.resources import codes, page
+from mrdsl.core.wrapping import unfolded
 from mrdsl.exchange.text import decode
 from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
 
@@ -175,3 +177,15 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell) or ShellComplete
     say(ShellComplete.source(kind(cli, {}, "mrdsl", COMPLETION)), nl=False)
+
+
+@click.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Explain CODE, with a bad and a good spec; without CODE, list all codes."""
+    if code is not None:
+        text, width = page(code), terminal_width(sys.stdout)
+        say_wrapped((text if width is None else unfolded(text)).rstrip("\n"), 0)
+        return
+    for name, meaning in codes().items():
+        say_wrapped(f"{name}: {meaning}")

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "schedule", "hybrid", "timetable")
 ENTRY_POINTS = "mrdsl.families"
-KITS = {
-    "family": "a problem of one's own, with facts, a model and rules",
-    "formulation": "a Pyomo model of one's own for the family capacity",
-    "pipeline": "heuristic steps for a family; of that name, with the steps of its shipped method",
-    "policy": "what decides, event by event, for the family schedule",
-    "solver": "linear and mixed-integer programs by a function of one's own",
-}
-"""Kinds of plug-ins that `mrdsl new KIND NAME` writes, with a description; no family has such a name."""
 
 
 @cache
@@ -72,7 +64,7 @@ def _loaded(point: EntryPoint) -> Family:
         raise _broken(point, "is no Family of `mrdsl.contracts.family`")
     if declared.name != point.name:
         raise _broken(point, f"calls itself `{declared.name}`")
-    missing = _missing(declared)
+    missing = next(missing_in(declared), "")
     if missing:
         raise _broken(point, missing)
     plugin = _plugin(point)
@@ -81,13 +73,6 @@ def _loaded(point: EntryPoint) -> Family:
     from mrdsl.contracts.guarded_family import guarded_family
 
     return guarded_family(declared, plugin)
-
-
-def _missing(declared: Family) -> str:
-    """Return, in words, the required parts that a family lacks."""
-    if declared.name in KITS:
-        return f"bears a name that is a word of `mrdsl new`: {', '.join(KITS)}"
-    return next(missing_in(declared), "")
 
 
 def _plugin(point: EntryPoint) -> Plugin | None:

@@ -27,8 +27,7 @@ from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.families.diagnosis import schema_mistakes
 from mrdsl.reporting.document import FORMAT as FORMAT
-from mrdsl.spec.encoding import IS, Decoder, MalformedError, encoded
-from mrdsl.spec.expression import PlanQuantity
+from mrdsl.spec.encoding import Decoder, MalformedError, encoded
 from mrdsl.spec.schema import Node, Source
 from mrdsl.spec.spec import Constraint, FileRead, Goal, Let, Method, Spec
 
@@ -216,75 +215,19 @@ def unpacked() -> Path:
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
-FAMILIES_OF_SLOTS = ("capacity", "joint")
-
-
-def _without_bounds(document: dict[str, Any]) -> dict[str, Any]:
-    """Remove the claim of versions 1 and 2 that estimates with fractional slots are bounds."""
-    plan = document.get("plan")
-    classes = plan.get("classes") if isinstance(plan, dict) else None
-    if not isinstance(plan, dict) or not isinstance(classes, dict):
-        return document
-    kept = {
-        name: {key: value for key, value in each.items() if key != "upper_is_bound"} if isinstance(each, dict) else each
-        for name, each in classes.items()
-    }
-    return {**document, "plan": {**plan, "classes": kept}}
-
-
-def _slots_as_meant(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a spec of version 1 that leaves `whole` open means `no`, as it did when its plan was made."""
-    spec = document.get("spec")
-    facts = spec.get("facts") if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(facts, dict) or spec.get("problem") not in FAMILIES_OF_SLOTS:
-        return document
-    return {**document, "spec": {**spec, "facts": {**facts, "whole": facts.get("whole") or "no"}}}
-
-
-_RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "Losses": ("MachineFailures", {"back": "repair_time", "machines": "permanent"}),
-    "Failures": ("TaskFailures", {"share": "probability"}),
-    "Simulation": (
-        "Simulation",
-        {"lending": "work_conserving", "losses": "machine_failures", "failures": "task_failures"},
-    ),
-    "Run": ("Run", {"failures": "task_failures"}),
-    "Spread": ("Spread", {"kept": "service_level"}),
-    "Reserved": ("Reserved", {"paid": "prepaid"}),
-}
-_COLUMNS_RENAMED = {"reserved.paid": "reserved.prepaid"}
-
-
-def _words_of_today(document: dict[str, Any]) -> dict[str, Any]:
-    """Version 3 has the former words of the language in its spec."""
-    return {**document, "spec": _renamed(document["spec"])} if "spec" in document else document
-
-
-def _renamed(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_renamed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    kind = value.get(IS)
-    name, words = _RENAMED.get(kind, (kind, {})) if isinstance(kind, str) else (kind, {})
-    if kind == PlanQuantity.__name__ and value.get("name") == "kept":
-        return {**value, "name": "on_time"}
-    found = {words.get(key, _COLUMNS_RENAMED.get(key, key)): _renamed(each) for key, each in value.items()}
-    return found if name is None else {**found, IS: name}
-
-
-MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant, 2: _without_bounds, 3: _words_of_today}
-"""From each older version to the next."""
+MIGRATIONS: Mapping[int, Migration] = {}
+"""From each older version that is read to the next."""
 
 
 def migrated(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document in the present version. Raises MalformedError for a newer one, and for none."""
-    version = document.get("format")
+    """Return the document in the present version. Raises MalformedError for one that is not read, and for none."""
+    version, oldest = document.get("format"), min(MIGRATIONS, default=FORMAT)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise MalformedError("format", "is not a version of the saved plan format")
-    if version > FORMAT:
-        message = f"is {version}, and this mrdsl reads versions up to {FORMAT}"
-        raise MalformedError("format", message, "use the version of mrdsl that wrote it (its field `mrdsl`)")
+    if not oldest <= version <= FORMAT:
+        read = f"version {FORMAT}" if oldest == FORMAT else f"versions {oldest} to {FORMAT}"
+        hint = "solve its spec again, or use the version of mrdsl that wrote it (its field `mrdsl`)"
+        raise MalformedError("format", f"is {version}, and this mrdsl reads {read}", hint)
     for older in range(version, FORMAT):
         document = {**MIGRATIONS[older](document), "format": older + 1}
     return document

@@ -18,6 +18,8 @@ OWN_MEANING = {
     "--format": "of diagnostics, of a model, of a solution",
     "--jobs": "simulated jobs, a table of jobs, the former name of --processes",
     "--check": "of files, of solvers",
+    "--plot": "objectives of a sweep, times of a prediction",
+    "--by": "classes of a spec, jobs of a prediction",
     "--gantt": "of a plan, of a run",
     "--report": "a file about a study, a table about logs",
 }
@@ -25,6 +27,9 @@ OWN_MEANING = {
 ELSEWHERE = {
     ("read", "--gap"): "what was proven, not when to stop",
     ("profile", "--seed"): "no spec has one yet",
+    ("predict", "--seed"): "no spec has one yet",
+    ("predict", "--catalogue"): "for costs, not for a spec",
+    ("predict", "--allow-outside"): "links in folders of logs, not files that specs name",
     ("profile", "--allow-outside"): "links in folders of logs, not files that specs name",
 }
 

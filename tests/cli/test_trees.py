@@ -27,9 +27,8 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("check q.mrspec joint.mrspec .", 2, []),
     ("new capacity", 0, []),
     ("new capacity -o new.mrspec", 0, ["new.mrspec"]),
-    ("new pipeline mine", 0, ["mine", "mine/*"]),
     ("check-plugin mine", 0, []),
-    ("solve makespan.mrspec --solver mine --solvers mine", 0, []),
+    ("solve makespan.mrspec --solver by-work --solvers mine", 0, []),
     ("fmt --check q.mrspec", 0, []),
     ("fmt --diff untidy.mrspec", 1, []),
     ("fmt untidy.mrspec q.mrspec", 0, ["untidy.mrspec"]),
@@ -59,6 +58,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("read q.mrspec --solution none.sol", 2, []),
     ("read q.mrspec --solution solved.cbc.sol", 0, []),
     ("read q.mrspec --solution solved.cbc.sol -o read.json", 0, ["read.json"]),
+    ("predict job.jhist", 0, []),
     ("profile job.jhist -o night.mrspec --jobs jobs.csv", 0, ["night.mrspec", "jobs.csv"]),
     ("solvers", 0, []),
     ("sweep q.mrspec --seeds 1..2 -j 1 -o table.csv", 0, ["table.csv"]),
@@ -86,6 +86,7 @@ def world(tmp_path: Path) -> Path:
         shutil.copy(MODELS / family / "reference.mrspec", work / f"{family}.mrspec")
     (work / "untidy.mrspec").write_text("problem   capacity\n", encoding="utf-8")
     (work / "untidy.mrspec").chmod(0o600)
+    shutil.copytree(ROOT / "extensions" / "pipeline", work / "mine")
     (work / "wrong.mrspec").write_text("problem capacity\n}{", encoding="utf-8")
     (work / "saved.json").write_text(mrdsl.solve(mrdsl.load(work / "q.mrspec")).to_json(), encoding="utf-8")
     study = '[[runs]]\nspecs = "q.mrspec"\nmethods = ["direct", "highs"]\n'

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import mrdsl
+from mrdsl import extending
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import SOLVER_FAILED, run
-from mrdsl.extending import checking
-from mrdsl.extending.kits import kit, write
+from tests.extending.plugins import kit, write
 
 ENDS = {
     "os._exit(0)": "ended the process that checks it (exit code 0)",
@@ -40,7 +40,7 @@ def plugin(kind: str, end: str, folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def _short(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = ENDS.get(request.getfixturevalue("end"), "") if "end" in request.fixturenames else "does not end"
-    monkeypatch.setattr(checking, "LONGEST", 0.5 if ends == "does not end" else 120.0)
+    monkeypatch.setattr(extending, "LONGEST", 0.5 if ends == "does not end" else 120.0)
 
 
 @pytest.mark.parametrize("end", ENDS)

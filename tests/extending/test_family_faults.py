@@ -14,9 +14,9 @@ from mrdsl.contracts.family import ArrayForm
 from mrdsl.contracts.guarded_family import guarded_family
 from mrdsl.core.linear_program import ProgramRows
 from mrdsl.core.plugins import Plugin
-from mrdsl.extending.checking import check_plugin, named
-from mrdsl.extending.kits import kit, write
+from mrdsl.extending import check_plugin, named
 from tests.command_lines import run_here
+from tests.extending.plugins import kit, write
 from tests.families.foreign.shop import FAMILY, ShopPlan
 
 MODELLED = """            build=hook("model", "build"),
@@ -226,17 +226,6 @@ def test_a_plan_that_breaks_the_spec_is_found_by_the_check(folder: Path) -> None
     report = check_plugin(folder)
     assert not report.passes
     assert any("topic clicks gets 3 executors, too few" in each.message for each in report.complaints)
-
-
-def test_a_word_of_mrdsl_new_is_no_familys_name(folder: Path) -> None:
-    """A family `solver` could be asked for by no `mrdsl new solver`."""
-    change(folder, "__init__.py", 'name="streams"', 'name="solver"')
-    project = folder / "pyproject.toml"
-    project.write_text(project.read_text(encoding="utf-8").replace("streams = ", "solver = "), encoding="utf-8")
-    with named(folder), pytest.raises(mrdsl.MrdslError, match="bears a name that is a word of `mrdsl new`"):
-        mrdsl.loads('problem solver "a"\n')
-    with pytest.raises(mrdsl.MrdslError, match="that is what a solver is called"):
-        kit("family", "solver")
 
 
 def test_seeds_share_no_run(folder: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mrdsl.extending.kits import kit, write
 from tests.command_lines import run_python
+from tests.extending.plugins import kit, write
 
 ASKED = """
 import io, json, sys

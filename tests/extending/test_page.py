@@ -12,10 +12,11 @@ import pytest
 from mrdsl.contracts import guarded_family
 from mrdsl.contracts.family import Family, Formulation
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.families import ENTRY_POINTS, KITS
+from mrdsl.families import ENTRY_POINTS
 from mrdsl.families.schedule.methods.policy import DECIDES
 from mrdsl.solving import declaration, registry
 from mrdsl.solving.backends import program
+from tests.extending.plugins import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference" / "plugins.md").read_text(encoding="utf-8")
@@ -111,7 +112,7 @@ def test_every_hook_of_a_family_is_there() -> None:
 
 
 def test_kinds_and_groups_are_there() -> None:
-    assert words(rows("kind")) == set(KITS)
+    assert words(rows("kind")) == set(NAMES)
     assert words(rows("group of entry points")) == {ENTRY_POINTS, registry.ENTRY_POINTS}
 
 

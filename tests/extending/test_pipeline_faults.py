@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import mrdsl
+from mrdsl import extending
 from mrdsl.core.resources import resource
-from mrdsl.extending import pipelines
-from mrdsl.extending.checking import check_plugin, named
-from mrdsl.extending.kits import kit, write
+from mrdsl.extending import check_plugin, named
 from mrdsl.solving import pipelines as runs
 from mrdsl.solving import registry
 from mrdsl.solving.claims import TOLERANCE
 from tests.command_lines import run_here
+from tests.extending.plugins import kit, write
 
 SPEC = Path(__file__).resolve().parents[2] / "models" / "makespan" / "two-jobs.mrspec"
 LAST = "    return offer(draft, progress, whole_cluster(batch, order))"
@@ -167,8 +167,8 @@ def test_a_model_that_is_not_tried_is_not_said_to_pass(monkeypatch: pytest.Monke
     """Johnson's rule honours no `subject to`."""
     text = SPEC.read_text(encoding="utf-8")
     specs = {"free": mrdsl.loads(text), "bound": mrdsl.loads(text + "subject to { makespan <= 1 h }\n")}
-    monkeypatch.setattr(pipelines, "models_of", lambda name: specs.items())
-    tried = [one.what for one in pipelines.checked_pipeline(registry.find("johnson"))]
+    monkeypatch.setattr(extending, "models_of", lambda name: specs.items())
+    tried = [one.what for one in extending.of_pipeline(registry.find("johnson"))]
     assert any(what.endswith(" free") for what in tried)
     assert not any(what.endswith(" bound") for what in tried)
 
@@ -329,4 +329,4 @@ def test_a_bound_is_false_where_a_plan_is_better_by_more_than_points_hold_to() -
     assert best.value is not None
     for beyond, complaints in ((0.5 * TOLERANCE, 0), (2.0 * TOLERANCE, 1)):
         claimed = replace(best, bound=best.value * (1.0 + beyond))
-        assert len(list(pipelines._false_claims(spec, "capacity", claimed, lambda _: best))) == complaints
+        assert len(list(extending.false_claims(spec, "capacity", claimed, lambda _: best))) == complaints

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.extending.checking import named
-from mrdsl.extending.kits import kit, write
-from mrdsl.extending.pipelines import audited
+from mrdsl.extending import audited, named
 from mrdsl.simulation.scheduling import Observed, Simulation
 from studies.schedule_runs import watch
+from tests.extending.plugins import kit, write
 
 MODELS = Path(__file__).resolve().parents[2] / "models" / "schedule"
 

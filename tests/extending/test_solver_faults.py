@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.extending.checking import check_plugin, named
-from mrdsl.extending.kits import kit, write
+from mrdsl.extending import check_plugin, named
+from tests.extending.plugins import kit, write
 
 SPEC = Path(__file__).resolve().parents[2] / "models" / "capacity" / "quickstart.mrspec"
 FAULTS: dict[str, tuple[str, str, str, str]] = {

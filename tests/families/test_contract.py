@@ -1,6 +1,6 @@
 """What every family promises the rest of mrdsl, of the shipped ones and of one from an entry point.
 
-A new family is held by these tests as soon as it is named; ``mrdsl check-plugin`` asks the same of a plug-in's.
+A new family is held by these tests as soon as it is named.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pytest
 import mrdsl
 from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
 from mrdsl.core.result import Plan
-from mrdsl.extending import families as contract
 from mrdsl.families import SHIPPED, family
+from tests.families import contract
 from tests.families.foreign.installing import SHOP, forget, install
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,13 +14,14 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import mrdsl
+from mrdsl import extending
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.lazy import function_named
-from mrdsl.extending import pipelines as contract
 from mrdsl.families import SHIPPED
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SHIPPED as COMES_WITH_MRDSL
 from mrdsl.solving.declaration import Pipeline
+from mrdsl.solving.references import steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_A_FILE = (int, float, str, bool, type(None))
@@ -108,12 +109,12 @@ def test_the_methods_of_a_family_are_the_pipelines_that_serve_it(problem: str) -
 def test_every_step_is_the_familys_own_and_takes_its_parameters(problem: str, name: str) -> None:
     for step in pipelines()[problem, name].steps:
         assert function_named(step["call"]).__module__.startswith(f"mrdsl.families.{problem}.methods.")
-    assert contract.checked_steps(registry.find(name), problem).complaints == ()
+    assert steps_of(registry.find(name), problem, {})
 
 
 @cache
 def known(problem: str) -> mrdsl.Result:
-    return contract.by_the_familys_choice(reference(problem))
+    return extending.by_the_familys_choice(reference(problem))
 
 
 def reference(problem: str) -> mrdsl.Spec:
@@ -124,5 +125,4 @@ def reference(problem: str) -> mrdsl.Spec:
 def test_every_pipeline_gives_a_plan_or_says_why_not(problem: str, name: str) -> None:
     """What `mrdsl check-plugin` asks of a plug-in, on one model of each family."""
     spec = reference(problem)
-    ran = contract.checked_run(registry.find(name), problem, "reference", spec, lambda _: known(problem))
-    assert ran.complaints == ()
+    assert list(extending.of_run(registry.find(name), problem, spec, lambda _: known(problem))) == []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mrdsl.language.loading import load_text, upgraded
-from mrdsl.planning.saved_specs import migrated, spec_of
 from tests.command_lines import run_here
 
 BEFORE = (Path(__file__).parent / "bad" / "former_words.mrspec").read_text(encoding="utf-8")
@@ -58,14 +56,3 @@ def test_former_words_in_columns_of_a_table(tmp_path: Path) -> None:
         assert found.spec is not None
         facts.append([(vm.name, vm.reserved.prepaid) for vm in found.spec.facts.vms])
     assert facts[0] == facts[1] == [("m5", "yes")]
-
-
-def test_a_spec_saved_before_is_read() -> None:
-    path = Path(__file__).parents[1] / "planning" / "data" / "former_words.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    assert document["format"] == 3
-    after = load_text(AFTER).spec
-    assert after is not None
-    spec = spec_of(migrated(document)["spec"], (), "spec")
-    assert spec.facts == after.facts
-    assert [c.left for c in spec.constraints] == [c.left for c in after.constraints]

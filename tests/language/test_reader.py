@@ -17,9 +17,8 @@ from lark.exceptions import LarkError
 from mrdsl.core.budgets import NESTING
 from mrdsl.core.resources import resource_text
 from mrdsl.language import parsing
-from mrdsl.language.grammar import TreeBuilder, grammar
 from mrdsl.language.parsing import parse, parse_expression
-from mrdsl.language.recovery import parse_with_errors
+from mrdsl.language.recovery import TreeBuilder, grammar, parse_with_errors
 
 MODELS = sorted((Path(__file__).parents[2] / "models").rglob("*.mrspec"))
 TEXTS = (

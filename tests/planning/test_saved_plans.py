@@ -308,48 +308,6 @@ def test_a_plan_of_an_older_version_is_read(monkeypatch: pytest.MonkeyPatch) -> 
     assert verify(read_saved(today)).found == ()
 
 
-def test_a_plan_that_was_written_under_the_first_version_is_read() -> None:
-    """This file is never written anew: Johnson's order of two jobs, which takes 24 s (003, 5.3)."""
-    text = (Path(__file__).parent / "data" / "plan-format-1.json").read_text(encoding="utf-8")
-    found = verify(read_saved(text))
-    assert found.kept
-    assert {d.code for d in found.found} == {"file-changed"}
-    assert (found.result.value, found.result.solution) == (24.0, "optimal")
-    plan: Any = found.result.plan
-    assert plan.pools[0].order == ("J2", "J1")
-    assert mrdsl.solve(found.result.spec).value == 24.0
-
-
-def test_a_plan_of_the_first_version_is_one_of_fractions_where_its_spec_leaves_it_open() -> None:
-    """This file is never written anew: 40 reserved and 200 other VMs, one job turned away, by P2 in fractions."""
-    text = (Path(__file__).parent / "data" / "plan-format-1-capacity.json").read_text(encoding="utf-8")
-    assert "whole" not in json.loads(text)["spec"]["facts"]
-    found = verify(read_saved(text))
-    assert found.kept
-    assert "slots-in-fractions" not in {d.code for d in found.found}
-    assert (found.result.value, found.result.plan.wholeness) == (pytest.approx(40 * 0.121 + 200 * 0.192 + 0.3), "no")
-    assert found.result.spec.facts.whole == "no"
-    again = mrdsl.solve(found.result.spec, "direct", limits=mrdsl.Limits(gap=0.0))
-    assert again.value == pytest.approx(found.result.value)
-    edited = json.loads(text)
-    edited["state"] |= {"wholeness": "slots"}
-    assert "broken-plan" in {d.code for d in verify(read_saved(json.dumps(edited))).found}
-
-
-def test_a_joint_plan_of_the_first_version_is_one_of_fractions_too() -> None:
-    """As version 1 wrote it: `no`, the default of then, is left out of the spec."""
-    spec = mrdsl.load(MODELS / "joint" / "reference.mrspec")
-    fractions, slots = (mrdsl.solve(replace(spec, facts=replace(spec.facts, whole=whole))) for whole in ("no", "slots"))
-    document = json.loads(fractions.to_json())
-    del document["spec"]["facts"]["whole"]
-    silent = json.dumps({**document, "format": 1, "fingerprint": fingerprint({**document, "format": 1})})
-    found = verify(read_saved(silent))
-    assert (found.kept, found.result.value) == (True, fractions.value)
-    assert found.result.spec.facts.whole == "no"
-    assert mrdsl.solve(found.result.spec).value == pytest.approx(fractions.value)
-    assert mrdsl.solve(spec).value == slots.value >= fractions.value
-
-
 @pytest.mark.parametrize("seed", [None, 7])
 def test_facts_of_a_program_are_not_held_to_the_text_that_they_came_from(seed: int | None) -> None:
     spec = mrdsl.load(MODELS / QUICK)
@@ -360,6 +318,14 @@ def test_facts_of_a_program_are_not_held_to_the_text_that_they_came_from(seed: i
     assert found.found == ()
     assert "the spec, which has no text" in found.trust.taken
     assert json.loads(saved(QUICK))["spec"]["text"] == spec.text
+
+
+@pytest.mark.parametrize("version", [3, 999])
+def test_a_plan_of_another_version_is_refused_with_what_to_do(version: int) -> None:
+    document = {**json.loads(saved(QUICK)), "format": version}
+    with pytest.raises(mrdsl.MrdslError, match=f"is {version}, and this mrdsl reads version") as told:
+        read_saved(json.dumps(document))
+    assert "solve its spec again, or use the version" in told.value.diagnostics[0].hint
 
 
 STAGES = """problem capacity "recorded"

@@ -17,9 +17,10 @@ from mrdsl.core.resources import resource
 from mrdsl.exchange.model_files import write_mps
 from mrdsl.exchange.model_names import plain_names
 from mrdsl.planning import solver_contract as contract
-from mrdsl.planning.solver_contract import CASES, Case
+from mrdsl.planning.solver_contract import Case
 from mrdsl.solving.arrays import linear_program
 from mrdsl.solving.declaration import declare
+from tests.solving.known_models import CASES
 from tests.solving.toy import toy
 
 GLPK = (resource("solvers") / "glpk.toml").read_text(encoding="utf-8")

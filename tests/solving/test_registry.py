@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import mrdsl
+from mrdsl.cli.extending import entries
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
-from mrdsl.planning.solver_inventory import entries
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import declare
 from mrdsl.solving.registry import require, version, where

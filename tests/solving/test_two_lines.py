@@ -24,6 +24,7 @@ from mrdsl.planning import solver_contract as contract
 from mrdsl.planning.solve_spec import build_model
 from mrdsl.planning.solver_contract import RealModel
 from mrdsl.solving.checked_answer import solve_model
+from tests.solving.known_models import CASES
 from tests.solving.test_limits import fresh_workers
 
 assert fresh_workers, "a fixture that is used by its name"
@@ -32,7 +33,7 @@ FACTORIES = ("appsi_highs", "highs", "cbc", "glpk", "scip", "scip_direct", "scip
 LIMITS = Limits(time=60.0)
 PROGRAMS = {"glpk": "glpsol", "cbc": "cbc"}
 REAL = [case for case in contract.real_models() if case.kind in ("LP", "MILP")]
-SMALL = [case for case in contract.CASES if case.kind in ("LP", "MILP")]
+SMALL = [case for case in CASES if case.kind in ("LP", "MILP")]
 SAYS_NOTHING_OF = {"glpk": (("infeasible LP", "infeasible"), ("unbounded MILP", "unbounded"))}
 """Models that Pyomo's interface gives no status for where there is no solution: `other`, which is told as it is."""
 SCIP = Path(__file__).parent / "foreign" / "scip_program.py"

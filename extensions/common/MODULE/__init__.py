@@ -1,5 +1,0 @@
-"""The KIND NAME; ``DECLARED`` is the file that its entry point names."""
-
-from pathlib import Path
-
-DECLARED = Path(__file__).with_name("NAME.toml")

@@ -1,0 +1,5 @@
+"""The pipeline by-work; ``DECLARED`` is the file that its entry point names."""
+
+from pathlib import Path
+
+DECLARED = Path(__file__).with_name("by-work.toml")
