@@ -1,9 +1,10 @@
-"""The spec of a saved plan, resolved again from its text and its data."""
+"""The spec of a saved plan, resolved again from its text and its data, and the comparison of plain values."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -75,3 +76,46 @@ def plain_spec(spec: Spec) -> dict[str, Any]:
 def by_content(value: Any) -> Any:
     """Return a value of a spec or plan as plain JSON values, with its files of data as the hashes of their contents."""
     return encoded(value, lambda source: sha256(read_bytes(source.path)).hexdigest())  # type: ignore[arg-type,return-value]
+
+
+LACKS, UNKNOWN_PART, OTHER = "lacks", "is unknown", "differs"
+
+
+def differences(stored: Any, shown: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the paths at which two values differ: ``stored`` lacks the value, or only it has one, or another one."""
+    if stored == shown and isinstance(stored, bool) == isinstance(shown, bool):
+        return
+    if isinstance(stored, Mapping) and isinstance(shown, Mapping):
+        for key in dict.fromkeys((*stored, *shown)):
+            at = f"{path}.{key}" if path else key
+            if key in stored and key in shown:
+                yield from differences(stored[key], shown[key], at)
+            else:
+                yield at, LACKS if key not in stored else UNKNOWN_PART
+    elif _is_list(stored) and _is_list(shown):
+        if len(stored) != len(shown):
+            yield path, OTHER
+        for index, (one, other) in enumerate(zip(stored, shown, strict=False)):
+            yield from differences(one, other, f"{path}[{index}]")
+    elif isinstance(stored, int | float) and isinstance(shown, int | float) and not isinstance(stored, bool):
+        exact = isinstance(stored, int) and isinstance(shown, int)
+        if exact or abs(stored - shown) > _EQUAL * max(abs(stored), abs(shown)):
+            yield path, OTHER
+    elif not (isinstance(stored, str) and isinstance(shown, str) and _without_folder(stored) == _without_folder(shown)):
+        yield path, OTHER
+
+
+_EQUAL = 1e-9
+"""Relative distance of numbers that are the same: those of a file are exact, but another machine may add in another
+order."""
+_PLACE = re.compile(r"(?:.*[/\\\\])?([^/\\\\]*:[0-9]+:[0-9]+-[0-9]+:[0-9]+)", re.DOTALL)
+
+
+def _without_folder(text: str) -> str:
+    """Return a place in a file without its folder, which is as the command saw it; any other text as it is."""
+    found = _PLACE.fullmatch(text)
+    return text if found is None else found[1]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +21,7 @@ from mrdsl.planning.results import goal_of, labelled
 from mrdsl.planning.saved_plans import Saved, read_saved
 from mrdsl.planning.saved_specs import CHANGED, FORMAT, MISSING, SAME, UNKNOWN, is_own, migrated
 from mrdsl.planning.simulate_spec import doubts, evidence_of, repeated_runs, verdict_word
-from mrdsl.planning.spec_again import by_content, plain_spec, resolved_again
+from mrdsl.planning.spec_again import LACKS, OTHER, UNKNOWN_PART, by_content, differences, plain_spec, resolved_again
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.reporting.document import result_document
 from mrdsl.simulation.observed import Observed
@@ -194,7 +193,7 @@ def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
     before, now = result.plan, repeated_runs(result, processes).plan
     assert before is not None
     assert now is not None
-    differing = next(_differences(plain(before.document()), plain(now.document()), "plan"), None)
+    differing = next(differences(plain(before.document()), plain(now.document()), "plan"), None)
     if differing is None:
         trust = trust_in(result, find_family(result.spec), True, verified.trust.parts)
         return replace(verified, again=True, trust=trust)
@@ -275,7 +274,7 @@ def _spec(saved: Saved, taken: dict[str, str]) -> Spec:
         return spec
     now = migrated({**saved.written, "spec": plain_spec(again)})["spec"]
     now |= {"file": spec.file, "given": encoded(spec.given)}
-    wrong = next(_differences(plain_spec(spec), now, "spec"), None)
+    wrong = next(differences(plain_spec(spec), now, "spec"), None)
     if wrong is not None:
         raise MrdslError([_differs(saved, wrong[0], "differs from the text of the spec")])
     if spec.seed != told:
@@ -396,9 +395,9 @@ def _document_mistakes(saved: Saved, result: Result, taken: dict[str, str]) -> I
         "files": saved.document.get("files", []),
     }
     compared = ("spec", "state")  # by their contents; here, only what is there or not
-    raw = _differences(saved.document.get("state"), expected["state"], "state")
+    raw = differences(saved.document.get("state"), expected["state"], "state")
     lacks = {path for path, how in raw if how == LACKS}
-    for path, _ in _differences(by_content(result.plan), expected["state"], "state"):
+    for path, _ in differences(by_content(result.plan), expected["state"], "state"):
         if path not in lacks:
             yield _differs(saved, path, "differs from the spec")
             break
@@ -412,7 +411,7 @@ def _document_mistakes(saved: Saved, result: Result, taken: dict[str, str]) -> I
                 yield _differs(saved, key, "is unknown")
             continue
         stated = {key: saved.document[key]} if key in saved.document else {}
-        for path, how in _differences(stated, {key: expected[key]}, ""):
+        for path, how in differences(stated, {key: expected[key]}, ""):
             path = ".".join(path.split(".")[:2]) if key == "quantities" else path
             if how == LACKS and saved.intact:
                 taken[path] = f"`{path}`, which the file lacks"
@@ -432,49 +431,6 @@ def _differs(saved: Saved, path: str, what: str) -> Diagnostic:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.10g}"
-
-
-LACKS, UNKNOWN_PART, OTHER = "lacks", "is unknown", "differs"
-
-
-def _differences(stored: Any, shown: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the paths at which two values differ: ``stored`` lacks the value, or only it has one, or another one."""
-    if stored == shown and isinstance(stored, bool) == isinstance(shown, bool):
-        return
-    if isinstance(stored, Mapping) and isinstance(shown, Mapping):
-        for key in dict.fromkeys((*stored, *shown)):
-            at = f"{path}.{key}" if path else key
-            if key in stored and key in shown:
-                yield from _differences(stored[key], shown[key], at)
-            else:
-                yield at, LACKS if key not in stored else UNKNOWN_PART
-    elif _is_list(stored) and _is_list(shown):
-        if len(stored) != len(shown):
-            yield path, OTHER
-        for index, (one, other) in enumerate(zip(stored, shown, strict=False)):
-            yield from _differences(one, other, f"{path}[{index}]")
-    elif isinstance(stored, int | float) and isinstance(shown, int | float) and not isinstance(stored, bool):
-        exact = isinstance(stored, int) and isinstance(shown, int)
-        if exact or abs(stored - shown) > _EQUAL * max(abs(stored), abs(shown)):
-            yield path, OTHER
-    elif not (isinstance(stored, str) and isinstance(shown, str) and _without_folder(stored) == _without_folder(shown)):
-        yield path, OTHER
-
-
-_EQUAL = 1e-9
-"""Relative distance of numbers that are the same: those of a file are exact, but another machine may add in another
-order."""
-_PLACE = re.compile(r"(?:.*[/\\\\])?([^/\\\\]*:[0-9]+:[0-9]+-[0-9]+:[0-9]+)", re.DOTALL)
-
-
-def _without_folder(text: str) -> str:
-    """Return a place in a file without its folder, which is as the command saw it; any other text as it is."""
-    found = _PLACE.fullmatch(text)
-    return text if found is None else found[1]
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
