@@ -135,7 +135,7 @@ def drawn_day(folder: Path, name: str, runs: int, seed: int) -> Spec:
 
 def _with_runs(node: JobClass, starts: list[int]) -> JobClass:
     slots = Slots(task=SLOTS) if node.stages else Slots(map=SLOTS, reduce=SLOTS if node.reduce is not None else None)
-    return replace(node, slots=slots, runs=Runs(at=tuple(float(each) for each in starts)))
+    return replace(node, slots=slots, container=None, runs=Runs(at=tuple(float(each) for each in starts)))
 
 
 def _rows(spec: Spec) -> Iterator[tuple[object, ...]]:

@@ -7,10 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from mrdsl.formulas.own_times import Model
-from mrdsl.simulation.described import REDUCE, described_tasks
-from mrdsl.simulation.engine.draws import TaskTimes
-from mrdsl.simulation.engine.world import Stage
-from mrdsl.simulation.own_slots import mean_times
 from mrdsl.spec.columns import words
 from mrdsl.spec.estimates import PAPER, default_guarantee
 
@@ -36,6 +32,10 @@ def mean_of(node: Any, kind: int, speed: float, slots: tuple[int, ...]) -> Seque
         speed: Divisor of the times of its tasks.
         slots: Numbers of slots.
     """
+    from mrdsl.simulation.described import REDUCE, described_tasks
+    from mrdsl.simulation.engine.world import Stage
+    from mrdsl.simulation.own_slots import mean_times
+
     stages, times = described_tasks(node)
     if not node.stages:
         place = [stage.pool == REDUCE for stage in stages].index(kind == REDUCE)
@@ -49,6 +49,6 @@ def mean_of(node: Any, kind: int, speed: float, slots: tuple[int, ...]) -> Seque
 
 
 @lru_cache(maxsize=1024)
-def _known(stages: tuple[Stage, ...], times: tuple[TaskTimes, ...], speed: float) -> dict[int, float]:
+def _known(stages: tuple[Any, ...], times: tuple[Any, ...], speed: float) -> dict[int, float]:
     """Return the means that are known of these tasks, by slots."""
     return {}

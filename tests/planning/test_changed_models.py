@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyomo.environ as pyo
@@ -39,7 +40,9 @@ def with_their_solver(model: Any) -> None:
 
 @pytest.mark.parametrize("formulation", ["P2", "P0"])
 def test_a_constraint_more_limits_a_joint_plan(formulation: str) -> None:
-    compiled = mrdsl.compile(mrdsl.load(JOINT), formulation=formulation)
+    spec = mrdsl.load(JOINT)
+    cluster = replace(spec.facts.cluster, reuse="paper")  # which P0 requires
+    compiled = mrdsl.compile(replace(spec, facts=replace(spec.facts, cluster=cluster)), formulation=formulation)
     before = compiled.solve()
     assert before.plan.vms.sum() > 195
     compiled.model.mine = pyo.Constraint(expr=sum(compiled.model.vms.values()) <= 190)

@@ -21,7 +21,6 @@ from mrdsl.families.capacity.constraints import limit_of_time, promises_of
 from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
 from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_disks
-from mrdsl.formulas.pairs import run_on
 from mrdsl.formulas.quotas import unused_quotas
 from mrdsl.formulas.stage_checks import at_path, path_of, too_late
 from mrdsl.formulas.type_checks import (
@@ -110,6 +109,7 @@ def _without_lane(mix: Any) -> list[int]:
 
 def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
     from mrdsl.formulas import estimates
+    from mrdsl.formulas.pairs import run_on
 
     pairs = mix.pairs
     times = estimates.earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]

@@ -16,7 +16,6 @@ from mrdsl.core.diagnostics import (
 )
 from mrdsl.core.units import show
 from mrdsl.families.joint.quantities import compares_responses, mentioned
-from mrdsl.formulas.pairs import run_on
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
 from mrdsl.formulas.stage_checks import at_path, path_of, too_late
 from mrdsl.formulas.type_checks import (
@@ -194,6 +193,7 @@ def unreachable_in_fleet(spec: Spec) -> list[Diagnostic]:
 
 def _late(fleet: Fleet, facts: JointFacts, index: int, node: JobClass) -> Diagnostic:
     from mrdsl.formulas.estimates import earliest
+    from mrdsl.formulas.pairs import run_on
 
     pairs = fleet.pairs
     if not pairs.allowed[:, index].any():
