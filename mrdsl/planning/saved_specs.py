@@ -215,7 +215,20 @@ def unpacked() -> Path:
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
-MIGRATIONS: Mapping[int, Migration] = {}
+
+def _rounds_of_the_paper(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan of a joint spec with the rounds of jobs that were the default of version 4: those of the paper."""
+    spec = document.get("spec")
+    if not isinstance(spec, Mapping) or spec.get("problem") != "joint" or not isinstance(spec.get("facts"), Mapping):
+        return document
+    facts = spec["facts"]
+    cluster = facts.get("cluster")
+    if not isinstance(cluster, Mapping) or "reuse" in cluster or cluster.get("concurrency", "whole") != "whole":
+        return document
+    return {**document, "spec": {**spec, "facts": {**facts, "cluster": {**cluster, "reuse": "paper"}}}}
+
+
+MIGRATIONS: Mapping[int, Migration] = {4: _rounds_of_the_paper}
 """From each older version that is read to the next."""
 
 

@@ -426,3 +426,18 @@ def test_a_spec_in_place_of_a_plan_is_named_as_one() -> None:
         read_saved('problem capacity "x"\n', "night.mrspec")
     with pytest.raises(mrdsl.MrdslError, match="it is not valid JSON"):
         read_saved('problem capacity "x"\n', "plan.json")
+
+
+def test_a_joint_plan_of_version_4_has_the_rounds_of_the_paper() -> None:
+    """The default of version 4, which such a plan leaves out."""
+    text = (MODELS / "joint" / "reference.mrspec").read_text(encoding="utf-8")
+    assert "reuse" not in text
+    spec = mrdsl.loads(text.replace("cluster {", "cluster { reuse = paper", 1))
+    document = json.loads(mrdsl.solve(spec).to_json())
+    del document["spec"]["facts"]["cluster"]["reuse"]
+    document["spec"]["text"] = ""
+    older = {**document, "format": 4}
+    found = verify(read_saved(json.dumps({**older, "fingerprint": fingerprint(older)})))
+    assert found.kept, found.found
+    assert found.result.spec.facts.cluster.reuse == "paper"
+    assert read_saved(json.dumps(document)).result.spec.facts.cluster.reuse is None
