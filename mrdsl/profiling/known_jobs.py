@@ -14,7 +14,8 @@ from mrdsl.formulas.profiles import profile_of
 from mrdsl.profiling.classes import MAX, P95
 from mrdsl.simulation.engine.draws import Floats, Samples, TaskTimes
 from mrdsl.simulation.engine.world import Stage
-from mrdsl.simulation.own_slots import OwnStage, drawn, job_times
+from mrdsl.simulation.own_draws import OwnStage, drawn
+from mrdsl.simulation.own_slots import job_times
 from mrdsl.spec.blocks import Stage as SpecStage
 
 RUNS, TASKS = 500, 100_000

@@ -27,7 +27,8 @@ from mrdsl.profiling.ran import Ran, ran_stages
 from mrdsl.profiling.stage_classes import slots_of_run, times_of
 from mrdsl.profiling.whole_runs import known_job, known_run, pools_of
 from mrdsl.simulation.engine.draws import shared_deviation
-from mrdsl.simulation.own_slots import OwnStage, blocks_of, job_times
+from mrdsl.simulation.own_draws import OwnStage
+from mrdsl.simulation.own_slots import blocks_of, job_times
 from mrdsl.simulation.sampling import stream
 
 DRAWS, TASKS = 400, 200_000

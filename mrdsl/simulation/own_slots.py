@@ -8,107 +8,18 @@ Stages that can run at once share the slots; others, such as map and reduce task
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from itertools import islice
-from math import ceil, inf
-from typing import Any
+from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mrdsl.simulation.engine.draws import TaskTimes, mean_attempt, mean_work, recorded_runs
+from mrdsl.simulation.engine.draws import TaskTimes
 from mrdsl.simulation.engine.world import Stage
-from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.own_draws import Floats, OwnStage, stated
 
-Floats = NDArray[np.float64]
 Slots = int | tuple[int, ...]
 """The slots of all stages, or of each pool of stages."""
-LEAST_JOBS, MOST_JOBS = 4, 2000
-"""Jobs that are drawn for a mean, at least, and at most where tasks wait for slots."""
-STARTS, VALUES = 8_000, 48_000
-"""Tasks of the jobs that are drawn for a mean: where tasks wait for slots, and where each task has one."""
-WAVES = 4
-"""Waves of tasks up to which a mean takes all these jobs."""
-
-
-@dataclass(frozen=True)
-class OwnStage:
-    """A stage of some jobs: the places of the stages before it, its delay [s], and the times of its tasks [s].
-
-    ``times`` has a row for each job. ``first`` are those of the first wave, if they differ: those of a first shuffle.
-    ``pool`` is the place of its kind of slots.
-    """
-
-    after: tuple[int, ...]
-    delay: float
-    times: Floats
-    first: Floats | None = None
-    pool: int = 0
-
-    def on(self, slots: int) -> Floats:
-        """Return the times of tasks of a stage that runs with no other one, on a number of slots."""
-        return self.times if self.first is None else np.hstack([self.first[:, :slots], self.times[:, slots:]])
-
-
-def drawn(
-    stages: Sequence[Stage], times: Sequence[TaskTimes], jobs: int, seed: int, speed: float = 1.0, even: bool = False
-) -> list[OwnStage]:
-    """Draw the task times of jobs, those of each stage from the stream of the seed, "own" and the place of the stage.
-
-    Args:
-        stages: The stages, each after its parents.
-        times: The distributions of their task times.
-        jobs: Number of jobs.
-        seed: Seed of the streams.
-        speed: Divisor of the work of tasks, but not of their shuffles.
-        even: Spread all times of a stage evenly over their distribution, see :class:`Even`.
-    """
-    found = []
-    for place, (stage, each) in enumerate(zip(stages, times, strict=True)):
-        own, shape = stream(seed, "own", place), (jobs, stage.tasks)
-        random: Any = Even(own) if even else own
-        count = jobs * stage.tasks
-        work = each.work(random, count) / speed
-        first = None if each.first is None else work + each.first(random, count)
-        later = work if each.shuffle is None else work + each.shuffle(random, count)
-        if each.slow is not None:
-            slow = each.slow(random, count)
-            first, later = None if first is None else first * slow, later * slow
-        first = None if first is None else first.reshape(shape)
-        found.append(OwnStage(stage.after, stage.delay, later.reshape(shape), first, stage.pool))
-    return found
-
-
-class Even:
-    """A stream of values that are spread evenly over their distribution and come in a random order.
-
-    Means over all of them, and over their longest ones, differ far less from their limits than those of independent
-    values (Latin hypercube sampling).
-    """
-
-    def __init__(self, random: np.random.RandomState) -> None:
-        self.random = random
-
-    def random_sample(self, count: int) -> Floats:
-        """Return values between 0 and 1, one in each interval of the length 1 / count."""
-        found: Floats = (self.random.permutation(count) + self.random.random_sample(count)) / count
-        return found
-
-    def standard_normal(self, count: int) -> Floats:
-        """Return standard normal values."""
-        from scipy.special import ndtri
-
-        found: Floats = ndtri(self.random_sample(count))
-        return found
-
-    def standard_exponential(self, count: int) -> Floats:
-        """Return exponential values with the mean 1."""
-        return -np.log1p(-self.random_sample(count))
-
-    def randint(self, low: int, high: int, count: int) -> NDArray[np.int64]:
-        """Return whole numbers from ``low`` to ``high - 1``."""
-        return low + (self.random_sample(count) * (high - low)).astype(np.int64)
 
 
 def job_times(stages: Sequence[OwnStage], slots: Slots) -> Floats:
@@ -129,38 +40,17 @@ def mean_times(
 ) -> Floats:
     """Return the mean time of a job [s] on each of some numbers of own slots.
 
-    If all times are recorded, it is that of the recorded runs, their tasks in order.
-
-    The tasks of the jobs that are drawn, evenly spread, are :data:`VALUES` in number for blocks of stages in which each
-    task has a slot. They are :data:`STARTS` for others, and fewer if these have more than :data:`WAVES` waves of tasks:
-    their times differ less. The mean is corrected by the work of these jobs, whose mean is known, over the slots.
+    It is that of the jobs of :class:`mrdsl.simulation.own_draws.Stated`. For drawn jobs, the mean is corrected by their
+    work, whose mean is known, over the slots.
     """
-    runs = [None if each.slow is not None or each.first is not None else recorded_runs(each.work) for each in times]
-    known = [each / speed for each in runs if each is not None]
-    if len(known) == len(stages):
-        most = np.arange(max(map(len, known)))
-        own = [
-            OwnStage(stage.after, stage.delay, rows[most % len(rows)], None, stage.pool)
-            for stage, rows in zip(stages, known, strict=True)
-        ]
-        return np.array([job_times(own, each).mean() for each in slots])
-    tasks = sum(stage.tasks for stage in stages)
-    means = [mean_attempt(each) - (1.0 - 1.0 / speed) * mean_work(each) for each in times]
-    many = drawn(stages, times, max(LEAST_JOBS, VALUES // tasks), seed, speed, True)
-    fewer = drawn(stages, times, max(LEAST_JOBS, min(MOST_JOBS, STARTS // tasks)), seed, speed, True)
+    jobs = stated(stages, times, seed, speed)
+    if jobs.recorded:
+        return np.array([job_times(jobs.recorded, each).mean() for each in slots])
     found = np.zeros(len(slots))
-    for block in blocks_of(many):
-        count = sum(stages[place].tasks for place in block)
-        mean = sum(stages[place].tasks * means[place] for place in block)
+    for block in blocks_of(jobs.many):
         for place, counts in enumerate(slots):
-            each = _slots(counts, many[block[0]])
-            own = [(many if each >= count else fewer)[one] for one in block]
-            if WAVES * each < count:
-                jobs = max(LEAST_JOBS, ceil(len(own[0].times) * WAVES * each / count))
-                own = [
-                    replace(row, times=row.times[:jobs], first=None if row.first is None else row.first[:jobs])
-                    for row in own
-                ]
+            each = _slots(counts, jobs.many[block[0]])
+            own, count, mean = jobs.block(block, each)
             excess = sum(row.times.sum(axis=1) for row in own) - mean
             found[place] += np.mean(_block_times(own, block[0], each) - excess / min(each, count))
     return found

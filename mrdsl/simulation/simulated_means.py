@@ -32,14 +32,11 @@ def mean_of(node: Any, kind: int, speed: float, slots: tuple[int, ...]) -> Seque
         speed: Divisor of the times of its tasks.
         slots: Numbers of slots.
     """
-    from mrdsl.simulation.described import REDUCE, described_tasks
-    from mrdsl.simulation.engine.world import Stage
+    from mrdsl.simulation.described import REDUCE
+    from mrdsl.simulation.own_draws import tasks_of
     from mrdsl.simulation.own_slots import mean_times
 
-    stages, times = described_tasks(node)
-    if not node.stages:
-        place = [stage.pool == REDUCE for stage in stages].index(kind == REDUCE)
-        stages, times = [Stage(stages[place].name, stages[place].tasks, (), kind)], [times[place]]
+    stages, times = tasks_of(node, kind)
     known = _known(tuple(stages), tuple(times), speed)
     lacking = sorted(set(slots) - known.keys())
     if lacking:

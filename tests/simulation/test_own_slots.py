@@ -19,7 +19,8 @@ from mrdsl.simulation.engine.draws import (
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.flow import Submission
 from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
-from mrdsl.simulation.own_slots import OwnStage, blocks_of, completion, drawn, job_times, mean_times
+from mrdsl.simulation.own_draws import OwnStage, drawn
+from mrdsl.simulation.own_slots import blocks_of, completion, job_times, mean_times
 from mrdsl.simulation.queues import OldestFirst, Queue
 from mrdsl.simulation.sampling import stream
 

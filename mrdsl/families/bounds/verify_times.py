@@ -8,10 +8,11 @@ import numpy as np
 
 from mrdsl.checking import work
 from mrdsl.checking.exact import exact_works, needs_exact
+from mrdsl.checking.scheduled import mean_of
 from mrdsl.checking.work import PHASES, Described, Floats, Work
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.bounds.facts import BoundsFacts
-from mrdsl.simulation.simulated_means import mean_of
+from mrdsl.simulation.own_draws import stated_jobs
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words
 from mrdsl.spec.estimates import OWN, PAPER, default_guarantee
@@ -72,7 +73,14 @@ def estimates_of(facts: BoundsFacts, jobs: Jobs) -> dict[str, Work]:
         printed = _printed(facts, jobs)
         every = np.arange(len(printed))
         found = exact_works(
-            facts, jobs.described, every, found, lambda row: facts.classes[row], mean_of, printed, jobs.shortest
+            facts,
+            jobs.described,
+            every,
+            found,
+            lambda row: facts.classes[row],
+            mean_of(stated_jobs),
+            printed,
+            jobs.shortest,
         )
     elif jobs.fifo:
         low, high = found["lower"], work.alone(jobs.described)

@@ -20,7 +20,8 @@ from mrdsl.formulas.pairs import run_on, slots_on_types
 from mrdsl.simulation.described import asked, class_of
 from mrdsl.simulation.engine.scenario import Users
 from mrdsl.simulation.observed import simulated_as
-from mrdsl.simulation.own_slots import Floats, mean_times
+from mrdsl.simulation.own_draws import Floats
+from mrdsl.simulation.own_slots import mean_times
 from mrdsl.simulation.planned import (
     Held,
     check_burst,

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from mrdsl.checking.exact import shared
 from mrdsl.checking.rows import APART, MOST, Losses, Rows, effective, late, losses_of, phases
+from mrdsl.checking.scheduled import mean_of
 from mrdsl.checking.work import ESTIMATES, Work
 from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence
-from mrdsl.simulation.simulated_means import mean_of
+from mrdsl.simulation.own_draws import stated_jobs
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.estimates import PAPER, default_guarantee
@@ -79,7 +80,7 @@ def shares_of(facts: CapacityFacts, plan: CapacityPlan) -> Shares:
     """Read the shares of a plan."""
     mix = plan.mixture
     shown = dict(zip((*ESTIMATES, "mean"), mix.completion, strict=False))
-    rows = Rows(facts, mix.of_class, mix.of_vm, None if plan.wholeness == NO else mean_of)
+    rows = Rows(facts, mix.of_class, mix.of_vm, None if plan.wholeness == NO else mean_of(stated_jobs))
     return Shares(rows, mix.spot, mix.jobs, (mix.map_slots, mix.reduce_slots), mix.vms, shown)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.exact import Exact, chosen, exact_works, in_fractions, needs_exact
+from mrdsl.checking.scheduled import mean_of
 from mrdsl.checking.work import Work, described, estimates, fewest_vms, promised, tasks_at_once
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
@@ -28,8 +29,8 @@ from mrdsl.families.joint.verify_fleet import (
     worst_response,
 )
 from mrdsl.formulas.workloads import typical_demand
+from mrdsl.simulation.own_draws import stated_jobs
 from mrdsl.simulation.sampling import stream
-from mrdsl.simulation.simulated_means import mean_of
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.estimates import default_guarantee
@@ -64,7 +65,9 @@ class Facts:
         found, said = estimates(jobs), words(classes, "guarantee")
         if not self.whole or not needs_exact(self.facts):
             return promised(in_fractions(self.facts, jobs, np.arange(len(said)), found), said)
-        exact = exact_works(self.facts, jobs, np.arange(len(said)), found, lambda row: classes[row], mean_of)
+        exact = exact_works(
+            self.facts, jobs, np.arange(len(said)), found, lambda row: classes[row], mean_of(stated_jobs)
+        )
         return chosen(exact, said, default_guarantee(self.facts, True))
 
     @cached_property

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.rows import APART, MOST, Rows, late, losses_of, phases
+from mrdsl.checking.scheduled import mean_of
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, JointFacts
 from mrdsl.families.joint.plan import JointPlan, LanePlan
-from mrdsl.simulation.simulated_means import mean_of
+from mrdsl.simulation.own_draws import stated_jobs
 from mrdsl.spec.blocks import ONE
 from mrdsl.spec.columns import column, names_of
 
@@ -170,7 +171,7 @@ def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagno
     alike, first, places = np.unique(
         np.stack([lane, index, *each], axis=1), axis=0, return_index=True, return_inverse=True
     )
-    rows = Rows(facts, index[first], of_vm[lane[first]], mean_of if whole else None)
+    rows = Rows(facts, index[first], of_vm[lane[first]], mean_of(stated_jobs) if whole else None)
     one = alike[:, 2], alike[:, 3]
     losses = losses_of(rows, on_spot[lane[first]])
     deadline = column(facts.classes, "deadline")[index[first]]

@@ -22,7 +22,8 @@ from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
 from mrdsl.simulation.engine.world import Attempt, Faults, Job, JobKind, Loss, Machines, Sharing, count_vms
-from mrdsl.simulation.own_slots import OwnStage, job_times
+from mrdsl.simulation.own_draws import OwnStage
+from mrdsl.simulation.own_slots import job_times
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.sampling import stream
 
