@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import add
 from statistics import median
-from types import SimpleNamespace
 
 import numpy as np
 
-from mrdsl.formulas import mapreduce
-from mrdsl.formulas.profiles import profile_of
+from mrdsl.formulas.stages import longest_path
 from mrdsl.profiling.classes import MAX, P95
 from mrdsl.simulation.engine.draws import Floats, Samples, TaskTimes
 from mrdsl.simulation.engine.world import Stage
 from mrdsl.simulation.own_draws import OwnStage, drawn
-from mrdsl.simulation.own_slots import job_times
-from mrdsl.spec.blocks import Stage as SpecStage
+from mrdsl.simulation.own_slots import blocks_of, job_times
 
 RUNS, TASKS = 500, 100_000
 """Simulations of one job: so many, or fewer with so many tasks in total, but at least three."""
@@ -122,44 +120,51 @@ def _delay(job: Known, part: Part) -> float:
 
 
 def estimates(job: Known, slots: Sequence[int], longest: str = MAX) -> tuple[float, float, float]:
-    """Return the lower, the average and the upper estimate of a job alone on slots [s].
+    """Return the lower bound, the middle and the upper bound of the time of a job alone on slots [s].
 
-    ``longest`` is ``max`` or ``p95``, the maximum of task times. The estimates use equations (1) to (4) of paper 000.
+    Blocks of stages that run with no other one add. With their work W and critical path P, a block takes at least W/k
+    and P of averages, and at most (W - P)/k + P with P of longest tasks, and P if every task has a slot (Graham 1969).
+    ``longest`` is ``max`` or ``p95``, the maximum of task times.
     """
-    one, outside = np.ones(1), job.before + job.end
-    counts = [np.array([float(count)]) for count in (*slots, *slots)[:2]]
-    profile = _phases(job, longest) if len(job.parts) == 1 or job.parts[-1].first else _of_stages(job, longest)
-    works = [estimate(profile) for estimate in (mapreduce.lower, mapreduce.average, mapreduce.upper)]
-    low, middle, high = (outside + float(mapreduce.completion(work, one, *counts)[0]) for work in works)
-    return max(low, outside + float(np.max(works[0].path))), middle, high
+    low = high = job.end
+    for block in blocks_of(job.parts):
+        own = [job.parts[place] for place in block]
+        lower, upper = _block_bounds(job, own, block[0], slots[min(own[0].pool, len(slots) - 1)], longest)
+        low, high = low + lower, high + upper
+    return low, (low + high) / 2.0, high
 
 
-def _phases(job: Known, longest: str) -> mapreduce.Profile:
-    """Return the profile of a map phase with its delay as startup, and a reduce phase if there is one."""
-    maps, reduces = (*job.parts, Part(0, (), 0.0, ()))[:2]
-    return mapreduce.Profile(
-        np.array([float(maps.tasks)]),
-        *_both(maps.work, longest),
-        *_both(reduces.first, longest),
-        *_both(reduces.later, longest),
-        np.array([float(reduces.tasks)]),
-        *_both(reduces.work, longest),
-        startup=maps.delay,
-    )
+def _block_bounds(job: Known, parts: Sequence[Part], start: int, slots: int, longest: str) -> tuple[float, float]:
+    parents = tuple(tuple(parent - start for parent in part.after if parent >= start) for part in parts)
+    delays = [_delay(job, part) for part in parts]
+    work = [_mean(part.work) + max(_mean(part.first), _mean(part.later)) for part in parts]
+    least = [_mean(part.work) + min(_mean(part.first), _mean(part.later)) for part in parts]
+    ends = [_longest(part.work, longest) + _longest(part.later, longest) for part in parts]
+    first = [_longest(part.work, longest) + _longest(part.first, longest) for part in parts]
+
+    def path(lengths: Sequence[float]) -> float:
+        return sum(lengths[place] for place in longest_path(parents, lengths))
+
+    def summed(means: Sequence[float]) -> float:
+        return sum(part.tasks * mean for part, mean in zip(parts, means, strict=True))
+
+    ends = list(map(max, ends, first))
+    alone = delays[0] if len(parts) == 1 else 0.0
+    chain = path(ends)
+    lower = max(summed(least) / slots + alone, path(list(map(add, least, delays))))
+    if sum(part.tasks for part in parts) <= slots:
+        return lower, path(list(map(add, ends, delays)))
+    return lower, max(0.0, summed(work) - chain) / slots + chain + path(delays)
 
 
-def _of_stages(job: Known, longest: str) -> mapreduce.Profile:
-    stages = []
-    for place, part in enumerate(job.parts):
-        mean, high = (max(float(value[0]), 0.001) for value in _both(part.work, longest))
-        after = tuple(f"s{other}" for other in part.after)
-        stages.append(SpecStage(name=f"s{place}", tasks=part.tasks, avg=mean, max=high, delay=part.delay, after=after))
-    return profile_of([SimpleNamespace(stages=tuple(stages), map=None, shuffle=None, reduce=None, startup=None)])
+def _mean(times: Sequence[float]) -> float:
+    return sum(times) / len(times) if times else 0.0
 
 
-def _both(values: Sequence[float], longest: str) -> tuple[Floats, Floats]:
-    """Return the mean and the maximum, or the 95th percentile but at least the mean; NaN without values."""
-    known = np.asarray(values if len(values) else [np.nan])
-    mean = known.mean(keepdims=True)
-    high = np.quantile(known, 0.95, method="inverted_cdf") if longest == P95 else known.max()
-    return mean, np.maximum(mean, high)
+def _longest(times: Sequence[float], longest: str) -> float:
+    """Return the maximum, or the 95th percentile but at least the mean; 0 without times."""
+    if not times:
+        return 0.0
+    if longest == P95:
+        return max(_mean(times), float(np.quantile(times, 0.95, method="inverted_cdf")))
+    return max(times)

@@ -20,14 +20,12 @@ from mrdsl.core.diagnostics import number_of
 from mrdsl.core.json_text import plain
 from mrdsl.core.tables import Readable, Table
 from mrdsl.exchange.logs.records import SparkApplication
-from mrdsl.formulas.stages import longest_path
 from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.known_jobs import Known, own_stages, repeated
+from mrdsl.profiling.known_jobs import Known, estimates, own_stages, repeated
 from mrdsl.profiling.ran import Ran, ran_stages
 from mrdsl.profiling.stage_classes import slots_of_run, times_of
 from mrdsl.profiling.whole_runs import known_job, known_run, pools_of
 from mrdsl.simulation.engine.draws import shared_deviation
-from mrdsl.simulation.own_draws import OwnStage
 from mrdsl.simulation.own_slots import blocks_of, job_times
 from mrdsl.simulation.sampling import stream
 
@@ -144,8 +142,8 @@ class JobRuns:
 
     def bounds(self, slots: int) -> tuple[float, float]:
         """Return the least lower and the largest upper bound of its runs [s]."""
-        each = [bounds_of(run.known, slots) for run in self.runs]
-        return min(lower for lower, _ in each), max(upper for _, upper in each)
+        each = [estimates(run.known, (slots, slots)) for run in self.runs]
+        return min(lower for lower, _, _ in each), max(upper for _, _, upper in each)
 
     def interval(self, slots: int, seed: int) -> tuple[float, float] | None:
         """Return the times between which 95 % of runs are [s], None for one run."""
@@ -207,39 +205,6 @@ def _drawn(known: Known, slots: int, jobs: int, spread: float, seed: int, place:
         stages.append(replace(stage, times=factors * stage.times[0][order], first=first))
     found: np.ndarray = job_times(stages, (slots, slots)) + known.end
     return found
-
-
-def bounds_of(known: Known, slots: int) -> tuple[float, float]:
-    """Return bounds on the time of a job with such tasks on slots of its own [s], whatever the order of its tasks.
-
-    Blocks of stages that run with no other one add. With their work W and critical path P, a block takes at least W/k
-    and P of averages, and at most (W - P)/k + P with P of longest tasks, and P if every task has a slot.
-    """
-    stages = own_stages(known)
-    lower = upper = known.end
-    for block in blocks_of(stages):
-        low, high = _block_bounds([stages[place] for place in block], block[0], slots)
-        lower, upper = lower + low, upper + high
-    return lower, upper
-
-
-def _block_bounds(stages: Sequence[OwnStage], start: int, slots: int) -> tuple[float, float]:
-    parents = tuple(tuple(parent - start for parent in stage.after if parent >= start) for stage in stages)
-    delays = [stage.delay for stage in stages]
-    least = [stage.times if stage.first is None else np.minimum(stage.times, stage.first) for stage in stages]
-    most = [stage.times if stage.first is None else np.maximum(stage.times, stage.first) for stage in stages]
-
-    def path(lengths: Sequence[float]) -> float:
-        return sum(lengths[place] for place in longest_path(parents, lengths))
-
-    averages = [float(times.mean()) + delay for times, delay in zip(least, delays, strict=True)]
-    longest = [float(times.max()) for times in most]
-    alone = delays[0] if len(stages) == 1 else 0.0
-    lower = max(float(sum(times.sum() for times in least)) / slots + alone, path(averages))
-    if sum(times.size for times in most) <= slots:
-        return lower, path([time + delay for time, delay in zip(longest, delays, strict=True)])
-    chain = path(longest)
-    return lower, (float(sum(times.sum() for times in most)) - chain) / slots + chain + path(delays)
 
 
 def runs_of(gathered: Gathered) -> tuple[JobRuns, ...]:

@@ -2,7 +2,7 @@
 
 Runs are split by their submission: those of the first part make the classes, and the others are predicted. A stage of
 Spark is predicted from those of its tasks that had ended after the first part of its own time. Predictions are the
-estimates of paper 000, and simulations.
+bounds of a job on its own slots with their middle, and simulations.
 """
 
 from __future__ import annotations

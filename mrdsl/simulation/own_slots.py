@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from heapq import heapify, heapreplace
 from itertools import islice
 from math import inf
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,14 @@ from mrdsl.simulation.own_draws import Floats, OwnStage, stated
 
 Slots = int | tuple[int, ...]
 """The slots of all stages, or of each pool of stages."""
+
+
+class Ordered(Protocol):
+    """Anything with the places of the stages before it."""
+
+    @property
+    def after(self) -> tuple[int, ...]:
+        """The places, all smaller than its own."""
 
 
 def job_times(stages: Sequence[OwnStage], slots: Slots) -> Floats:
@@ -137,7 +146,7 @@ def _block_times(stages: Sequence[OwnStage], first: int, slots: int) -> Floats:
     return np.array([completion(list(zip(after, delays, row, strict=True)), slots) for row in rows])
 
 
-def blocks_of(stages: Sequence[OwnStage]) -> list[range]:
+def blocks_of(stages: Sequence[Ordered]) -> list[range]:
     """Return the least runs of stages of which each run begins after the ones before it have ended."""
     before: list[int] = []
     for stage in stages:

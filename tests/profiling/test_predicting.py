@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.profiling.known_jobs import Known, Part
-from mrdsl.profiling.predicting import JobRuns, Run, bounds_of
+from mrdsl.profiling.known_jobs import Known, Part, estimates
+from mrdsl.profiling.predicting import JobRuns, Run
 from mrdsl.simulation.engine.draws import shared_deviation
 from tests.command_lines import run_here
 
@@ -55,8 +55,8 @@ def test_fewer_slots_can_meet_a_deadline_that_more_miss():
 def test_stages_side_by_side_share_their_slots():
     """Two parallel stages of 8 tasks of 10 s take 20 s on 8 slots; their bounds have the critical path of 10 s once."""
     parts = (Part(8, (), 0.0, (10.0,) * 8), Part(8, (), 0.0, (10.0,) * 8))
-    assert bounds_of(Known(0.0, parts, 0.0), 8) == (20.0, (160 - 10) / 8 + 10)
-    assert bounds_of(Known(0.0, parts, 0.0), 16) == (10.0, 10.0)
+    assert estimates(Known(0.0, parts, 0.0), (8,)) == (20.0, 24.375, (160 - 10) / 8 + 10)
+    assert estimates(Known(0.0, parts, 0.0), (16,)) == (10.0, 10.0, 10.0)
 
 
 def test_the_knee_of_equal_tasks():

@@ -18,7 +18,6 @@ from mrdsl import api
 from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.known_jobs import Known, Part, estimates, repeated
 from mrdsl.profiling.losses import damage, usable
-from mrdsl.profiling.predicting import bounds_of
 from mrdsl.profiling.replay import in_order
 from mrdsl.profiling.stage_classes import slots_of_run, times_of
 from mrdsl.profiling.whole_runs import known_run
@@ -112,7 +111,7 @@ def test_bounds_contain_what_their_premises_cover() -> None:
     for name, run in runs().items():
         match = RUN.match(name)
         if match and match[2] != "01":
-            low, high = bounds_of(as_noisy_as(profiled()[match[1]], run), int(match[3]))
+            low, _, high = estimates(as_noisy_as(profiled()[match[1]], run), (int(match[3]),))
             assert low <= took(run) <= high, name
             over.append(high / took(run) - 1.0)
     assert median(over) <= 0.25
