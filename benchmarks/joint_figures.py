@@ -21,7 +21,7 @@ from mrdsl.core.resources import resource
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.joint.workload import workload
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import profile_of
+from mrdsl.formulas.profiles import profile_of
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
 

@@ -214,9 +214,8 @@ def path_of(node: Any, by: str, speed: float = 1.0) -> float:
     """
     time = "avg" if by in ("lower", "average", "mean") else "max"
     if node.stages:
-        lengths = [getattr(stage, time) for stage in node.stages]
-        path = sum(lengths[place] for place in longest_path(parents_of(node.stages), lengths))
-        return float(node.startup + path / speed)
+        lengths = [stage.delay + getattr(stage, time) / speed for stage in node.stages]
+        return float(node.startup + sum(lengths[place] for place in longest_path(parents_of(node.stages), lengths)))
     if node.map is None:
         return inf
     path = node.startup + getattr(node.map, time) / speed

@@ -12,6 +12,7 @@ from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.resources import resource
 
 JOINT = (resource("models") / "joint" / "reference.mrspec").read_text(encoding="utf-8")
+JOINT = JOINT.replace("cluster {", "cluster {\n  reuse = paper", 1)
 DAY = JOINT + "demand { periods = 5, day = bimodal, floor = 50% }\nseed = 3\n"
 QUICK = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 SLOTS = (resource("models") / "bounds" / "slots.mrspec").read_text(encoding="utf-8")
