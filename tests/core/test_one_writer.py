@@ -26,6 +26,7 @@ SCRATCH = {
     "language/given_tables.py": "a table from Python in a temporary folder",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
     "planning/saved_specs.py": "the data that a saved plan brings along, in a temporary folder",
+    "planning/spec_again.py": "the data that a saved plan brings along, in a temporary folder",
     "cli/boundary.py": "the null device, where a standard stream is closed",
     "cli/outputs.py": "the null device, where a reader has left",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,15 +35,22 @@ def told(folder: Path, one: str = "", items: str = "") -> list[tuple[str, str]]:
     return [(each.code, each.message) for each in refused.value.diagnostics if each.severity == "error"]
 
 
+def near(time: float) -> Any:
+    """Recorded times have one random factor for each job, by default of 5 %."""
+    return pytest.approx(time, rel=0.1)
+
+
 def test_a_stage_and_a_class_name_a_file_of_times(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("7\n")
     (tmp_path / "two.txt").write_text("100\n")
     # One slot: four tasks and one.
-    assert mean(tmp_path, 'distribution = samples("one.txt")', ', distribution = samples("two.txt")') == 128.0
-    assert mean(tmp_path, 'samples = "one.txt"', ', samples = "two.txt"') == 128.0
-    assert mean(tmp_path, 'distribution = samples("one.txt")', ", distribution = fixed") == 58.0
-    assert mean(tmp_path, "", ', distribution = samples("two.txt")', 'distribution = samples("one.txt")') == 128.0
-    assert mean(tmp_path, "", "", 'distribution = samples("one.txt")') == 35.0
+    assert mean(tmp_path, 'distribution = samples("one.txt")', ', distribution = samples("two.txt")') == pytest.approx(
+        128.0, rel=0.1
+    )
+    assert mean(tmp_path, 'samples = "one.txt"', ', samples = "two.txt"') == near(128.0)
+    assert mean(tmp_path, 'distribution = samples("one.txt")', ", distribution = fixed") == near(58.0)
+    assert mean(tmp_path, "", ', distribution = samples("two.txt")', 'distribution = samples("one.txt")') == near(128.0)
+    assert mean(tmp_path, "", "", 'distribution = samples("one.txt")') == near(35.0)
     assert mean(tmp_path, "distribution = fixed", "", "distribution = exponential") != 70.0
 
 
