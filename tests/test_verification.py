@@ -10,7 +10,7 @@ from tests.sources import Source, modules
 
 SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange")
 """What anybody may read: the facts as they are written, in specs and files, and the formulas for verification alone."""
-DRAWN = ("mrdsl.formulas.workloads", "mrdsl.simulation.sampling", "mrdsl.simulation.own_draws")
+DRAWN = ("mrdsl.formulas.workloads", "mrdsl.simulation.sampling", "mrdsl.simulation.stated")
 """What draws numbers from a seed: they are facts that a seed stands for, and another program draws other ones."""
 VALUES = ("facts", "plan", "plan_parts", "packing", "periods.table", "periods.plan")
 """Modules whose dataclasses are what is checked, or the facts of a table; what else stands there is not followed."""

@@ -33,8 +33,8 @@ def mean_of(node: Any, kind: int, speed: float, slots: tuple[int, ...]) -> Seque
         slots: Numbers of slots.
     """
     from mrdsl.simulation.described import REDUCE
-    from mrdsl.simulation.own_draws import tasks_of
     from mrdsl.simulation.own_slots import mean_times
+    from mrdsl.simulation.stated import tasks_of
 
     stages, times = tasks_of(node, kind)
     known = _known(tuple(stages), tuple(times), speed)

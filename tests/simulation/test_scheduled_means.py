@@ -8,8 +8,8 @@ import pytest
 
 import mrdsl
 from mrdsl.checking.scheduled import mean_of as checked
-from mrdsl.simulation.own_draws import stated_jobs
 from mrdsl.simulation.simulated_means import mean_of as planned
+from mrdsl.simulation.stated import stated_jobs
 
 
 def _node(seed: int) -> object:

@@ -12,7 +12,7 @@ from mrdsl.checking.scheduled import mean_of
 from mrdsl.checking.work import PHASES, Described, Floats, Work
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.bounds.facts import BoundsFacts
-from mrdsl.simulation.own_draws import stated_jobs
+from mrdsl.simulation.stated import stated_jobs
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words
 from mrdsl.spec.estimates import OWN, PAPER, default_guarantee

@@ -21,7 +21,7 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence
-from mrdsl.simulation.own_draws import stated_jobs
+from mrdsl.simulation.stated import stated_jobs
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.estimates import PAPER, default_guarantee

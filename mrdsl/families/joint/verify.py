@@ -29,8 +29,8 @@ from mrdsl.families.joint.verify_fleet import (
     worst_response,
 )
 from mrdsl.formulas.workloads import typical_demand
-from mrdsl.simulation.own_draws import stated_jobs
 from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.stated import stated_jobs
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.estimates import default_guarantee

@@ -16,7 +16,7 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, JointFacts
 from mrdsl.families.joint.plan import JointPlan, LanePlan
-from mrdsl.simulation.own_draws import stated_jobs
+from mrdsl.simulation.stated import stated_jobs
 from mrdsl.spec.blocks import ONE
 from mrdsl.spec.columns import column, names_of
 
