@@ -324,5 +324,6 @@ def of_one_solve(limits: Limits) -> Limits:
     """Return the limits of one solve: the usual gap without one, and within the time that solves share."""
     seconds = shared_time(limits.time)
     if seconds is not None and seconds != limits.time:
-        limits = replace(limits, time=max(seconds, LEAST_TIME))
+        least = LEAST_TIME if limits.time is None else min(limits.time, LEAST_TIME)
+        limits = replace(limits, time=max(seconds, least))
     return replace(limits, gap=DEFAULT_GAP) if limits.gap is None else limits

@@ -53,10 +53,7 @@ def test_cbc_that_its_limit_stops_before_it_branches(model: str) -> None:
     """CBC calls the relaxation's point optimal then; no such plan has a whole number of VMs."""
     spec = mrdsl.load(resource("models") / "capacity" / f"{model}.mrspec")
     result = mrdsl.solve(spec, "cbc", formulation="P2", limits=Limits(time=AT_ONCE))
-    best = mrdsl.solve(spec, "highs", formulation="P2", limits=Limits(gap=0.0)).value
-    assert result.plan is None or result.value >= best * (1.0 - 1e-9)  # it has a moment to search
-    assert result.termination in (Termination.TIME_LIMIT, Termination.OPTIMAL)
-    assert (result.plan is None) == (result.solution is SolutionStatus.NONE)
+    assert (result.termination, result.solution, result.plan) == (Termination.TIME_LIMIT, SolutionStatus.NONE, None)
     assert not [d for d in result.diagnostics if d.severity == "error"]
 
 
