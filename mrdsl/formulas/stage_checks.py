@@ -237,7 +237,9 @@ def too_late(
     if path <= limit * (1.0 + SAME_SUM):
         said = f"by the {by} estimate, no slots meet the deadline of class {node.name}, {show(limit, 'time')}: {told}"
         known = f"{said}; its path of tasks takes {show(path, 'time')}, so that a cluster may meet it"
-        return impossible("late-by-estimate", known, place, f"{hint}; or write `guarantee = lower`")
+        own = node.stages and path_of(node, "upper") <= limit * (1.0 + SAME_SUM)  # a slot for every task is enough
+        other = "`estimates = scheduling` at the top" if own else "`guarantee = lower`"
+        return impossible("late-by-estimate", known, place, f"{hint}; or write {other}")
     said = f"no cluster can meet the deadline of class {node.name}, {show(limit, 'time')}: by the {by} estimate {told}"
     return impossible("impossible-deadline", said, place, hint)
 
