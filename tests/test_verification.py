@@ -8,7 +8,7 @@ import pytest
 
 from tests.sources import Source, modules
 
-SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange")
+SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange", "mrdsl.model.check", "mrdsl.model.ledger")
 """What anybody may read: the facts as they are written, in specs and files, and the formulas for verification alone."""
 DRAWN = ("mrdsl.formulas.workloads", "mrdsl.simulation.sampling", "mrdsl.simulation.stated")
 """What draws numbers from a seed: they are facts that a seed stands for, and another program draws other ones."""

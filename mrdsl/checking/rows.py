@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from mrdsl.checking.exact import Exact, Simulated, chosen, exact_works, in_fractions, needs_exact
 from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
 from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
-from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
+from mrdsl.spec.blocks import any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column, words
 from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.platforms import (
@@ -173,16 +173,10 @@ class Rows:
 
     @cached_property
     def allowed(self) -> Flags:
-        """Rows of a type that the class may use and that holds each kind of its tasks."""
+        """Rows of a type that holds each kind of the class's tasks."""
         holds = np.ones(len(self.of_class), dtype=bool)
         for hosted, tasks in zip(self.per_vm, self.tasks, strict=True):
             holds &= (hosted >= 1.0) | (tasks == 0.0)
-        classes = self.facts.classes
-        if any_rows(classes, "types"):
-            names, listed = [vm.name for vm in self.facts.vms], shared_rows(classes, "types")
-            for place, (index, vm) in enumerate(zip(self.of_class.tolist(), self.of_vm.tolist(), strict=True)):
-                types = listed[index]
-                holds[place] &= not types or types == (ONE,) or names[vm] in types
         return holds
 
     @cached_property

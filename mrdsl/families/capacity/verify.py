@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,7 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
 from mrdsl.families.capacity.facts import LARGEST, MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.verify_facts import (
-    at_most_one,
-    beyond_core_quotas,
-    cost_of_disks,
-    cost_of_masters,
-    cost_of_transfer,
-    lacking_disks,
-    masters,
-    offered,
-    paid_in_any_case,
-    vm_cost,
-    vms_of,
-)
+from mrdsl.families.capacity.verify_facts import at_most_one, cost_of_transfer, ledger_of, rentals_of
 from mrdsl.families.capacity.verify_shares import (
     Shares,
     about_runs_alone,
@@ -38,68 +26,41 @@ from mrdsl.families.capacity.verify_shares import (
     verify_promises,
     verify_shares,
 )
-from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
+from mrdsl.model.check import (
+    beyond,
+    check,
+    claimed,
+    cost_of,
+    cost_of_disks,
+    masters_of,
+    misfit,
+    prepaid_cost,
+)
+from mrdsl.model.ledger import Ledger
+from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
 
-def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
+def verify_mix(spec: Spec, plan: CapacityPlan, ledger: Ledger, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
     """Find violations in the sums over purchase options, and in the shares of a class together."""
     assert plan.mix is not None
-    facts, bought = spec.facts, vms_of(plan)
+    facts = spec.facts
     for way, shown in (("on_demand", plan.on_demand), ("reserved", plan.reserved)):
-        total = sum(count for each, count in bought.items() if each[1] == way)
+        total = sum(each.count for each in ledger.rentals if each.way == way)
         if not abs(total - shown) <= FEASIBILITY * max(1.0, total):
             yield error("broken-plan", f"{total:g} VMs are bought {way.replace('_', ' ')}, not {shown:g}", spec.span)
-    if masters(facts) != np.asarray(plan.mix.masters).tolist():
+    if [masters_of(facts).get(vm.name, 0) for vm in facts.vms] != np.asarray(plan.mix.masters).tolist():
         yield error("broken-plan", "the masters of the plan are not those of the spec", spec.span)
-        return
-    paid = cost_of_masters(facts, plan)
-    if not abs(plan.mix.masters_cost - paid) <= FEASIBILITY * max(1.0, paid):
-        message = f"the plan claims that its masters cost {plan.mix.masters_cost:g}, not {paid:g}"
-        yield error("broken-plan", message, spec.span)
+    paid = cost_of(facts, [each for each in ledger.rentals if each.master])
+    yield from claimed("its masters", plan.mix.masters_cost, paid, spec.span)
     if not relax and bool((shares.jobs != np.rint(shares.jobs)).any()):
         yield error("broken-plan", "jobs on a VM type are not a whole number", spec.span)
-    lacking = lacking_disks(facts, plan)
-    if lacking is not None:
-        message = f"disks hold {lacking[0]:g} B, and HDFS takes {lacking[1]:g} B with its copies"
-        yield error("broken-plan", message, facts.span_of("hdfs"))
-    for quota, used in beyond_core_quotas(facts, plan):
-        message = f"the plan rents {used:g} cores of quota {quota.name}, above {quota.cores:g}"
-        yield error("broken-plan", message, quota.span_of("cores"))
-    yield from _spot(spec, shares)
-    if not relax:
-        yield from _together(spec, shares)
 
 
-def _spot(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
-    """Check the part of each class's VM time that is on spot VMs."""
-    classes, of_class = spec.facts.classes, shares.rows.of_class
-    most = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
-    every = np.bincount(of_class, weights=shares.vms, minlength=len(most))
-    spot = np.bincount(of_class, weights=shares.vms * shares.spot, minlength=len(most))
-    for index in np.flatnonzero(~(spot <= most * every + FEASIBILITY * np.maximum(1.0, every))).tolist():
-        node = classes[index]
-        message = f"{spot[index]:g} of {every[index]:g} VMs of class {node.name} are spot, above {most[index]:g}"
-        yield error("broken-plan", message, node.span_of("spot"))
-
-
-def _together(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
-    """Check that jobs which stay together run on one type."""
-    classes, rows = spec.facts.classes, shares.rows
-    if not any_rows(classes, "types"):
-        return
-    types: dict[int, set[int]] = {}
-    for index, vm in zip(rows.of_class.tolist(), rows.of_vm.tolist(), strict=True):
-        types.setdefault(index, set()).add(vm)
-    for index, said in enumerate(shared_rows(classes, "types")):
-        if said == (ONE,) and len(types.get(index, ())) > 1:
-            node = classes[index]
-            message = f"jobs of class {node.name} run on {len(types[index])} types, not on one"
-            yield error("broken-plan", message, node.span_of("types"))
-
-
-def verify_wholeness(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
+def verify_wholeness(
+    spec: Spec, plan: CapacityPlan, ledger: Ledger, shares: Shares, relax: bool
+) -> Iterator[Diagnostic]:
     """Check that quantities that must be whole are whole, and that the machines hold them."""
     said = spec.facts.whole
     fitting = (NO,) if relax else (SLOTS, NO) if said is None else (said,)
@@ -118,7 +79,7 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool
         yield _broken(spec, "its packing refers to unknown patterns, classes or VM types")
         return
     yield from _held(spec, shares, plan.packing)
-    yield from _machines(spec, plan, plan.packing)
+    yield from _machines(spec, plan, ledger, plan.packing)
 
 
 def _is_of(spec: Spec, plan: CapacityPlan, packing: Packing) -> bool:
@@ -171,7 +132,7 @@ def _held(spec: Spec, shares: Shares, packing: Packing) -> Iterator[Diagnostic]:
         yield _broken(spec, f"{abs(lacking[place]):g} {what_kind} on {vms} {what}")
 
 
-def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diagnostic]:
+def _machines(spec: Spec, plan: CapacityPlan, ledger: Ledger, packing: Packing) -> Iterator[Diagnostic]:
     """Check that VMs are rented and do not exceed their resources, nor hold two classes if none is shared."""
     facts: CapacityFacts = spec.facts
     at, patterns = packing.of_pattern, len(packing.count)
@@ -192,16 +153,22 @@ def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diag
         for pattern in np.flatnonzero(np.bincount(pairs[0], minlength=patterns) > 1).tolist():
             both = [plan.names[index] for index in pairs[1][pairs[0] == pattern][:2].tolist()]
             yield _broken(spec, f"classes {both[0]} and {both[1]} share a VM")
-    bought = vms_of(plan)
+    there = _there(ledger)
     used = np.bincount(packing.of_vm * 2 + packing.spot, weights=packing.count, minlength=2 * len(facts.vms))
-    of_type = masters(facts)
     for place in np.flatnonzero(used).tolist():
         vm, spot = facts.vms[place // 2], bool(place % 2)
-        rented = sum(count for way, count in bought.items() if way[0] == vm.name and (way[1] == "spot") == spot)
-        rented -= 0 if spot else of_type[place // 2]
+        rented = there[vm.name, spot]
         if used[place] > rented + ROUNDING:
             what = f"{'spot' if spot else 'firm'} VMs of {vm.name}"
             yield _broken(spec, f"slots lie on {used[place]:g} {what}, of which {rented:g} are there")
+
+
+def _there(ledger: Ledger) -> Mapping[tuple[str, bool], float]:
+    """Count the VMs of each type that hold slots, firm and on spot."""
+    there: defaultdict[tuple[str, bool], float] = defaultdict(float)
+    for each in ledger.workers:
+        there[each.vm, each.spot] += each.count
+    return there
 
 
 def _broken(spec: Spec, message: str) -> Diagnostic:
@@ -217,34 +184,31 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     if misfit:
         yield error("broken-plan", misfit, spec.span)
         return
-    shares = shares_of(spec.facts, plan)
-    yield from verify_wholeness(spec, plan, shares, relax)
+    facts: CapacityFacts = spec.facts
+    shares, ledger = shares_of(facts, plan), ledger_of(facts, plan)
+    yield from verify_wholeness(spec, plan, ledger, shares, relax)
     yield from _jobs(spec, plan, relax)
     yield from verify_promises(spec, plan, shares)
     yield from verify_shares(spec, plan, shares, about_runs_alone(spec))
     yield from _sums(spec, plan, shares)
-    yield from _vms(spec, plan, shares, relax)
+    yield from check(facts, ledger, relax)
+    yield from _vms(spec, ledger, shares)
     if plan.mix is not None:
-        yield from verify_mix(spec, plan, shares, relax)
-    sunk = paid_in_any_case(spec.facts)
-    if not abs(plan.mixture.sunk - sunk) <= FEASIBILITY * max(1.0, sunk):
-        yield _broken(spec, f"{plan.mixture.sunk:g} are paid in any case, not {sunk:g}")
-    vms, penalties = vm_cost(spec.facts, plan), _penalties(spec.facts, plan)
-    moved, disks = cost_of_transfer(spec.facts, plan), cost_of_disks(spec.facts, plan)
-    cost = vms + float(penalties.sum()) + moved
-    if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
-        yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
-    elif not abs(vms - plan.vm_cost) <= FEASIBILITY * max(1.0, abs(cost)):
-        yield error("broken-plan", f"the plan claims {plan.vm_cost:g} for its VMs, which cost {vms:g}", spec.span)
-    for what, shown, right in (("the transfer", plan.transfer_cost, moved), ("disks", plan.disk_cost, disks)):
-        if not abs(shown - right) <= FEASIBILITY * max(1.0, abs(right)):
-            yield error("broken-plan", f"the plan claims {shown:g} for {what}, which cost {right:g}", spec.span)
+        yield from verify_mix(spec, plan, ledger, shares, relax)
+    vms, moved = cost_of(facts, ledger.rentals), cost_of_transfer(facts, plan)
+    cost = vms + float(_penalties(facts, plan).sum()) + moved
+    yield from claimed("all its parts", plan.total, cost, spec.span)
+    yield from claimed("its VMs", plan.vm_cost, vms, spec.span, max(1.0, abs(cost)))
+    yield from claimed("what is paid in any case", plan.mixture.sunk, prepaid_cost(facts, facts.period), spec.span)
+    yield from claimed("the transfer", plan.transfer_cost, moved, spec.span)
+    yield from claimed("disks", plan.disk_cost, cost_of_disks(facts, ledger.rentals), spec.span)
 
 
 def measure(spec: Spec, plan: CapacityPlan) -> float:
     """Compute equation (5) of a plan, from its VMs and its admitted jobs."""
-    parts = vm_cost(spec.facts, plan), float(_penalties(spec.facts, plan).sum()), cost_of_transfer(spec.facts, plan)
-    return sum(parts)
+    facts: CapacityFacts = spec.facts
+    vms = cost_of(facts, rentals_of(facts, plan))
+    return vms + float(_penalties(facts, plan).sum()) + cost_of_transfer(facts, plan)
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
@@ -266,18 +230,14 @@ def _misfit(facts: CapacityFacts, plan: CapacityPlan) -> str:
         mix = plan.mix
         if list(mix.types) != [vm.name for vm in facts.vms]:
             return "the plan is of other VM types"
-        if {(each.vm, each.way, each.term) for each in mix.bought} - offered(facts).keys():
-            return "the plan buys VMs in a way that there is not"
-        if len({(each.vm, each.way, each.term) for each in mix.bought}) < len(mix.bought):
-            return "the plan buys VMs twice in the same way"
         inside = (mix.of_class, len(plan.names)), (mix.of_vm, len(facts.vms))
         if any(len(each) and not 0 <= int(each.min()) <= int(each.max()) < limit for each, limit in inside):
             return "the plan runs jobs of classes, or on VM types, that there are not"
-        return ""
+        return misfit(facts, rentals_of(facts, plan))
     vm = facts.vms[0]
-    if len(facts.vms) > 1 or vm.spot is not None or vm.terms or masters(facts)[0] or vm.available is not None:
+    if len(facts.vms) > 1 or vm.spot is not None or vm.terms or masters_of(facts) or vm.available is not None:
         return "the plan does not say how its VMs are bought"
-    return "" if plan.vm == vm.name else "the plan is of another VM type"
+    return misfit(facts, rentals_of(facts, plan)) if plan.vm == vm.name else "the plan is of another VM type"
 
 
 def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -351,40 +311,18 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
         )
 
 
-def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
-    """Check that the bought VMs hold the used ones, and that they are available."""
-    facts, bought, offers = spec.facts, vms_of(plan), offered(spec.facts)
-    spans = {vm.name: vm.span for vm in facts.vms}
-    for way, offer in offers.items():
-        count, label = bought.get(way, 0.0), " ".join(filter(None, way[1:]))
-        if not count >= -FEASIBILITY:
-            yield error("broken-plan", "a number of VMs is negative", spans[way[0]])
-        if not count <= offer.available + FEASIBILITY:
-            message = f"{count:g} VMs of {way[0]} are {label} of {offer.available:g}"
-            yield error("broken-plan", message, spans[way[0]])
-        if not relax and count != round(count):
-            yield error("broken-plan", f"{count:g} VMs of {way[0]} are not a whole number", spans[way[0]])
-    for way, count in bought.items():
-        if count > FEASIBILITY and way not in offers:
-            yield error("broken-plan", f"{count:g} VMs of {way[0]} are {way[1]}, of which there are none", spec.span)
-    lane = shares.rows.of_vm * 2 + shares.spot
-    taken = at_most_one(facts, shares.rows.of_class, lane, shares.taken, 2 * len(facts.vms))
-    there: defaultdict[tuple[str, bool], float] = defaultdict(float)
-    for way, count in bought.items():
-        there[way[0], way[1] == "spot"] += count
-    of_type = masters(facts)
-    for number, vm in enumerate(facts.vms):
-        for spot in (False, True):
-            needed = float(taken[:, 2 * number + spot].max()) + (0 if spot else of_type[number])
-            rented = there[vm.name, spot]
-            if needed > rented + FEASIBILITY * max(1.0, needed) or (needed > 0.0 and rented <= 0.0):
-                kind = "spot" if spot else "firm"
-                message = f"the classes' slots take {needed:g} {kind} VMs of {vm.name}, {rented:g} are rented"
-                yield error("broken-plan", message, vm.span)
-        rented = there[vm.name, False] + there[vm.name, True]
-        if vm.available is not None and rented > vm.available + FEASIBILITY:
-            message = f"{rented:g} VMs of {vm.name} are rented of {vm.available:g}"
-            yield error("broken-plan", message, vm.span_of("available"))
+def _vms(spec: Spec, ledger: Ledger, shares: Shares) -> Iterator[Diagnostic]:
+    """Check that the VMs that hold slots, firm and on spot, hold those of all classes."""
+    facts: CapacityFacts = spec.facts
+    lane, there = shares.rows.of_vm * 2 + shares.spot, _there(ledger)
+    taken = at_most_one(facts, shares.rows.of_class, lane, shares.taken, 2 * len(facts.vms)).max(axis=0)
+    for place in np.flatnonzero(taken).tolist():
+        vm, needed = facts.vms[place // 2], float(taken[place])
+        rented = there[vm.name, bool(place % 2)]
+        if beyond(needed, rented) or rented <= 0.0:
+            kind = "spot" if place % 2 else "firm"
+            message = f"the classes' slots take {needed:g} {kind} VMs of {vm.name}, {rented:g} are rented"
+            yield error("broken-plan", message, vm.span)
 
 
 def _each(
@@ -402,9 +340,10 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     ``completion(c)`` is :func:`promised_times`.
     """
     if name == "cost":
-        return vm_cost(spec.facts, plan, argument) if argument else measure(spec, plan)
+        rentals = [each for each in rentals_of(spec.facts, plan) if each.vm == argument]
+        return cost_of(spec.facts, rentals) if argument else measure(spec, plan)
     if name == "vms":
-        return sum(count for way, count in vms_of(plan).items() if argument in ("", way[0]))
+        return sum(each.vms for each in plan.mixture.bought if argument in ("", each.vm))
     if name in ("share", "cores"):
         return _of_way(spec.facts, plan, name, *argument.partition(", ")[::2])
     index = list(plan.names).index(argument)
@@ -421,11 +360,11 @@ def _of_way(facts: CapacityFacts, plan: CapacityPlan, name: str, way: str, vm: s
     """Compute the share or the cores of the VMs that are bought in one way, of all types, of one or of the largest."""
     each = {node.name: node.cores or 0.0 for node in facts.vms} if name == "cores" else {}
     of_type: defaultdict[str, float] = defaultdict(float)
-    for (kind, how, _), count in vms_of(plan).items():
-        of_type[kind] += count * each.get(kind, 1.0) if how == way else 0.0
-    part = max(of_type.values(), default=0.0) if vm == LARGEST else of_type[vm] if vm else sum(of_type.values())
-    total = sum(vms_of(plan).values())
-    return part if name == "cores" else part / total if total else float("nan")
+    for part in plan.mixture.bought:
+        of_type[part.vm] += part.vms * each.get(part.vm, 1.0) if part.way == way else 0.0
+    most = max(of_type.values(), default=0.0) if vm == LARGEST else of_type[vm] if vm else sum(of_type.values())
+    total = plan.mixture.total()
+    return most if name == "cores" else most / total if total else float("nan")
 
 
 def promised_times(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:

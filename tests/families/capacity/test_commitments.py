@@ -108,13 +108,16 @@ def test_periods_of_many_jobs_keep_their_share_on_spot(share: int, tmp_path: Pat
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        (lambda plan: {"committed": (replace(plan.committed[0], vms=plan.committed[0].vms + 0.5),)}, "whole number"),
-        (lambda plan: {"committed": (replace(plan.committed[0], vms=999.0),)}, "are committed of"),
-        (lambda plan: {"committed": (replace(plan.committed[0], vms=0.0),)}, "VMs of a are reserved of 0"),
+        (
+            lambda plan: {"committed": (replace(plan.committed[0], vms=plan.committed[0].vms + 0.5),)},
+            "under contract of",
+        ),
+        (lambda plan: {"committed": (replace(plan.committed[0], vms=999.0),)}, "under contract of"),
+        (lambda plan: {"committed": (replace(plan.committed[0], vms=0.0),)}, "VMs of a are reserved at once of 0"),
         (lambda plan: {"committed": (replace(plan.committed[0], price=0.0),)}, "is not that of the spec"),
         (lambda plan: {"committed": ()}, "other contracts"),
         (lambda plan: {"savings": (Savings("s", 1.0),)}, "other savings plans"),
-        (lambda plan: {"discounts": plan.discounts + 1.0}, "savings plans pay for 0"),
+        (lambda plan: {"discounts": plan.discounts + 1.0}, "that savings plans pay for"),
         (lambda plan: {"weight": 2.0 * plan.weight}, "other periods"),
         (lambda plan: {"period": 60.0}, "another length"),
         (lambda plan: {"plan_of": plan.plan_of[::-1]}, "outside|other jobs"),

@@ -12,9 +12,10 @@ from mrdsl.checking.comparisons import broken as compared
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity import verify as one_period
-from mrdsl.families.capacity.facts import CapacityFacts, Reserved, VmType
+from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
+from mrdsl.model.check import check_commitments, claimed, contracts_of, with_commitments
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Constraint, Spec
@@ -45,25 +46,22 @@ def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
         yield from one_period.verify(period, each, relax)
         yield from compared(period, partial(one_period.quantity, period, each))
     yield from compared(replace(spec, constraints=_split(spec)[1]), partial(quantity, spec, plan))
-    for number, (claimed, paid) in enumerate(zip(plan.discounts.tolist(), _discounts(spec, plan), strict=True)):
-        if not abs(claimed - paid) <= FEASIBILITY * max(1.0, paid):
-            message = f"savings plans pay for {paid:g} in plan {number + 1}, not {claimed:g}"
-            yield error("broken-plan", message, spec.span)
-    cost = measure(spec, plan)
-    if not abs(cost - plan.total) <= FEASIBILITY * max(1.0, abs(cost)):
-        yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its periods cost {cost:g}", spec.span)
+    for number, (said, paid) in enumerate(zip(plan.discounts.tolist(), _discounts(spec, plan), strict=True)):
+        yield from claimed(f"VMs that savings plans pay for in plan {number + 1}", said, paid, spec.span)
+    yield from claimed("all periods", plan.total, measure(spec, plan), spec.span)
 
 
 def _commitments(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
     """Check that the contracts are those of the spec, with their prices, and that there are so many VMs."""
-    offered = {}
-    for vm in spec.facts.vms:
-        for term in (vm.reserved, *vm.terms):
-            if term is not None and term.prepaid != "yes":
-                offered[vm.name, term.name] = term
-    if [(each.vm, each.term) for each in plan.committed] != list(offered):
-        yield error("broken-plan", "the plan is of other contracts", spec.facts.vms[0].span)
+    facts: CapacityFacts = spec.facts
+    terms = {(vm.name, name): term for vm in facts.vms for name, term in contracts_of(vm) if term.prepaid != "yes"}
+    if [(each.vm, each.term) for each in plan.committed] != list(terms):
+        yield error("broken-plan", "the plan is of other contracts", facts.vms[0].span)
         return
+    yield from check_commitments(facts, _counts(plan), relax)
+    for each in plan.committed:
+        if each.price != (term := terms[each.vm, each.term]).price:
+            yield error("broken-plan", f"the price of {each.name} is not that of the spec", term.span_of("price"))
     if [each.name for each in plan.savings] != [each.name for each in spec.facts.savings_plans]:
         yield error("broken-plan", "the plan is of other savings plans", spec.span)
         return
@@ -72,16 +70,11 @@ def _commitments(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnos
         if not -FEASIBILITY <= money.cost <= most * (1.0 + FEASIBILITY):
             message = f"{money.cost:g} is committed to savings plan {money.name} of {most:g}"
             yield error("broken-plan", message, node.span_of("available"))
-    for each in plan.committed:
-        term = offered[each.vm, each.term]
-        place = term.span_of("available")
-        if not -FEASIBILITY <= each.vms <= term.available + FEASIBILITY:
-            message = f"{each.vms:g} VMs of {each.name} are committed of {term.available:g}"
-            yield error("broken-plan", message, place)
-        if not relax and each.vms != round(each.vms):
-            yield error("broken-plan", f"{each.vms:g} committed VMs of {each.name} are not a whole number", place)
-        if each.price != term.price:
-            yield error("broken-plan", f"the price of {each.name} is not that of the spec", term.span_of("price"))
+
+
+def _counts(plan: PeriodsPlan) -> dict[tuple[str, str], float]:
+    """Return the committed VMs of each contract."""
+    return {(each.vm, each.term): each.vms for each in plan.committed}
 
 
 def _misfit(spec: Spec, plan: PeriodsPlan) -> str:
@@ -104,8 +97,8 @@ def measure(spec: Spec, plan: PeriodsPlan) -> float:
     """Compute the cost of all periods, from the prices of the spec and the VMs and jobs of each period."""
     facts: CapacityFacts = spec.facts
     _, _, weight = demand_of(spec)
-    prices = {(vm.name, term.name): term.price for vm in facts.vms for term in (vm.reserved, *vm.terms) if term}
-    committed = sum(prices[each.vm, each.term] * each.vms for each in plan.committed) * facts.period
+    prices = {(vm.name, name): term.price for vm in facts.vms for name, term in contracts_of(vm)}
+    committed = sum(prices[key] * count for key, count in _counts(plan).items()) * facts.period
     costs = [
         one_period.measure(period, each) for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True)
     ]
@@ -155,23 +148,7 @@ def _split(spec: Spec) -> tuple[tuple[Constraint, ...], tuple[Constraint, ...]]:
 
 def _base(spec: Spec, plan: PeriodsPlan) -> Spec:
     """Return the spec without its demand, with as many VMs of each contract as the plan commits, which cost nothing."""
-    facts: CapacityFacts = spec.facts
-    counts = {(each.vm, each.term): each.vms for each in plan.committed}
-
-    def paid(vm: VmType, term: Reserved) -> Reserved:
-        if term.prepaid == "yes":
-            return term
-        return replace(term, price=0.0, available=counts.get((vm.name, term.name), 0))  # type: ignore[arg-type]
-
-    vms = tuple(
-        replace(
-            vm,
-            reserved=None if vm.reserved is None else paid(vm, vm.reserved),
-            terms=tuple(paid(vm, term) for term in vm.terms),
-        )
-        for vm in facts.vms
-    )
-    facts = replace(facts, vms=vms, demand=None, savings_plans=())
+    facts = replace(with_commitments(spec.facts, _counts(plan)), demand=None, savings_plans=())
     return replace(spec, facts=facts, constraints=_split(spec)[0])
 
 
