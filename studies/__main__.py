@@ -18,10 +18,10 @@ from mrdsl.core.tables import print_tables
 from mrdsl.core.writer import claimed, overwriting, refuse_folder
 from mrdsl.reporting.charts.rendering import require
 from mrdsl.reporting.report_files import check_ending, collected, written
-from mrdsl.reporting.study_files import study_report
 from studies.cases import mapper_for, on_dask
 from studies.catalogue import STUDIES
 from studies.running import run_study, settled, study_named
+from studies.study_files import study_report
 
 
 @click.command()

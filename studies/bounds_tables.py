@@ -26,11 +26,11 @@ from mrdsl.families.bounds.methods.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.simulate import scenario_of
 from mrdsl.reporting.report_files import write_chart
-from mrdsl.reporting.study_files import write_csv
 from mrdsl.simulation.engine.scenario import Recorded, Scenario, run_once
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
+from studies.study_files import write_csv
 
 Floats = NDArray[np.float64]
 

@@ -118,6 +118,27 @@ ALL = (
         draws=False,
     ),
     Study(
+        "energy-sensitivity",
+        "Figures 9 and 10 of paper 002: what transfers take, and which method finds plans at tight promises",
+        lazy("studies.methods", "energy_sensitivity"),
+        {"workloads": ("*-small.mrspec", "files of workloads")},
+        draws=False,
+    ),
+    Study(
+        "hybrid-weights",
+        "cost of every policy against the weight V, and against the acceptance at V = auto",
+        lazy("studies.methods", "hybrid_weights"),
+        {"seeds": ("1..3", "seeds of the arrivals")},
+        draws=False,
+    ),
+    Study(
+        "makespan-quality",
+        "how far each method is from the proven optimum on small batches",
+        lazy("studies.methods", "makespan_quality"),
+        {"batches": (50, "number of batches")},
+        draws=False,
+    ),
+    Study(
         "joint",
         "all studies of shared against partitioned clusters, beside the printed values",
         lazy("studies.joint_tables", "everything"),

@@ -16,8 +16,8 @@ from mrdsl.core.charts import BarChart, GanttChart
 from mrdsl.core.result import Table
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.reporting.report_files import write_chart
-from mrdsl.reporting.study_files import write_csv
 from studies.energy_workloads import TITLES, WORKLOADS, bound, decide, excess, optimum, workload
+from studies.study_files import write_csv
 
 NAN = float("nan")
 

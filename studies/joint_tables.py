@@ -14,10 +14,10 @@ from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.families.joint.workload import Floats, Workload, workload
 from mrdsl.reporting.report_files import write_chart
-from mrdsl.reporting.study_files import written
 from studies.joint_cluster_sizes import STEPS, Comparison, at_size, compare, vms_held
 from studies.joint_instances import LARGE, SMALL, instance
 from studies.joint_sizes import sweep
+from studies.study_files import written
 
 SAVINGS_AXES = ("cluster size / V_max [%]", "cheaper than partitioned [%]")
 PRINTED_UTILIZATION = {

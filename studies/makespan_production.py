@@ -25,9 +25,9 @@ from mrdsl.families.makespan.methods.orders import Judge, johnson, johnson_rows,
 from mrdsl.families.makespan.methods.priorities import priorities
 from mrdsl.families.makespan.schedule import Batch, batch_of
 from mrdsl.reporting.report_files import write_chart
-from mrdsl.reporting.study_files import written
 from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.spec import Spec
+from studies.study_files import written
 
 JOBS_AN_HOUR = 6
 DISTRIBUTIONS = {

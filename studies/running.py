@@ -10,19 +10,16 @@ from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
 from mrdsl.core.result import Table
 from mrdsl.core.watching import work
 from mrdsl.core.writer import claimed, overwriting
-from mrdsl.reporting.study_files import StudyFolder
-from mrdsl.sweeping.study.reader import study_files
 from studies.cases import Mapper, mapper_for
 from studies.catalogue import STUDIES, Study
+from studies.study_files import StudyFolder
 
 
 def study_named(name: str) -> Study:
     """Return the study of a name, with `_` or `-`. Raises MrdslError ``unknown-experiment`` if there is none."""
     name = name if name in STUDIES else name.replace("_", "-")
     if name not in STUDIES:
-        hint = (
-            f"it is a file: mrdsl study {name}" if name in study_files() else did_you_mean(name, STUDIES, "studies: ")
-        )
+        hint = did_you_mean(name, STUDIES, "studies: ")
         raise MrdslError([error("unknown-experiment", f"there is no study `{name}`", None, hint)])
     return STUDIES[name]
 

@@ -24,7 +24,6 @@ from mrdsl.families.timetable.methods.per_job import Sizes
 from mrdsl.families.timetable.night import Night
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.types import night_of
-from mrdsl.reporting.study_files import written
 from mrdsl.simulation.engine.draws import TaskTimes, sampler
 from mrdsl.simulation.engine.scenario import JobClass as SimulatedClass
 from mrdsl.simulation.engine.scenario import QueueRule, Recorded, Scenario, run_once
@@ -34,6 +33,7 @@ from mrdsl.spec.blocks import Slots
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
 from studies.shared_data import shared_folder
+from studies.study_files import written
 
 BASE = """
 problem timetable "{title}"

@@ -84,7 +84,6 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "contradicted-claim": lambda bad: {"nightly.mrspec": model(REFERENCE)},
-    "contradicted-bound": lambda bad: {"nightly.mrspec": model("capacity/quickstart.mrspec")},
     "broken-schedule": lambda bad: {
         "broken.mrspec": model("schedule/small.mrspec"),
         "small.csv": model("schedule/small.csv"),
@@ -281,7 +280,6 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "broken-plan": _pipeline("too_few_vms"),
     "objective-differs": _pipeline("too_cheap"),
     "contradicted-claim": _refuting,
-    "contradicted-bound": _pipeline("too_sure"),
     "broken-schedule": _broken_schedule,
     "busy-output": _held,
     "internal": _raising(ValueError("the fault")),

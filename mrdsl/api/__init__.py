@@ -20,7 +20,7 @@ from mrdsl.api.plans import (
     solve,
     verify,
 )
-from mrdsl.api.studies import explain, read, study, sweep, why
+from mrdsl.api.studies import explain, read, sweep, why
 
 __all__ = [
     "asolve",
@@ -44,7 +44,6 @@ __all__ = [
     "report",
     "simulate",
     "solve",
-    "study",
     "sweep",
     "verify",
     "vm_types",

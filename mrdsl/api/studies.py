@@ -1,4 +1,4 @@
-"""API functions for explanations, sweeps, studies and solution files."""
+"""API functions for explanations, sweeps and solution files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.explaining.why import Explained
-    from mrdsl.sweeping.study.study import Studied
     from mrdsl.sweeping.sweep import Summary
 
 Values = str | Iterable[float | str]
@@ -122,48 +121,6 @@ def sweep(
             progress=progress or (lambda done, total: None),
             force=force,
         )
-
-
-@checked
-def study(
-    file: str | Path,
-    output: str | Path | None = None,
-    *,
-    processes: int | None = None,
-    executor: str = "processes",
-    retry: bool = False,
-    plots: bool = True,
-    progress: Callable[[int, int], None] | None = None,
-    allow_outside: bool = False,
-    force: bool = False,
-) -> Studied:
-    """Run the study in a file, or a built-in study.
-
-    The same call continues an interrupted study and repeats no run.
-
-    Args:
-        file: Study file, or name of a built-in study.
-        output: Folder of the results; by default the name of the file.
-        processes: Number of processes; one for each core if None.
-        executor: `processes`, or `dask://HOST:PORT` for a Dask scheduler.
-        retry: Repeat failed runs.
-        plots: Draw charts.
-        progress: Function that is called with the number of finished runs and of all runs.
-        allow_outside: Permit files outside the folder of the study.
-        force: Use a folder that is not empty.
-
-    Returns:
-        The results: `table` has a row for each run, and `tables` summarize them.
-
-    Raises:
-        MrdslError: With the diagnostics of `mrdsl study`.
-    """
-    from mrdsl.sweeping.study.reader import study_file
-    from mrdsl.sweeping.study.study import Way, run_study_file
-
-    path = study_file(str(file))
-    way = Way(processes, executor, allow_outside, force, retry, plots)
-    return run_study_file(path, Path(output or path.stem), way, progress or (lambda done, total: None))
 
 
 @checked

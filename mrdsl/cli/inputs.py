@@ -164,7 +164,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     from mrdsl.core.toml_text import TomlError, read_toml
 
     try:
-        text = read_bytes(path, budgets.STUDY_BYTES, own_descriptors=True).decode("utf-8-sig")
+        text = read_bytes(path, budgets.PARAMETER_BYTES, own_descriptors=True).decode("utf-8-sig")
         values = json_value(text) if path.suffix == ".json" else read_toml(text, str(path)).data
     except RecursionError:
         raise one_error(

@@ -165,7 +165,7 @@ processes = click.option(
     "-j",
     "--processes",
     type=Count(PROCESSES),
-    help="Parallel processes; default: 1, or one per core for sweeps and studies.",
+    help="Parallel processes; default: 1, or one per core for sweeps.",
 )
 executor = click.option(
     "--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`."

@@ -68,8 +68,8 @@ THREADS = 4096
 RUNS = 1_000_000
 """Independent runs of a simulation."""
 
-STUDY_BYTES = 1 << 20
-"""Bytes of one study file, or of one file of params."""
+PARAMETER_BYTES = 1 << 20
+"""Bytes of one file of params."""
 
 DOT_BYTES = 8 << 20
 """Bytes of one graph in DOT: its parser takes some 120 bytes for each."""
@@ -82,9 +82,6 @@ JSON_VALUES = 20_000_000
 
 CELLS = 200_000
 """Separators of cells in one line of CSV, those in texts among them."""
-
-STUDY_RUNS = 1_000_000
-"""Runs of one study: specs times methods times params times seeds times limits."""
 
 SIMULATED_JOBS = 100_000_000
 """Completed jobs per user in one simulated run."""

@@ -324,21 +324,21 @@ MODELS: tuple[ModelWriter, ...] = (
 TABLES: tuple[Writer[TableWriter], ...] = (
     Writer(
         "csv",
-        "runs of a sweep or a study",
+        "runs of a sweep",
         "a line of heads, one row per run",
         _loads("result_files", "as_csv"),
         (".csv",),
     ),
     Writer(
         "jsonl",
-        "runs of a sweep or a study",
+        "runs of a sweep",
         "one JSON object per run",
         _loads("result_files", "as_json_lines"),
         (".jsonl",),
     ),
     Writer(
         "parquet",
-        "runs of a sweep or a study",
+        "runs of a sweep",
         "Parquet, by pyarrow",
         _loads("result_files", "as_parquet"),
         (".parquet",),

@@ -1,4 +1,4 @@
-"""Executors of the runs of a sweep or a study: processes on this machine, or a Dask cluster."""
+"""Executors of the runs of a sweep: processes on this machine, or a Dask cluster."""
 
 from __future__ import annotations
 

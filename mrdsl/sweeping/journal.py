@@ -1,4 +1,4 @@
-"""The journal of a sweep, ``OUT.part``, or of a study: a JSON line that describes it, then one per run."""
+"""The journal of a sweep, ``OUT.part``: a JSON line that describes it, then one per run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ def journal_of(output: Path) -> Path:
 
 @contextmanager
 def opened(
-    journal: Path, output: Path, head: Mapping[str, Any], check: Callable[[bool], None], name: str = "run"
+    journal: Path, output: Path, head: Mapping[str, Any], check: Callable[[bool], None]
 ) -> Iterator[tuple[IO[str], dict[Any, dict[str, Any]]]]:
     """Yield the journal, ready for new rows, and its rows; only this run has it open until the end.
 
     Args:
         head: Its first line.
         check: Called with True if runs of an interrupted sweep exist; it can raise, and a new journal is then removed.
-        name: The entry of each row that identifies it.
 
     Raises:
         MrdslError: ``other-sweep`` for a file of something else, ``busy-output``, ``unwritable-file``.
@@ -38,7 +37,7 @@ def opened(
     ):
         fresh = _is_fresh(stream, head)
         try:
-            rows, end = ({}, 0) if fresh else _resumed(stream, journal, head, name)
+            rows, end = ({}, 0) if fresh else _resumed(stream, journal, head)
             check(bool(rows))
             stream.seek(end)
             stream.truncate()
@@ -70,17 +69,13 @@ def _line(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry) + "\n"
 
 
-def append(stream: IO[str], row: Mapping[str, Any], *, durably: bool = False) -> None:
-    """One line more, with the system as soon as it is written; ``durably``: on the disk, too."""
+def append(stream: IO[str], row: Mapping[str, Any]) -> None:
+    """Write a line, and hand it to the system at once."""
     stream.write(_line(row))
     stream.flush()
-    if durably:
-        os.fsync(stream.fileno())
 
 
-def _resumed(
-    stream: IO[str], journal: Path, head: Mapping[str, Any], name: str
-) -> tuple[dict[Any, dict[str, Any]], int]:
+def _resumed(stream: IO[str], journal: Path, head: Mapping[str, Any]) -> tuple[dict[Any, dict[str, Any]], int]:
     """Return the rows of an interrupted sweep, and their end; a row that was cut off is left out."""
     rows: dict[Any, dict[str, Any]] = {}
     end = 0
@@ -88,19 +83,17 @@ def _resumed(
         entry = _parsed(line)
         if number == 0:
             if entry != head:
-                raise _other(journal, head)
-        elif entry is None or not isinstance(entry.get(name), int | str):
+                raise _other(journal)
+        elif entry is None or not isinstance(entry.get("run"), int):
             break
         else:
-            rows[entry[name]] = entry
+            rows[entry["run"]] = entry
         end = stream.tell()
     return rows, end
 
 
-def _other(journal: Path, head: Mapping[str, Any]) -> MrdslError:
+def _other(journal: Path) -> MrdslError:
     message = f"`{journal}` belongs to another sweep: the spec, the options or the values differ"
-    if "sweep" not in head:
-        message = f"`{journal}` is not a study journal of this version of mrdsl"
     return one_error("other-sweep", message, hint=f"remove `{journal}`, or choose another output")
 
 

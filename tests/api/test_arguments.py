@@ -129,7 +129,7 @@ def test_a_spec_where_its_file_is_needed_is_saved_first() -> None:
     assert "mrdsl.dumps" in caught.value.diagnostics[0].hint
 
 
-@pytest.mark.parametrize("name", ["load", "load_plan", "verify", "check", "study", "sweep", "check_plugin"])
+@pytest.mark.parametrize("name", ["load", "load_plan", "verify", "check", "sweep", "check_plugin"])
 def test_a_descriptor_is_never_closed(name: str, tmp_path: Path) -> None:
     file = tmp_path / "spec.mrspec"
     file.write_bytes(Path("models/capacity/quickstart.mrspec").read_bytes())

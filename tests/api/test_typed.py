@@ -33,8 +33,6 @@ if result.plan is not None:
 print(mrdsl.why(result).tables[0].columns, mrdsl.explain("soft-deadline"), mrdsl.quantity("15 min") + 1.0)
 for row in mrdsl.sweep("quickstart.mrspec", {"peak": [0.9, 1.1]}, seeds=range(3)).table:
     print(row["value"])
-studied = mrdsl.study("night.toml", processes=2, plots=False)
-print([table.title for table in studied.tables], studied.table[0]["value"], studied.resumed + studied.total)
 mrdsl.compare(result, spec, names=["a", "b"])
 mrdsl.diff(result, result)
 text: str = spec.to_mrspec()

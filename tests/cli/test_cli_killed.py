@@ -25,15 +25,9 @@ REFERENCE = str(resource("models") / "capacity" / "reference.mrspec")
 SPEC = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 AT_ONCE = 2
 ROUNDS = max(1, int(os.environ.get("MRDSL_KILLS", "8")) // (AT_ONCE * 4))
-STUDY = """[[runs]]
-specs = "a.mrspec"
-methods = ["highs", "glpk"]
-params.more = "1:9:0.01"
-"""
 COMMANDS = {
     "sweep": ["sweep", "SPEC", "--over", "more=1:9:0.01", "-j", "2", "--solver", "highs", "-o", "OUT.csv"],
     "sweep of programs": ["sweep", "SPEC", "--over", "more=1:9:0.01", "-j", "2", "--solver", "glpk", "-o", "OUT.csv"],
-    "study": ["study", "STUDY", "-j", "2", "-o", "OUT", "--no-plots"],
     "solve with children of children": ["solve", REFERENCE, "--solver", "fake-cbc"],
     "solve of a nonlinear model": ["solve", REFERENCE, "--formulation", "P0-cone"],
 }
@@ -53,7 +47,6 @@ def test_nothing_is_left_of_a_killed_command(command: str, tmp_path: Path) -> No
     drawn = random.Random(f"killed {command}")
     fake_program(tmp_path, "cbc", '[ "$1" = -quit ] && exit 0\n(trap "" TERM HUP; sleep 600) & sleep 600\n')
     (tmp_path / "a.mrspec").write_text("param more = 1\n" + SPEC.replace("9..10", "9..10 * more"), encoding="utf-8")
-    (tmp_path / "a.toml").write_text(STUDY, encoding="utf-8")
     for number in range(ROUNDS):
         started = [_start(command, tmp_path, f"{number}-{i}") for i in range(AT_ONCE)]
         for i, process in enumerate(started):
@@ -68,7 +61,7 @@ def test_nothing_is_left_of_a_killed_command(command: str, tmp_path: Path) -> No
 def _start(command: str, folder: Path, mark: str) -> subprocess.Popen[bytes]:
     (folder / f"tmp-{mark}").mkdir()
     out = str(folder / mark)
-    words = {"SPEC": str(folder / "a.mrspec"), "OUT.csv": f"{out}.csv", "STUDY": str(folder / "a.toml"), "OUT": out}
+    words = {"SPEC": str(folder / "a.mrspec"), "OUT.csv": f"{out}.csv"}
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),

@@ -25,7 +25,6 @@ EXPECTED = {
     "mrdsl solve models/": ["file,models/"],
     "mrdsl solve a.mrspec -o b": ["file,b"],
     "mrdsl profile lo": ["file,lo"],
-    "mrdsl study st": ["file,st"],
     "mrdsl check --format s": ["plain,sarif"],
     "mrdsl completion ": ["plain,bash", "plain,zsh", "plain,fish"],
     "mrdsl solve --seed 1.5 --js": ["plain,--json"],

@@ -169,28 +169,6 @@ def test_a_table_is_an_input(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> 
     assert files() == before
 
 
-STUDY_OUTPUTS = {
-    "a spec's table": ("--table L1_classes.csv --force", "output-is-input"),
-    "a spec's import": ("--report part.md --force", "output-is-input"),
-    "what is there": ("--table there.csv", "file-exists"),
-    "the journal": ("--table out/runs.jsonl --force", "wrong-option"),
-}
-
-
-@pytest.mark.parametrize("case", STUDY_OUTPUTS)
-def test_what_the_runs_of_a_study_read_is_no_output(case: str, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    for each in ("L1.mrspec", "L1_classes.csv", "L1_services.csv"):
-        shutil.copy(MODELS / "joint" / each, each)
-    Path("part.md").write_text("param unused = 1\n", encoding="utf-8")
-    Path("main.mrspec").write_text('import "part.md"\n' + Path("q.mrspec").read_text("utf-8"), encoding="utf-8")
-    Path("out").mkdir()
-    Path("s.toml").write_text("[[runs]]\nspecs = ['L1.mrspec', 'main.mrspec']\n", encoding="utf-8")
-    before, (options, code) = files(), STUDY_OUTPUTS[case]
-    assert mrdsl(monkeypatch, "study", "s.toml", "-o", "out", "--no-plots", *options.split()) == 2
-    assert code in capsys.readouterr().err
-    assert files() == before
-
-
 def test_one_file_takes_one_output(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     for arguments in (
         "-o x --gantt x",

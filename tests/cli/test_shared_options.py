@@ -88,20 +88,14 @@ def test_a_file_of_json_is_the_shared_one() -> None:
 def test_former_names_of_options_are_read_and_not_listed(tmp_path: Path) -> None:
     text = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
     (tmp_path / "q.mrspec").write_text(text, encoding="utf-8")
-    (tmp_path / "s.toml").write_text('[[runs]]\nspecs = "q.mrspec"\nmethods = "direct"\n', encoding="utf-8")
-    for command, known, former in (
-        (("sweep", "q.mrspec", "--seeds", "1..2", "-o", "{}.csv"), ("-j", "--processes"), "--jobs"),
-        (("study", "s.toml", "--no-plots", "-o", "{}"), ("-j", "--processes"), "--jobs"),
-    ):
-        for option in (*known, former):
-            arguments = [each.format(option.strip("-")) for each in command]
-            assert run_here((*arguments, option, "0"), tmp_path).exit_code == 2, "it is a number of processes"
-            assert run_here((*arguments, option, "1"), tmp_path).exit_code == 0
-    for command, former in (("sweep", "--jobs"), ("study", "--jobs")):
-        listed = run_here((command, "--help"), tmp_path).output
-        assert former not in listed
-        assert "-j, --processes" in listed
-        assert "--executor" in listed
+    for option in ("-j", "--processes", "--jobs"):
+        command = ("sweep", "q.mrspec", "--seeds", "1..2", "-o", f"{option.strip('-')}.csv", option)
+        assert run_here((*command, "0"), tmp_path).exit_code == 2, "it is a number of processes"
+        assert run_here((*command, "1"), tmp_path).exit_code == 0
+    listed = run_here(("sweep", "--help"), tmp_path).output
+    assert "--jobs" not in listed
+    assert "-j, --processes" in listed
+    assert "--executor" in listed
 
 
 @pytest.mark.parametrize("option", [("-D", "peak=1", "-D", "peak = 2"), ("--scale", "jobs=1", "--scale", "jobs=1.1")])

@@ -65,11 +65,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl --plot table.png", 0, ["table.jsonl", "table.png"]),
     ("completion bash", 0, []),
     ("experiment joint-instances -o instances", 2, []),
-    ("study", 0, []),
-    ("study wrong.mrspec -o study", 2, []),
-    ("study night.toml -o study -j 2", 0, ["study", "study/*"]),
-    ("study night.toml -o study -j 2 --table runs.jsonl --report study.md", 0, ["study/*", "runs.jsonl", "study.md"]),
-    ("study night.toml -o .", 2, []),
+    ("study night.toml -o study", 2, []),
 ]
 WITHOUT_A_RUN = {"lsp"}
 
@@ -89,8 +85,6 @@ def world(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "extensions" / "pipeline", work / "mine")
     (work / "wrong.mrspec").write_text("problem capacity\n}{", encoding="utf-8")
     (work / "saved.json").write_text(mrdsl.solve(mrdsl.load(work / "q.mrspec")).to_json(), encoding="utf-8")
-    study = '[[runs]]\nspecs = "q.mrspec"\nmethods = ["direct", "highs"]\n'
-    (work / "night.toml").write_text(study, encoding="utf-8")
     (work / "behind.json").write_text("{}", encoding="utf-8")
     (work / "link.json").symlink_to("behind.json")
     _, solution = run_outside("cbc", write_model(build_model(mrdsl.load(work / "q.mrspec")), work / "solved.mps")[0])

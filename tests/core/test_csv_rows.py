@@ -11,12 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, MrdslError
+from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.exchange.demand import Wanted, read_demand
 from mrdsl.exchange.job_traces import read_jobs
 from mrdsl.language.loading import load_file
 from mrdsl.spec.schema import Source
-from mrdsl.sweeping.study.study import tables_in
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = st.text(st.sampled_from('ab1 ,"\n\t;'), max_size=6)
@@ -120,13 +119,6 @@ def test_every_reader_refuses_a_quote_that_takes_rows(reader: str, cell: int, en
     column = 1 if ends and reader == "jobs" else text.index('"') + 1
     places = [(each.severity.value, each.span.line, each.span.column) for each in mistakes if each.span is not None]
     assert ("error", 2, column) in places, [each.message for each in mistakes]
-
-
-def test_a_quote_in_the_table_of_a_study_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"tables": [{"title": "a", "file": "a.csv"}]}')
-    (tmp_path / "a.csv").write_text('x,y\n1,"2\n3,4\n')
-    with pytest.raises(MrdslError, match="it is not a table"):
-        tables_in(tmp_path)
 
 
 def test_no_other_module_reads_csv_by_itself() -> None:

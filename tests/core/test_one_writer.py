@@ -12,7 +12,7 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table
 from mrdsl.core.writer import overwriting
-from mrdsl.reporting.study_files import written
+from studies.study_files import written
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = "core/writer.py"

@@ -16,8 +16,8 @@ from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
 from mrdsl.reporting.html_page import page
 from mrdsl.reporting.report import Report, Section
-from mrdsl.reporting.study_files import study_report
 from mrdsl.sweeping.report import sweep_report
+from studies.study_files import study_report
 from tests.reporting.browser import (
     browser,
     by_role,

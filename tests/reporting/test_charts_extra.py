@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
-from studies import capacity_promised, energy_random, real_spark, timetable_days
+from studies import capacity_promised, energy_random, methods, real_spark, timetable_days
 from studies.__main__ import studies
 from studies.catalogue import STUDIES
 
@@ -109,6 +109,9 @@ SLOW = {
     "capacity-honesty": capacity_promised,
     "capacity-saving": capacity_promised,
     "energy-random": energy_random,
+    "energy-sensitivity": methods,
+    "hybrid-weights": methods,
+    "makespan-quality": methods,
     "real-spark": real_spark,
     "timetable-days": timetable_days,
 }

@@ -14,9 +14,9 @@ import pytest
 import mrdsl
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
-from mrdsl.reporting.study_files import written
 from studies.catalogue import STUDIES, Study
 from studies.running import reproduce, run_study
+from studies.study_files import written
 from tests.command_lines import run_here
 
 COSTS = Table("Cost: of n, %", ("n", "cost"), [(1, 2.5), (2, None)])

@@ -203,11 +203,9 @@ def test_a_journal_without_runs_is_no_leave_to_write_over_a_table(spec: Path, tm
     assert output.read_text(encoding="utf-8") == "precious,table\n1,2\n"
 
 
-@pytest.mark.parametrize("command", ["sweep", "study"])
-def test_processes_beside_dask_are_refused(command: str, spec: Path, tmp_path: Path) -> None:
+def test_processes_beside_dask_are_refused(spec: Path, tmp_path: Path) -> None:
     """Before anything is written, as an experiment refuses them."""
-    words = [str(spec), "-o", "out.csv"] if command == "sweep" else ["energy-sensitivity", "-o", "out"]
-    ran = run_here((command, *words, "-j", "2", "--executor", "dask://there:8786"), tmp_path)
+    ran = run_here(("sweep", str(spec), "-o", "out.csv", "-j", "2", "--executor", "dask://there:8786"), tmp_path)
     assert ran.exit_code == 2
     assert "does not work with a Dask executor" in ran.output
     assert list(tmp_path.iterdir()) == [spec]

@@ -1,4 +1,4 @@
-"""Every method beside the proven optima of 50 small batches (`mrdsl study makespan-quality` proves them anew)."""
+"""Every method beside the proven optima of 50 small batches (`python -m studies makespan-quality` proves them anew)."""
 
 from __future__ import annotations
 
