@@ -54,7 +54,7 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
 )
 @click.option(
     "--candidates",
-    type=int,
+    type=shared.Whole(),
     default=0,
     metavar="N",
     help="Further spot types of the spec that a fleet of EMR may use, up to 29.",

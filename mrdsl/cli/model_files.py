@@ -72,7 +72,7 @@ def compile(formulation: str | None, relax: bool, output: Path, form: str | None
 @click.option(
     "--gap", callback=shared.share, metavar="G", help="Relative gap that the solver proved, such as 0 or 0.01%."
 )
-@click.option("--bound", type=float, help="Bound that the solver proved, in the unit of the objective.")
+@click.option("--bound", type=shared.Decimal(), help="Bound that the solver proved, in the unit of the objective.")
 @shared.as_json
 @shared.json_file
 @shared.force

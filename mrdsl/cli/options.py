@@ -11,6 +11,7 @@ import click
 
 from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
+from mrdsl.core.arguments import written_number
 from mrdsl.core.diagnostics import MrdslError, error, shortened
 from mrdsl.spec.declared import LIMITS, SEED, SIMULATION, advice, python_number_mistake
 from mrdsl.spec.schema import Item
@@ -105,6 +106,25 @@ class Count(click.ParamType):  # type: ignore[type-arg]
             told = error(mistake.code, mistake.message, hint=mistake.hint)
             raise MrdslError([replace(told, path=name)])
         return number
+
+
+class Whole(click.IntRange):
+    """A whole number in ASCII digits, without underscores."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        if isinstance(value, str) and (not value.isascii() or "_" in value):
+            self.fail(f"`{shortened(value)}` is not a whole number; write it in digits from 0 to 9", parameter, context)
+        return int(super().convert(value, parameter, context))
+
+
+class Decimal(click.types.FloatParamType):
+    """A number in ASCII digits, without underscores."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        try:
+            return written_number(value) if isinstance(value, str) else float(value)
+        except ValueError:
+            self.fail(f"`{shortened(value)}` is not a number; write it in digits from 0 to 9", parameter, context)
 
 
 def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:

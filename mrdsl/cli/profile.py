@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--by", default="name", show_default=True, help="Group jobs into classes by name, queue, user, tasks or a pattern."
 )
 @click.option("--cluster", is_flag=True, help="Group jobs by duration and size (needs scikit-learn).")
-@click.option("--classes", type=int, help="Number of clusters; default: chosen from the data.")
+@click.option("--classes", type=shared.Whole(), help="Number of clusters; default: chosen from the data.")
 @click.option("--max", "longest", default="max", show_default=True, help="Maximum of task times: max or p95.")
 @click.option("--sort", default="reduce", show_default=True, help="Phase that includes sort time: reduce or shuffle.")
 @click.option("--seed", type=shared.Count(SEED), default=0, show_default=True, help="Seed of the clustering.")

@@ -294,10 +294,10 @@ def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
 @click.option(
     "--fail-machines",
     metavar="N",
-    type=click.IntRange(0),
+    type=shared.Whole(0),
     help="Remove N machines of every class after the warm-up.",
 )
-@click.option("--burst", metavar="N", type=click.IntRange(1), help="Let N jobs come with each arrival.")
+@click.option("--burst", metavar="N", type=shared.Whole(1), help="Let N jobs come with each arrival.")
 @shared.as_json
 @shared.json_file
 @shared.plan_files(OF_A_RUN)

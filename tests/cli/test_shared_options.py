@@ -112,3 +112,23 @@ def test_one_name_has_one_value(option: tuple[str, ...], tmp_path: Path) -> None
 def test_options_of_a_spec_require_that_it_is_written(option: tuple[str, ...], tmp_path: Path) -> None:
     refused = run_here(("profile", ".", *option), tmp_path)
     assert (refused.exit_code, f"`{option[0]}` requires `-o`" in refused.output) == (2, True)
+
+
+def test_numbers_are_written_in_ascii_digits() -> None:
+    numbers = (click.types.IntParamType, click.types.FloatParamType)
+    found = {
+        (command, option.opts[-1]): option.type
+        for command in COMMANDS
+        for option in parameters(command)
+        if isinstance(option.type, numbers)
+    }
+    assert found
+    assert {name for name, kind in found.items() if not isinstance(kind, options.Whole | options.Decimal)} == set()
+
+
+@pytest.mark.parametrize("option", ["--fail-machines", "--burst"])
+@pytest.mark.parametrize("number", ["٣", "１", "1_0"])
+def test_other_digits_are_refused(option: str, number: str, tmp_path: Path) -> None:
+    run = run_here(("simulate", "none.mrspec", option, number), tmp_path)
+    assert run.exit_code == 2
+    assert f"`{number}` is not a whole number" in run.output
