@@ -223,10 +223,11 @@ def _why_types(spec: Spec) -> Iterator[Table | str]:
             committed = price - float(fleet.on_demand[lane.vm] - fleet.contract_prices[lane.vm])
             ways.append((number, f"{fleet.names[lane.vm]} under contract", committed))
     jobs = [
-        (name, label, float(gamma), float(price * gamma / fleet.reuse[i]), float(fleet.penalty[i]))
-        for i, name in enumerate(fleet.class_names)
-        for gamma, label, price in ((fleet.gamma[lane, i], *way) for lane, *way in ways)
-        if np.isfinite(gamma)
+        (name, label, float(one.gamma[lane, i]), float(price * one.gamma[lane, i] / one.reuse[i]), penalty)
+        for (i, name), penalty in zip(enumerate(fleet.class_names), fleet.penalty.tolist(), strict=False)
+        for lane, label, price in ways
+        for one in (fleet.every[fleet.useful(lane, i, 1.0, True)[0]],)
+        if np.isfinite(one.gamma[lane, i])
     ]
     per_request, penalties = spec.facts.cluster.period / 1e6, fleet.penalty[fleet.classes :]
     requests = [

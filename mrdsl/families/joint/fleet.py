@@ -8,7 +8,7 @@ on the VMs of each type, which is linear. A mean over types would let slow VMs e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.lazy import kept
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.families.joint.facts import SLOTS, JointFacts, VmType, wholeness_of
 from mrdsl.families.joint.quantities import response_limits
-from mrdsl.families.joint.workload import expected_demand, reuse_factor
+from mrdsl.families.joint.workload import expected_demand, other_counts, reuse_factor
 from mrdsl.formulas import mapreduce, workloads
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.pairs import Floats, Pairs, kept_together, pairs_of
@@ -33,6 +33,10 @@ from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
     from mrdsl.spec.spec import Spec
+
+
+MOST_COMPARED = 100_000
+"""Numbers of concurrent jobs that are compared to find the useful numbers of rounds; beyond, all numbers are kept."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,13 @@ class Fleet(InLanes):
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
     whole: bool
+    others: tuple[Fleet, ...] = ()
+    """The same fleet with other numbers of rounds, each with the latest deadline that leaves time for them."""
+
+    @property
+    def every(self) -> tuple[Fleet, ...]:
+        """This one and the others."""
+        return self, *self.others
 
     @property
     def classes(self) -> int:
@@ -143,7 +154,7 @@ class Fleet(InLanes):
     def cheapest(self) -> Floats:
         """The least price of the VMs for one job of a period or one request per second, (units); infinite if none."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            jobs = np.where(np.isfinite(self.gamma), self.gamma / self.reuse, np.inf)
+            jobs = np.min([one.gamma / one.reuse for one in self.every], axis=0)
             requests = np.where(self.rate_per_vm > 0.0, 1.0 / self.rate_per_vm, np.inf)
         each = np.concatenate([jobs, requests], axis=1)
         found = np.full(each.shape[1], np.inf)
@@ -152,30 +163,57 @@ class Fleet(InLanes):
             found[runs] = np.minimum(found[runs], price * each[lane, runs])
         return found
 
-    def upper_times(self, at_once: Floats) -> Floats:
+    def upper_times(self, at_once: Floats, map_slots: Floats, reduce_slots: Floats) -> Floats:
         """Compute the upper estimate of a job of each class on its slowest lane [s]; NaN if none runs or it is unknown.
 
         Args:
             at_once: Concurrent jobs, shape (periods, lanes, classes).
+            map_slots: Their map slots.
+            reduce_slots: Their reduce slots.
 
         Returns:
             Times, shape (classes,).
         """
-        work, vms = self.pairs.estimates["upper"], self.vm_of_lane
-        work = work.at(vms)
-        slots = [each * part for each, part in zip(self.slots, self.kept, strict=True)]
+        upper, found = self.pairs.estimates["upper"].at(self.vm_of_lane), np.full(self.classes, -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
-            times = mapreduce.completion(work, np.ones_like(slots[0]), *slots)
-        times = np.where(at_once.max(axis=0, initial=0.0) > 0.0, times, -np.inf).max(axis=0, initial=-np.inf)
-        return np.where(np.isfinite(times), times, np.nan)
+            each = map_slots / at_once, reduce_slots / at_once
+            for one in self.every:
+                used = (np.isclose(each[0], one.slots[0]) & np.isclose(each[1], one.slots[1])).any(axis=0)
+                slots = [count * part for count, part in zip(one.slots, one.kept, strict=True)]
+                times = mapreduce.completion(upper, np.ones_like(slots[0]), *slots)
+                found = np.maximum(found, np.where(used, times, -np.inf).max(axis=0, initial=-np.inf))
+        return np.where(np.isfinite(found), found, np.nan)
 
     def at_once(self, jobs: Floats) -> Floats:
         """Return the whole jobs that run at the same time, for ``jobs`` (..., classes) in a period."""
         return ceiling(jobs / self.reuse)
 
+    def useful(self, lane: int, unit: int, jobs: float, relax: bool) -> list[int]:
+        """List the numbers of rounds, by their place in ``every``, of which one has the fewest VMs for some jobs.
+
+        Up to ``jobs`` jobs, all others need as many VMs as one of these. With fractions of jobs at once, the fewest VMs
+        of a job in a period decide.
+        """
+        rounds = np.array([one.reuse[unit] for one in self.every])
+        vms = np.array([one.gamma[lane, unit] for one in self.every])
+        if relax:
+            return [int(np.argmin(vms / rounds))]
+        places = np.flatnonzero(np.isfinite(vms))
+        if len(places) <= 1 or (jobs / rounds[places]).sum() > MOST_COMPARED:
+            return places.tolist()
+        counts = [np.arange(1.0, float(ceiling(jobs / rounds[place])) + 1.0) for place in places.tolist()]
+        which = np.repeat(places, [len(each) for each in counts])
+        at_once = np.concatenate(counts)
+        held, served = at_once * vms[which], np.minimum(at_once * rounds[which], jobs)
+        order = np.lexsort((which, -served, ceiling(held)))
+        best = np.maximum.accumulate(np.concatenate([[0.0], served[order]]))[:-1]
+        return sorted(set(which[order[served[order] > best * (1.0 + ROUNDING)]].tolist()))
+
     def period(self, t: int) -> Fleet:
         """Return this fleet in one period only."""
-        return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1], lost=self.lost[t : t + 1])
+        others = tuple(one.period(t) for one in self.others)
+        low, high, lost = (each[t : t + 1] for each in (self.low, self.high, self.lost))
+        return replace(self, low=low, high=high, lost=lost, others=others)
 
 
 def fleet_of(spec: Spec) -> Fleet:
@@ -202,7 +240,7 @@ def _fleet_of(spec: Spec) -> Fleet:
     low, expected = expected_demand(spec)
     runs = np.concatenate([np.isfinite(gamma).any(axis=0), (rate > 0.0).any(axis=0)])
     high = np.where(runs | (low > 0.0).any(axis=0), expected, 0.0)
-    return Fleet(
+    base = Fleet(
         class_names=names_of(classes),
         service_names=names_of(services),
         names=tuple(names_of(facts.vms)),
@@ -235,6 +273,27 @@ def _fleet_of(spec: Spec) -> Fleet:
         dags=dags_of(classes),
         whole=whole,
     )
+    if facts.cluster.reuse == "paper" or not len(classes):
+        return base
+    return replace(base, others=tuple(_other_rounds(facts, base)))
+
+
+def _other_rounds(facts: JointFacts, base: Fleet) -> Iterator[Fleet]:
+    """Yield the fleet with more rounds than the deadlines ask for, up to the number of jobs."""
+    period, jobs = facts.cluster.period, ceiling(base.expected[:, : base.classes].max(axis=0, initial=0.0))
+    for count in other_counts(base.pairs.completion_limit, period, float(jobs.max())):
+        fits = (count > base.reuse * (1.0 + ROUNDING)) & (count < jobs + 1.0)
+        pairs = base.pairs.within(np.where(fits, period / count, base.pairs.completion_limit)) if fits.any() else None
+        if pairs is None:
+            continue
+        slots, kept_parts = slots_in_lanes(facts, base.lanes, pairs, base.whole)
+        gamma = slots[0] / pairs.map_per_vm[base.vm_of_lane] + slots[1] / pairs.reduce_per_vm[base.vm_of_lane]
+        gamma = np.where(fits, gamma, np.inf)
+        if np.isfinite(gamma).any():
+            rounds = np.full_like(base.reuse, count)
+            yield replace(base, reuse=rounds, pairs=pairs, slots=slots, kept=kept_parts, gamma=gamma)
+        elif count > 1.0:
+            return
 
 
 def _lanes(facts: JointFacts) -> tuple[tuple[Lane, ...], Floats]:

@@ -36,7 +36,8 @@ def upper_times(spec: Spec, plan: JointPlan) -> Floats:
     none runs.
     """
     if plan.by_type is not None:
-        return fleet_of(spec).upper_times(plan.by_type.at_once)
+        lanes = plan.by_type
+        return fleet_of(spec).upper_times(lanes.at_once, lanes.map_slots, lanes.reduce_slots)
     got = plan.classes
     model = time_model(spec.facts, plan.whole != NO)
     upper = estimates_of(spec.facts.classes, model=model)["upper"]

@@ -21,9 +21,11 @@ from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.verify_fleet import (
+    MOST_TURNS,
     misfit,
     most_vms,
     operation,
+    room_of_types,
     verify_fleet,
     vms_by_type,
     worst_response,
@@ -37,9 +39,6 @@ from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
-
-MOST_TURNS = 1_000
-"""Turns in a period, or periods of a turn, up to which they are played through; more are a quotient."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ class Facts:
     def any_turns(self) -> bool:
         """True if a place may take more jobs in a period than those that use all time up to their deadline."""
         cluster = self.facts.cluster
-        return cluster.concurrency == "whole" and cluster.reuse != "paper" and not len(self.facts.vms)
+        return cluster.concurrency == "whole" and cluster.reuse != "paper"
 
     def _other_turns(self, jobs: Floats) -> list[float]:
         """List the turns in a period that may be of use: no more than jobs."""
@@ -404,13 +403,15 @@ def _turns(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
         for t, i in np.argwhere(~(np.abs(got.at_once - np.rint(got.at_once)) <= FEASIBILITY)):
             yield _broken(known, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
     turns = known.turns
-    if known.any_turns:  # a place is free again when its job has ended
+    if known.any_turns and plan.by_type is None:  # a place is free again when its job has ended
         with np.errstate(divide="ignore", invalid="ignore"):
             each = got.map_slots / got.at_once, got.reduce_slots / got.at_once
         time = np.maximum(known.work.time(*each), known.work.path)
         ends = np.where(np.isfinite(time) & (time > 0.0), time, column(known.facts.classes, "deadline"))
         turns = np.maximum(turns, np.vectorize(partial(_turns_of, known.facts.cluster.period), otypes=[float])(ends))
     room = turns * got.at_once
+    if plan.by_type is not None and known.any_turns:
+        room = room_of_types(known.facts, plan, known.turns)
     for t, i in np.argwhere(~(got.admitted <= room * (1 + FEASIBILITY) + FEASIBILITY**2)):
         said = f"admits {got.admitted[t, i]:.6g} jobs in period {t}, for which there are {room[t, i]:.6g} turns"
         yield _broken(known, int(i), said)

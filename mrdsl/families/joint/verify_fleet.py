@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import translate
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.checking.rows import APART, MOST, Rows, late, losses_of, phases
+from mrdsl.checking.rows import APART, MOST, Losses, Rows, late, losses_of, phases
 from mrdsl.checking.scheduled import mean_of
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
+
+MOST_TURNS = 1_000
+"""Turns in a period, or periods of a turn, up to which they are played through; more are a quotient."""
 
 
 def most_vms(facts: JointFacts) -> int | None:
@@ -157,23 +161,58 @@ def _sums(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
             yield error("broken-plan", f"the {what} of the plan are not the sum of those by type", facts.span)
 
 
-def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Check jobs of each class in each lane: allowed types, slots, deadlines (3), hosting VMs (4), shares on spot."""
-    lanes, whole = lanes_of(plan), plan.whole != NO
-    names = list(names_of(facts.vms))
+Index = NDArray[np.int64]
+
+
+def _jobs_alike(
+    facts: JointFacts, plan: JointPlan
+) -> tuple[tuple[Index, Index, Index], Index, Index, Rows, Losses, tuple[Floats, Floats]]:
+    """Group the classes in lanes and periods that have equal slots for a job.
+
+    Returns:
+        Period, lane and class of each; the first of each group; the group of each; rows, losses and slots by group.
+    """
+    lanes, names = lanes_of(plan), list(names_of(facts.vms))
     of_vm = np.array([names.index(name) for name in lanes.vm], dtype=np.int64)
     on_spot = np.array([way == "spot" for way in lanes.way], dtype=bool)
     held = np.argwhere(lanes.at_once > 0.0)
     t, lane, index = held.T if len(held) else np.zeros((3, 0), dtype=np.int64)
-    jobs, vms = lanes.at_once[t, lane, index], lanes.class_vms[t, lane, index]
-    slots = lanes.map_slots[t, lane, index], lanes.reduce_slots[t, lane, index]
-    each = slots[0] / jobs, slots[1] / jobs
+    each = [slots[t, lane, index] / lanes.at_once[t, lane, index] for slots in (lanes.map_slots, lanes.reduce_slots)]
     alike, first, places = np.unique(
         np.stack([lane, index, *each], axis=1), axis=0, return_index=True, return_inverse=True
     )
-    rows = Rows(facts, index[first], of_vm[lane[first]], mean_of(stated_jobs) if whole else None)
-    one = alike[:, 2], alike[:, 3]
+    rows = Rows(facts, index[first], of_vm[lane[first]], mean_of(stated_jobs) if plan.whole != NO else None)
     losses = losses_of(rows, on_spot[lane[first]])
+    return (t, lane, index), first, places.reshape(-1), rows, losses, (alike[:, 2], alike[:, 3])
+
+
+def room_of_types(facts: JointFacts, plan: JointPlan, turns: Floats) -> Floats:
+    """Count the jobs of each class and period for which there is a turn, (periods, classes).
+
+    A place takes at least ``turns`` (classes,) jobs in a period, and more if a job ends early enough for them.
+    """
+    lanes, period = lanes_of(plan), facts.cluster.period
+    (t, lane, index), first, places, rows, losses, one = _jobs_alike(facts, plan)
+    most, best = plan.classes.admitted.max(axis=0, initial=0.0), turns[index[first]]
+    longest = column(facts.classes, "deadline").max(initial=0.0) / period
+    counts = [1.0 / count for count in range(min(ceil(longest), MOST_TURNS), 1, -1)]
+    for count in (*counts, *map(float, range(1, min(ceil(most.max(initial=0.0)), MOST_TURNS) + 1))):
+        end = np.full(len(first), period / count)
+        on_time = ~late(rows, losses, one, (end, end), plan.whole != NO)
+        best = np.where(on_time, np.maximum(best, count), best)
+        if not on_time.any():
+            break
+    room = np.zeros_like(plan.classes.at_once)
+    np.add.at(room, (t, index), best[places] * lanes.at_once[t, lane, index])
+    return room
+
+
+def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Check jobs of each class in each lane: allowed types, slots, deadlines (3), hosting VMs (4), shares on spot."""
+    lanes, whole = lanes_of(plan), plan.whole != NO
+    on_spot = np.array([way == "spot" for way in lanes.way], dtype=bool)
+    (t, lane, index), first, places, rows, losses, one = _jobs_alike(facts, plan)
+    jobs, vms = lanes.at_once[t, lane, index], lanes.class_vms[t, lane, index]
     deadline = column(facts.classes, "deadline")[index[first]]
     lost = losses.lost(*phases(rows, *one))
     wrong = {"cannot run there": ~rows.allowed, "end after their deadline": np.zeros(len(first), dtype=bool)}
@@ -189,10 +228,10 @@ def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagno
             wrong[f"have {kind} slots that are not whole"] = np.abs(count - np.rint(count)) > FEASIBILITY
     with np.errstate(divide="ignore", invalid="ignore"):
         taken = [np.where(count > 0.0, count / hosted, 0.0) for count, hosted in zip(one, rows.per_vm, strict=True)]
-    needed = jobs * (taken[0] + taken[1])[places.reshape(-1)]
+    needed = jobs * (taken[0] + taken[1])[places]
     needed = ceiling(needed) if whole and not relax else needed
     short = ~(needed <= vms + FEASIBILITY * np.maximum(1.0, vms))
-    wrong["have fewer VMs than their slots take"] = np.isin(np.arange(len(first)), places.reshape(-1)[short])
+    wrong["have fewer VMs than their slots take"] = np.isin(np.arange(len(first)), places[short])
     for what, flags in wrong.items():
         for place in np.flatnonzero(flags).tolist():
             number = int(lane[first[place]])

@@ -450,16 +450,20 @@ MOST_ROUNDS = 1_000
 """Rounds in a period at most, unless a deadline itself leaves time for more."""
 
 
+def other_counts(deadline: Floats, period: float, jobs: float) -> list[float]:
+    """List the numbers of rounds in a period that may be of use for at most ``jobs`` jobs, rising."""
+    longest = min(float(ceiling(deadline / period).max()), MOST_ROUNDS)
+    return [*(1.0 / np.arange(longest, 1.0, -1.0)), *np.arange(1.0, min(jobs, MOST_ROUNDS) + 1.0)]
+
+
 def _other_rounds(run: Execution, period: float, most: Floats) -> Iterator[Execution]:
     """Yield more rounds than the deadline asks for, with an earlier deadline: fewer jobs at once may take fewer VMs.
 
     More rounds than jobs are of no use, and neither are rounds that take as many VMs a job as more rounds do.
     """
     jobs = np.where(run.never, 0.0, ceiling(most))
-    longest = min(float(ceiling(run.deadline / period).max()), MOST_ROUNDS)
-    counts = [*(1.0 / np.arange(longest, 1.0, -1.0)), *np.arange(1.0, min(float(jobs.max()), MOST_ROUNDS) + 1.0)]
     found: list[Execution] = []
-    for count in counts:
+    for count in other_counts(run.deadline, period, float(jobs.max())):
         fits = (count > run.reuse * (1.0 + ROUNDING)) & (count < jobs + 1.0)
         if not fits.any():
             continue

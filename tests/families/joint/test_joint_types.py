@@ -51,6 +51,44 @@ def test_drawn_contracts_and_fees_cost_what_all_placements_do(seed: int, tmp_pat
         assert found.objective.value == pytest.approx(wanted, rel=1e-4, abs=1e-7)
 
 
+@pytest.mark.parametrize("deadline", [600, 900, 1200, 1800, 3600, 7200, 100_000])
+def test_a_looser_deadline_never_costs_more(deadline: int) -> None:
+    """20 tasks of 30 s take 600 s on one slot: four jobs one after the other keep every deadline on one VM."""
+    spec = mrdsl.loads(
+        f"""problem joint
+        cluster {{ period = 1 h }}
+        vm small {{ on_demand {{ price = 0.5 USD/h }} }}
+        vm large {{ on_demand {{ price = 0.9 USD/h }}, spot {{ price = 0.8 USD/h, interruptions = 0.1/h }} }}
+        class a {{
+          map {{ tasks = 20, avg = 30 s, max = 30 s }}
+          slots {{ map = 1 }}
+          on large {{ slots {{ map = 2 }} }}
+          jobs = 4 .. 4
+          deadline = {deadline} s
+          penalty = 9 USD
+        }}
+        minimize cost"""
+    )
+    found = mrdsl.solve(spec)
+    assert (found.objective.value, found.objective.bound) == pytest.approx((0.5, 0.5))
+
+
+def test_more_jobs_than_there_are_turns_are_found() -> None:
+    """Four jobs of 600 s run one after the other in an hour, but not seven."""
+    text = (
+        "problem joint\ncluster { period = 1 h }\nvm a { on_demand { price = 0.5 USD/h } }\n"
+        "class c { map { tasks = 20, avg = 30 s, max = 30 s }, slots { map = 1 }\n"
+        "jobs = %d, deadline = 1 h, penalty = 9 USD }\nminimize cost\n"
+    )
+    spec = mrdsl.loads(text % 6)
+    plan = mrdsl.solve(spec).plan_of(JointPlan)
+    assert plan.total == pytest.approx(0.5)
+    assert not broken(spec, plan)
+    seven = mrdsl.loads(text % 7)
+    more = replace(plan, classes=replace(plan.classes, admitted=np.full_like(plan.classes.admitted, 7.0)))
+    assert broken(seven, more)
+
+
 ONE = """
 problem joint "Shop"
 CLUSTER
@@ -130,7 +168,7 @@ def test_defects_of_contracts_are_found(tmp_path: Path) -> None:
     """14 and 7 VMs are used: 7 under contract pay, 14 would not."""
     (tmp_path / "day.csv").write_text("c\n10\n4\n", encoding="utf-8")
     (tmp_path / "spec.mrspec").write_text(
-        "problem joint\ncluster { period = 1 h }\n"
+        "problem joint\ncluster { period = 1 h, reuse = paper }\n"
         "vm a { on_demand { price = 0.2 USD/h }, reserved { price = 0.12 USD/h, available = 10 }, fee = 25% }\n"
         'demand { periods = 2, from = "day.csv" }\n'
         "class c { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }\n"

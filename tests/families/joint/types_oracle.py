@@ -102,6 +102,9 @@ def draw(r: Random) -> dict[str, Any]:
                 "types": r.sample([t["name"] for t in types], r.randint(1, len(types))) if r.random() < 0.25 else None,
             }
         )
+    reuse = r.choice(["any", "any", "paper"])
+    for c in classes:
+        c["reuse"] = reuse
     return {"types": types, "quotas": quotas, "size": size, "classes": classes, "services": services}
 
 
@@ -155,7 +158,9 @@ def least(s: dict[str, Any]) -> float | None:
 
 def text(s: dict[str, Any]) -> str:
     """Write a spec."""
-    o = ['problem joint "drawn"', "cluster { period = 1 h" + (f", size = {s['size']}" if s["size"] else "") + " }"]
+    size = f", size = {s['size']}" if s["size"] else ""
+    reuse = ", reuse = paper" if s["classes"] and s["classes"][0]["reuse"] == "paper" else ""
+    o = ['problem joint "drawn"', f"cluster {{ period = 1 h{size}{reuse} }}"]
     for t in s["types"]:
         o.append(
             f"vm {t['name']} {{ on_demand {{ price = {t['price']} USD/h }}\n"
@@ -286,7 +291,7 @@ def hosted(c: dict[str, Any], t: dict[str, Any]) -> tuple[int, int]:
     return c["slots"]
 
 
-def gammas(s: dict[str, Any], c: dict[str, Any]) -> dict[tuple[int, int], float]:
+def gammas(s: dict[str, Any], c: dict[str, Any], deadline: float) -> dict[tuple[int, int], float]:
     """VMs of one job in each lane."""
     out = {}
     for n, t in enumerate(s["types"]):
@@ -297,7 +302,7 @@ def gammas(s: dict[str, Any], c: dict[str, Any]) -> dict[tuple[int, int], float]
         if cm < 1 or (c["R"] and cr < 1):
             continue
         A, B, C = coefficients(c, speed)
-        g, fewest = pairs(A, B, C, c["deadline"], c["M"], c["R"], cm, cr)
+        g, fewest = pairs(A, B, C, deadline, c["M"], c["R"], cm, cr)
         if g < math.inf:
             out[n, 0] = g
         if t["spot"] and c["spot"] != 0.0 and g < math.inf:
@@ -326,7 +331,7 @@ def gammas(s: dict[str, Any], c: dict[str, Any]) -> dict[tuple[int, int], float]
                     seen.add(math.inf)
                     continue
                 km, kr = 1 - lm, 1 - lr
-                gs, _ = pairs(A / km, B / kr, C, c["deadline"], ceil(c["M"] / km), ceil(c["R"] / kr), cm, cr)
+                gs, _ = pairs(A / km, B / kr, C, deadline, ceil(c["M"] / km), ceil(c["R"] / kr), cm, cr)
                 seen.add(round(gs, 9))
             if len(seen) > 1:
                 raise AmbiguousError
@@ -338,6 +343,23 @@ def gammas(s: dict[str, Any], c: dict[str, Any]) -> dict[tuple[int, int], float]
 
 def rounds(D: float) -> float:
     return math.floor(3600 / D + 1e-9) if D <= 3600 else 1 / math.ceil(D / 3600 - 1e-9)
+
+
+def choices(s: dict[str, Any], c: dict[str, Any]) -> dict[tuple[int, int], dict[int, float]]:
+    """The most jobs on each useful number of VMs in each lane, over all numbers of rounds that keep the deadline."""
+    first, jobs = rounds(c["deadline"]), c["jobs"][1]
+    counts = [*(1 / n for n in range(9, 1, -1)), *range(1, ceil(jobs) + 1)] if c["reuse"] == "any" else []
+    found: dict[tuple[int, int], dict[int, float]] = {}
+    for xi in [first, *(x for x in counts if x > first + EPS)]:
+        for lane, each in gammas(s, c, c["deadline"] if xi == first else 3600 / xi).items():
+            best = found.setdefault(lane, {0: 0.0})
+            for k in range(1, ceil(jobs / xi) + 1):
+                v = ceil(each * k)
+                best[v] = max(best.get(v, 0.0), min(jobs, xi * k))
+    return {
+        lane: {v: n for v, n in best.items() if all(other < n for w, other in best.items() if w < v)}
+        for lane, best in found.items()
+    }
 
 
 def brute(s: dict[str, Any], under_contract: tuple[int, ...] = ()) -> float | None:
@@ -381,23 +403,20 @@ def brute(s: dict[str, Any], under_contract: tuple[int, ...] = ()) -> float | No
         states = new
 
     for c in s["classes"]:
-        g, xi = gammas(s, c), rounds(c["deadline"])
-        most = ceil(c["jobs"][1] / xi)
-        mine = [i for i, lane in enumerate(lanes) if lane in g]
+        each = choices(s, c)
+        mine = [i for i, lane in enumerate(lanes) if lane in each]
         options = {}
         share = 1.0 if c["spot"] is None else c["spot"]
-        for n in itertools.product(*(range(most + 1) for _ in mine)):
-            if sum(n) > most:
-                continue
-            used = {lanes[i] for i, k in zip(mine, n, strict=True) if k}
+        for taken in itertools.product(*(each[lanes[i]].items() for i in mine)):
+            used = {lanes[i] for i, (v, _) in zip(mine, taken, strict=True) if v}
             if c["types"] == "one" and len({lane[0] for lane in used}) > 1:
                 continue
-            jobs = min(c["jobs"][1], xi * sum(n))
+            jobs = min(c["jobs"][1], sum(n for _, n in taken))
             if jobs < c["jobs"][0] - EPS:
                 continue
             base = [0] * len(lanes)
-            for i, k in zip(mine, n, strict=True):
-                base[i] = ceil(g[lanes[i]] * k)
+            for i, (v, _) in zip(mine, taken, strict=True):
+                base[i] = v
             spotted = sum(x for x, lane in zip(base, lanes, strict=True) if lane[1])
             total = sum(base)
             variants = [base]

@@ -20,8 +20,13 @@ from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.spec import Spec
 
 Allocation = tuple[Floats, Floats, Floats, Floats, Floats]
-"""VMs (periods, lanes, units), concurrent jobs (periods, lanes, classes), the jobs (periods, classes) and requests
-per second (periods, services) that are admitted, and the VMs under contract (periods, types), the same in each."""
+"""VMs (periods, lanes, units), concurrent jobs by number of rounds (periods, numbers, lanes, classes), the jobs
+(periods, classes) and requests per second (periods, services) that are admitted, and the VMs under contract (periods,
+types), the same in each."""
+
+
+AtOnce = dict[tuple[int, int, int], dict[int, Any]]
+"""The variable of concurrent jobs by (period, lane, class) and number of rounds."""
 
 
 def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
@@ -37,18 +42,27 @@ def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
     class_cells = [cell for cell in cells if cell[2] < fleet.classes]
     service_cells = [cell for cell in cells if cell[2] >= fleet.classes]
     whole = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
-    most = fleet.high[:, : fleet.classes] / fleet.reuse if relax else fleet.at_once(fleet.high[:, : fleet.classes])
+    jobs = fleet.high[:, : fleet.classes]
+    most = [jobs / one.reuse if relax else one.at_once(jobs) for one in fleet.every]
+    numbers = {cell: fleet.useful(*cell[1:], float(jobs[cell[0], cell[2]]), relax) for cell in class_cells}
     limit = np.minimum(fleet.available[fleet.vm_of_lane], fleet.size)
 
     def bounds(_: Any, t: int, lane: int, unit: int) -> tuple[float, float | None]:
         held = float(limit[lane])
         if unit < fleet.classes and not spec.constraints and fleet.spot_share[unit] >= 1.0:
-            needed = float(fleet.gamma[lane, unit] * most[t, unit])
+            needed = max(float(fleet.every[n].gamma[lane, unit] * most[n][t, unit]) for n in numbers[t, lane, unit])
             held = min(held, needed if relax else float(ceiling(needed)))
         return 0.0, held if np.isfinite(held) else None
 
     model.vms = pyo.Var(cells, bounds=bounds, within=whole)
-    model.at_once = pyo.Var(class_cells, bounds=lambda _, t, lane, i: (0.0, float(most[t, i])), within=whole)
+    first = [cell for cell in class_cells if 0 in numbers[cell]]
+    model.at_once = pyo.Var(first, bounds=lambda _, t, lane, i: (0.0, float(most[0][t, i])), within=whole)
+    more = [(*cell, n) for cell in class_cells for n in numbers[cell] if n]
+    model.at_once_in = pyo.Var(more, bounds=lambda _, t, lane, i, n: (0.0, float(most[n][t, i])), within=whole)
+    at_once = {
+        cell: {n: model.at_once_in[(*cell, n)] if n else model.at_once[cell] for n in numbers[cell]}
+        for cell in class_cells
+    }
     model.rate = pyo.Var(service_cells, within=pyo.NonNegativeReals)
     units = [(t, unit) for t in range(fleet.periods) for unit in range(fleet.low.shape[1])]
     model.served = pyo.Var(units, bounds=lambda _, t, u: (float(fleet.low[t, u]), float(fleet.high[t, u])))
@@ -56,9 +70,11 @@ def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
     for t, lane, unit in cells:
         of_unit[t, unit].append(lane)
 
-    model.hosted = pyo.Constraint(
-        class_cells, rule=lambda m, t, lane, i: float(fleet.gamma[lane, i]) * m.at_once[t, lane, i] <= m.vms[t, lane, i]
-    )
+    def hosted(m: Any, t: int, lane: int, i: int) -> Any:
+        held = [float(fleet.every[n].gamma[lane, i]) * jobs for n, jobs in at_once[t, lane, i].items()]
+        return pyo.quicksum(held) <= m.vms[t, lane, i]
+
+    model.hosted = pyo.Constraint(class_cells, rule=hosted)
     model.answered = pyo.Constraint(
         service_cells,
         rule=lambda m, t, lane, u: (
@@ -70,14 +86,15 @@ def model_types(spec: Spec, fleet: Fleet, relax: bool) -> pyo.ConcreteModel:
         if not of_unit[t, unit]:
             return m.served[t, unit] <= 0.0
         if unit < fleet.classes:
-            every = pyo.quicksum(m.at_once[t, lane, unit] for lane in of_unit[t, unit])
-            return m.served[t, unit] <= float(fleet.reuse[unit]) * every
+            each = [cell for lane in of_unit[t, unit] for cell in at_once[t, lane, unit].items()]
+            return m.served[t, unit] <= pyo.quicksum(float(fleet.every[n].reuse[unit]) * jobs for n, jobs in each)
         return m.served[t, unit] == pyo.quicksum(m.rate[t, lane, unit] for lane in of_unit[t, unit])
 
     model.rounds = pyo.Constraint(units, rule=served)
     _limit_types(model, fleet, of_unit)
     _limit_spot(model, fleet, of_unit)
-    _keep_together(model, fleet, of_unit, most)
+    _pick_rounds(model, at_once)
+    _keep_together(model, fleet, of_unit, at_once)
     return _price(spec, model, fleet, of_unit)
 
 
@@ -114,8 +131,24 @@ def _limit_spot(model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int,
             model.on_spot.add(pyo.quicksum(held) <= 0.0)
 
 
+def _pick_rounds(model: pyo.ConcreteModel, at_once: AtOnce) -> None:
+    """Add one number of rounds for each class, period and lane."""
+    several = [(*cell, n) for cell, numbers in at_once.items() if len(numbers) > 1 for n in numbers]
+    model.of_rounds = pyo.Var(several, within=pyo.Binary)
+
+    def within(m: Any, t: int, lane: int, i: int, n: int) -> Any:
+        jobs = at_once[t, lane, i][n]
+        return jobs <= jobs.ub * m.of_rounds[t, lane, i, n]
+
+    model.in_rounds = pyo.Constraint(several, rule=within)
+    cells = [cell for cell, numbers in at_once.items() if len(numbers) > 1]
+    model.one_number = pyo.Constraint(
+        cells, rule=lambda m, *cell: pyo.quicksum(m.of_rounds[(*cell, n)] for n in at_once[cell]) <= 1
+    )
+
+
 def _keep_together(
-    model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]], most: Floats
+    model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, int], list[int]], at_once: AtOnce
 ) -> None:
     """Add one VM type in each period for classes with ``types = one``."""
     model.one_type = pyo.ConstraintList()
@@ -128,8 +161,9 @@ def _keep_together(
     model.picked = pyo.Var(picks, within=pyo.Binary)
     for t, unit, vm in picks:
         there = [lane for lane in of_unit[t, unit] if fleet.vm_of_lane[lane] == vm]
-        every = pyo.quicksum(model.at_once[t, lane, unit] for lane in there)
-        model.one_type.add(every <= float(most[t, unit]) * len(there) * model.picked[t, unit, vm])
+        every = [jobs for lane in there for jobs in at_once[t, lane, unit].values()]
+        most = max(jobs.ub for jobs in every) * len(there)
+        model.one_type.add(pyo.quicksum(every) <= most * model.picked[t, unit, vm])
     for t, unit in sorted({(t, unit) for t, unit, _ in picks}):
         model.one_type.add(pyo.quicksum(model.picked[each] for each in picks if each[:2] == (t, unit)) <= 1)
 
@@ -182,12 +216,14 @@ def _contracts(model: pyo.ConcreteModel, fleet: Fleet, of_unit: dict[tuple[int, 
 def allocation_of_types(spec: Spec, fleet: Fleet, model: Any, relax: bool) -> Allocation:
     """Return the allocation that a solver left in the model."""
     vms = np.zeros((fleet.periods, len(fleet.lanes), fleet.low.shape[1]))
-    at_once = np.zeros((fleet.periods, len(fleet.lanes), fleet.classes))
+    at_once = np.zeros((fleet.periods, len(fleet.every), len(fleet.lanes), fleet.classes))
     committed = np.zeros((fleet.periods, len(fleet.names)))
     for vm in model.committed:
         committed[:, vm] = max(0.0, float(pyo.value(model.committed[vm])))
     served = np.zeros_like(fleet.low)
-    for variables, values in ((model.vms, vms), (model.at_once, at_once), (model.served, served)):
+    for t, *cell, n in model.at_once_in:
+        at_once[(t, n, *cell)] = max(0.0, float(pyo.value(model.at_once_in[(t, *cell, n)])))
+    for variables, values in ((model.vms, vms), (model.at_once, at_once[:, 0]), (model.served, served)):
         for cell in variables:
             values[cell] = max(0.0, float(pyo.value(variables[cell])))
     if not relax:
@@ -202,19 +238,23 @@ def allocation_of_types(spec: Spec, fleet: Fleet, model: Any, relax: bool) -> Al
 
 def _able(fleet: Fleet, vms: Floats, at_once: Floats) -> Floats:
     """Return the demand that the VMs serve, at most the expected one, (periods, units)."""
-    jobs = fleet.reuse * at_once.sum(axis=1)
+    jobs = (np.stack([one.reuse for one in fleet.every]) * at_once.sum(axis=2)).sum(axis=1)
     rates = (vms[:, :, fleet.classes :] * fleet.rate_per_vm).sum(axis=1)
     every = np.concatenate([jobs, rates], axis=1)
     return np.where(every >= fleet.high * (1 - ROUNDING), fleet.high, every)
 
 
 def assemble_types(
-    fleet: Fleet, vms: Floats, at_once: Floats, jobs: Floats, rate: Floats, committed: Floats, relax: bool
+    fleet: Fleet, vms: Floats, by_rounds: Floats, jobs: Floats, rate: Floats, committed: Floats, relax: bool
 ) -> JointPlan:
     """Return the plan of an allocation; requests are split by what the VMs of each type can answer."""
     split = fleet.classes
-    each = [np.where(np.isfinite(slots), slots, 0.0) for slots in fleet.slots]
-    map_slots, reduce_slots = at_once * each[0], at_once * each[1]
+    each = [
+        np.stack([np.where(np.isfinite(one.slots[axis]), one.slots[axis], 0.0) for one in fleet.every])
+        for axis in (0, 1)
+    ]
+    map_slots, reduce_slots = ((by_rounds * slots).sum(axis=1) for slots in each)
+    at_once = by_rounds.sum(axis=1)
     room = vms[:, :, split:] * fleet.rate_per_vm
     every = room.sum(axis=1, keepdims=True)
     rates = rate[:, None, :] * np.divide(room, every, out=np.zeros_like(room), where=every > 0.0)
