@@ -61,10 +61,9 @@ def _disk_price(vm: Any) -> float:
     return 0.0 if disk is None else float(disk.price) * float(disk.size)
 
 
-def paid_time(facts: Any, vm: Any, seconds: float) -> float:
+def paid_time(billing: Any, seconds: float) -> float:
     """Return the time that a rental is paid for: whole billing periods, at least the minimum [s]."""
-    paid = getattr(vm, "billing", None) or getattr(facts, "billing", None)
-    return seconds if paid is None else float(max(ceil(seconds / paid.period) * paid.period, paid.minimum))
+    return float(max(ceil(seconds / billing.period) * billing.period, billing.minimum))
 
 
 def cost_of(facts: Any, rentals: Iterable[Rental], times: Iterable[float] | None = None) -> float:
@@ -73,8 +72,8 @@ def cost_of(facts: Any, rentals: Iterable[Rental], times: Iterable[float] | None
     ``times``: how long each is paid for [s], by default from its beginning to its end.
     """
     offers, total = offers_of(facts), 0.0
-    spans = (each.end - each.begin for each in rentals) if times is None else times
-    for each, seconds in zip(rentals, spans, strict=True):
+    known = list(rentals)
+    for each, seconds in zip(known, [one.end - one.begin for one in known] if times is None else times, strict=True):
         if each.bought in offers:
             total += each.count * (seconds * offers[each.bought].price)
     return total
@@ -234,7 +233,7 @@ def _placements(facts: Any, placed: Placements, relax: bool) -> Iterator[Diagnos
         limit = most[np.arange(len(every)) % count] * every
         for at in np.flatnonzero(~(spot <= limit + FEASIBILITY * np.maximum(1.0, every))).tolist():
             node = classes[at % count]
-            message = f"{spot[at]:g} of {every[at]:g} VMs of class {node.name} are spot, above {limit[at]:g}"
+            message = f"class {node.name} has {spot[at]:g} of {every[at]:g} on spot VMs, above {limit[at]:g}"
             yield _broken(message, node.span_of("spot"))
 
 

@@ -68,7 +68,7 @@ def test_verification_knows_the_limit() -> None:
     tight = mrdsl.loads(TIMETABLE.replace(" LIMIT", ", spot = 0%"))
     assert free.plan is not None
     messages = [each.message for each in verify(tight, free.plan)]  # type: ignore[arg-type]
-    assert any("is on spot VMs, which the class may not use" in each for each in messages)
+    assert any("on spot VMs, above 0" in each for each in messages)
 
 
 def test_the_shared_case() -> None:

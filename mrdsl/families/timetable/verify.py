@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import translate
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, floor, gcd, inf
 
 import numpy as np
@@ -18,16 +16,18 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
-from mrdsl.families.timetable.plan import Evidence, Rental, RunTimes, Tasks, TimetablePlan
+from mrdsl.families.timetable.plan import Evidence, RunTimes, Tasks, TimetablePlan
+from mrdsl.families.timetable.plan import Rental as RentedThere
 from mrdsl.families.timetable.verify_arrivals import with_runs
 from mrdsl.families.timetable.verify_spot import (
-    SLACK,
     Durations,
     expected_time,
     held_time,
     most_tasks,
     second_length,
 )
+from mrdsl.model.check import SLACK, check, claimed, cost_of, misfit, most_at_once, paid_time, prepaid_cost
+from mrdsl.model.ledger import ON_DEMAND, RESERVED, SPOT, Ledger, Placements, Rental
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
@@ -55,12 +55,13 @@ def measure(spec: Spec, plan: TimetablePlan) -> float:
 
 def _cost(facts: TimetableFacts, plan: TimetablePlan) -> float:
     """Return the cost of the time that all rentals of the spec's VM types are paid for."""
-    total = 0.0
-    for vm in facts.vms:
-        for rental in plan.rentals:
-            if rental.vm == vm.name:
-                total += rental.billed * rental.count * _price(vm, rental)
-    return total
+    return cost_of(facts, map(_rental, plan.rentals), [each.billed for each in plan.rentals])
+
+
+def _rental(each: RentedThere) -> Rental:
+    """Return a rental of a plan, as ledgers have it."""
+    way = SPOT if each.spot else RESERVED if each.reserved else ON_DEMAND
+    return Rental(each.vm, each.count, each.begin, each.end, way, master=each.master)
 
 
 def _losses(facts: TimetableFacts, plan: TimetablePlan) -> tuple[float, float]:
@@ -85,12 +86,13 @@ def _losses(facts: TimetableFacts, plan: TimetablePlan) -> tuple[float, float]:
         stages = [(count, time * by, after) for count, time, after in _on_slots(facts, node, vm, plan)]
         slots = _slots_on(facts, vm, plan)
         length = vm.boot + node.startup + second_length(stages, stated.second * slots)
-        second = stated.second * _price(vm, Rental(vm.name, 0.0, length)) * _billed(facts, vm, length)
+        paid = vm.billing or facts.billing or Billing()
+        second = cost_of(facts, [Rental(vm.name, stated.second, 0.0, length)], [paid_time(paid, length)])
         rate = 0.0 if vm.spot is None else vm.spot.interruptions
         if len(places) == 1 and users[places[0]] == {run}:
-            span, paid = rental.end - rental.begin, vm.billing or facts.billing or Billing()
-            saved = _billed(facts, vm, span) - expected_time(paid, span, rate * rental.count)
-            more += -np.expm1(-rate * rental.count * span) * second - rental.count * _price(vm, rental) * saved
+            span = rental.end - rental.begin
+            saved = paid_time(paid, span) - expected_time(paid, span, rate * rental.count)
+            more += -np.expm1(-rate * rental.count * span) * second - cost_of(facts, [_rental(rental)], [saved])
         else:
             there = [[row for row in rows if tasks.machine[row] == place] for place in places]
             held = held_time(
@@ -103,15 +105,13 @@ def _losses(facts: TimetableFacts, plan: TimetablePlan) -> tuple[float, float]:
 
 def _prepaid(facts: TimetableFacts) -> float:
     """Return the price of prepaid VMs from a boot before the first release to the horizon, or to the last deadline."""
-    bases = [(vm, vm.reserved) for vm in facts.vms if vm.reserved is not None and vm.reserved.prepaid == "yes"]
-    if not bases:
+    if all(vm.reserved is None or vm.reserved.prepaid == "no" for vm in facts.vms):
         return 0.0
-    facts = with_runs(facts)
     runs = _stated_runs(facts)
     first, end = min(run.release for run in runs), max(run.due for run in runs)
     if facts.horizon is not None:
         end = _second(facts.horizon, max(run.release for run in runs), _base(facts))
-    return sum(base.price * base.available * (end - first + vm.boot) for vm, base in bases)
+    return prepaid_cost(facts, end - first)
 
 
 def _penalties(facts: TimetableFacts, plan: TimetablePlan) -> float:
@@ -128,6 +128,13 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
     if wrong or plan.tasks is None:
         yield from wrong or [_wrong("the plan has no tasks")]
         return
+    if (plan.tasks.machine < 0).any():
+        found = _of_earlier_release(facts, plan, plan.tasks)
+        if found is None:
+            yield _wrong("tasks have no machine, and machines are not rented alike")
+            return
+        plan = found
+    assert plan.tasks is not None
     wrong = list(_types(facts, runs, plan, plan.tasks))
     if wrong:
         yield from wrong
@@ -179,35 +186,40 @@ def _doubt_about(found: Evidence) -> str:
     return "" if found.low <= min(most, found.share) + ROUNDING else "has a bound closer than so many runs allow"
 
 
+def _of_earlier_release(facts: TimetableFacts, plan: TimetablePlan, tasks: Tasks) -> TimetablePlan | None:
+    """Return a plan whose tasks may run on any machine, with one rental of all but the masters; None if they differ."""
+    begins, ends = (np.array([getattr(each, name) for each in plan.rentals]) for name in ("begin", "end"))
+    if (tasks.machine >= 0).any() or not len(begins) or np.ptp(begins) > SLACK or np.ptp(ends) > SLACK:
+        return None
+    masters, first = facts.vms[0].masters, plan.rentals[0]
+    rentals = [replace(first, count=sum(each.count for each in plan.rentals) - masters)]
+    if masters:
+        rentals.append(replace(first, count=masters, master=True))
+    return replace(plan, rentals=tuple(rentals), tasks=replace(tasks, machine=np.zeros_like(tasks.machine)))
+
+
 def _types(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, tasks: Tasks) -> Iterator[Diagnostic]:
     """Yield rentals of unknown types, runs on several types, and runs on a type that their class may not use."""
-    names = [vm.name for vm in facts.vms]
-    unknown = [rental.vm for rental in plan.rentals if rental.vm not in names]
+    unknown = misfit(facts, list(map(_rental, plan.rentals)))
     if unknown:
-        yield _wrong(f"a rental is of {unknown[0]}, which the spec does not have")
+        yield _wrong(unknown)
         return
     if (tasks.run < 0).any() or (tasks.run >= len(runs)).any():
         yield _wrong("the plan has tasks of runs or stages that the spec does not have")
         return
-    if len(names) == 1:
-        return
-    if (tasks.machine < 0).any() or (tasks.machine >= len(plan.rentals)).any():
+    if (tasks.machine >= len(plan.rentals)).any():
         yield _wrong("a task runs on a machine that is not rented")
         return
-    of_rental = np.array([names.index(rental.vm) for rental in plan.rentals], dtype=np.int64)
-    pairs = np.unique(np.stack([tasks.run, of_rental[tasks.machine]]), axis=1)
-    if len(np.unique(pairs[0])) < pairs.shape[1]:
-        yield _wrong("a run is on machines of several VM types")
-    used: dict[int, set[int]] = {}
-    for run, vm in pairs.T.tolist():
-        node = facts.classes[runs[run].job]
-        used.setdefault(runs[run].job, set()).add(vm)
-        if node.types and node.types != ("one",) and names[vm] not in node.types:
-            yield _wrong(f"run {runs[run].number} of {node.name} is on {names[vm]}, which the class may not use")
-            return
-    for job, vms in used.items():
-        if facts.classes[job].types == ("one",) and len(vms) > 1:
-            yield _wrong(f"the runs of {facts.classes[job].name} are on several VM types")
+    names = [vm.name for vm in facts.vms]
+    of_vm = np.array([names.index(rental.vm) for rental in plan.rentals], dtype=np.int64)
+    spot = np.array([rental.spot for rental in plan.rentals], dtype=bool)
+    each = np.unique(np.stack([tasks.run, of_vm[tasks.machine], spot[tasks.machine]]), axis=1)
+    if len(np.unique(each[0])) < each.shape[1]:
+        yield _wrong("a run is on machines of several VM types, or on spot VMs and on others")
+        return
+    jobs = np.array([run.job for run in runs], dtype=np.int64)[each[0]]
+    placed = Placements(jobs, each[1], each[2] > 0, np.ones(len(jobs)))
+    yield from check(facts, Ledger((), placed), relax=False)
 
 
 def _runs_on_spot(plan: TimetablePlan, tasks: Tasks) -> set[int]:
@@ -215,8 +227,7 @@ def _runs_on_spot(plan: TimetablePlan, tasks: Tasks) -> set[int]:
     spot = np.array([rental.spot for rental in plan.rentals], dtype=bool)
     if not spot.any():
         return set()
-    known = (tasks.machine >= 0) & (tasks.machine < len(spot))
-    return set(tasks.run[known][spot[tasks.machine[known]]].tolist())
+    return set(tasks.run[spot[tasks.machine]].tolist())
 
 
 def _spot(
@@ -227,31 +238,18 @@ def _spot(
     durations: Sequence[Durations],
     on_spot: set[int],
 ) -> Iterator[Diagnostic]:
-    """Yield spot VMs that the spec does not have, and runs on them without time for a second attempt.
+    """Yield runs on spot VMs without time for a second attempt.
 
     That begins when the first one ends at the latest, on new VMs on demand: after their boot and the startup of the
     run.
     """
     vms = {vm.name: vm for vm in facts.vms}
-    for rental in plan.rentals:
-        if rental.spot and (vms[rental.vm].spot is None or rental.reserved or rental.master):
-            yield _wrong(f"a rental of {rental.vm} is on spot, which the spec does not have")
-            return
-    for index, machine in zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True):
-        if index not in on_spot:
-            continue
-        if not 0 <= machine < len(plan.rentals) or not plan.rentals[machine].spot:
-            yield _wrong(f"run {runs[index].number} of {plan.runs[index].job} is on spot VMs and on others")
-            return
     on = dict(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True)) if on_spot else {}
     boots = {index: vms[plan.rentals[at].vm].boot for index, at in on.items()}
     for index in sorted(on_spot):
         run, node, run_there = runs[index], facts.classes[runs[index].job], plan.runs[index]
         end = run_there.end
         slots = _slots_on(facts, vms[plan.rentals[on[index]].vm], plan)
-        if node.spot == 0.0:
-            yield _wrong(f"run {run.number} of {node.name} is on spot VMs, which the class may not use")
-            return
         if run_there.second < 1:
             yield _wrong(f"run {run.number} of {node.name} is on spot VMs without VMs for a second attempt")
             return
@@ -484,20 +482,24 @@ def _rentals(
     facts: TimetableFacts, plan: TimetablePlan, where: Sequence[int], on_spot: set[int]
 ) -> Iterator[Diagnostic]:
     """Yield rentals that are not paid as they should be, too many of them, and a cost that is not theirs."""
-    vms = {vm.name: vm for vm in facts.vms}
+    billings = {vm.name: vm.billing or facts.billing or Billing() for vm in facts.vms}
     for rental in plan.rentals:
-        if rental.count < 1:
-            yield _wrong(f"a rental is of {rental.count} machines")
-        time, vm = rental.end - rental.begin, vms[rental.vm]
-        if time < 0.0 or all(_apart(rental.billed, _billed(facts, vm, max(time + by, 0.0))) for by in (-SLACK, SLACK)):
-            yield _wrong(
-                f"the rental from {rental.begin:g} s to {rental.end:g} s does not follow the billing of the spec"
-            )
-    most = _most_at_once(plan.rentals)
-    if most != plan.machines:
-        yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most:g}")
+        time, paid = rental.end - rental.begin, billings[rental.vm]
+        if rental.count < 1 or time < 0.0:
+            yield _wrong(f"{rental.count} machines are rented from {rental.begin:g} s to {rental.end:g} s")
+        elif all(_apart(rental.billed, paid_time(paid, max(time + by, 0.0))) for by in (-SLACK, SLACK)):
+            span = f"from {rental.begin:g} s to {rental.end:g} s"
+            yield _wrong(f"the rental {span} does not follow the billing of the spec")
     if plan.rent not in (("constant", "elastic", "per_job") if facts.rent == "cheapest" else (facts.rent,)):
         yield _wrong(f"machines are rented {plan.rent}, and the spec rents them {facts.rent}")
+    rentals = list(map(_rental, plan.rentals))
+    most = most_at_once(rentals)
+    if most != plan.machines:
+        yield _wrong(f"the plan counts {plan.machines} machines at once, and rents {most:g}")
+    if any(each.way == RESERVED for each in rentals if each.master):
+        yield _wrong("masters are reserved, which are rented on demand")
+    room = [_second_attempt(facts, plan, number, facts.vms[where[number]]) for number in sorted(on_spot)]
+    yield from check(facts, Ledger(rentals, None, room, _managed(plan), masters_count=False), relax=False)
     for index, vm in enumerate(facts.vms):
         for spot in (False, True):
             ran = [
@@ -505,60 +507,44 @@ def _rentals(
                 for number, (run, each) in enumerate(zip(plan.runs, where, strict=True))
                 if each == index and run.admitted and (number in on_spot) == spot
             ]
-            yield from _of_type(facts, plan, vm, spot, ran)
-        if vm.masters and not _is_of_earlier_release(plan):
-            yield from _masters(plan, vm)
-    seconds = [_second_attempt(facts, plan, number, facts.vms[where[number]]) for number in sorted(on_spot)]
-    yield from _limits(facts, plan, seconds)
+            yield from _of_type(
+                facts, plan, vm, [each for each in rentals if (each.vm, each.spot) == (vm.name, spot)], ran, spot
+            )
     if plan.rent == "per_job" and plan.rentals:
         yield from _shared(plan, [each for each in plan.rentals if not each.master])
-    cost = _cost(facts, plan)
-    if abs(cost - plan.cost) > FEASIBILITY * max(abs(cost), FEASIBILITY):
-        yield _wrong(f"the rentals cost {cost:g}, and the plan counts {plan.cost:g}")
-    for what, right, counted in zip(
-        ("losses on spot are expected to", "second attempts"),
-        _losses(facts, plan),
-        (plan.risk, plan.again),
-        strict=True,
+    cost, losses, penalties = _cost(facts, plan), _losses(facts, plan), _penalties(facts, plan)
+    for what, said, right, size in (
+        ("all rentals", plan.cost, cost, 0.0),
+        ("losses on spot", plan.risk, losses[0], cost),
+        ("second attempts", plan.again, losses[1], cost),
+        ("prepaid VMs", plan.prepaid, _prepaid(facts), 0.0),
+        ("penalties", plan.penalties, penalties, 0.0),
     ):
-        if abs(right - counted) > FEASIBILITY * max(abs(right), cost, FEASIBILITY):
-            yield _wrong(f"{what} cost {right:g}, and the plan counts {counted:g}")
-    prepaid = _prepaid(facts)
-    if abs(prepaid - plan.prepaid) > FEASIBILITY * max(abs(prepaid), FEASIBILITY):
-        yield _wrong(f"the prepaid VMs cost {prepaid:g}, and the plan counts {plan.prepaid:g}")
-    penalties = _penalties(facts, plan)
-    if abs(penalties - plan.penalties) > FEASIBILITY * max(abs(penalties), FEASIBILITY):
-        yield _wrong(f"the penalties come to {penalties:g}, and the plan counts {plan.penalties:g}")
+        yield from claimed(what, said, right, None, max(abs(right), size, FEASIBILITY))
 
 
 def _of_type(
-    facts: TimetableFacts, plan: TimetablePlan, vm: VmType, spot: bool, ran: Sequence[RunTimes]
+    facts: TimetableFacts,
+    plan: TimetablePlan,
+    vm: VmType,
+    rentals: Sequence[Rental],
+    ran: Sequence[RunTimes],
+    spot: bool,
 ) -> Iterator[Diagnostic]:
-    """Yield more rentals of a type than are available or stated, rentals of another way to rent, and missing masters.
+    """Yield VM types whose VMs the plan does not count, and VMs of a constant cluster that are not there all the time.
 
-    ``ran`` are the runs on its VMs, on spot or not.
+    ``rentals`` are those of the type, on spot or not, and ``ran`` the runs on them.
     """
-    rentals = [each for each in plan.rentals if each.vm == vm.name and each.spot == spot]
-    name = f"{vm.name} (spot)" if spot else vm.name
     if plan.types and (vm.spot is not None or not spot):
+        name = f"{vm.name} (spot)" if spot else vm.name
         stated = [(each.slots, (each.machines, each.reserved)) for each in plan.types if each.vm == name]
-        counted = _most_at_once(rentals), _most_at_once([each for each in rentals if each.reserved])
+        counted = most_at_once(rentals), most_at_once(each for each in rentals if each.way == RESERVED)
         if [machines for _, machines in stated] != [counted]:
             yield _wrong(f"the plan does not count the machines of {vm.name} that it rents")
         if rentals and [slots for slots, _ in stated] != [_slots_on(facts, vm, plan)]:
             yield _wrong(f"the plan does not have the slots of {vm.name}")
     workers = [each for each in rentals if not each.master]
-    there = _most_at_once(workers) - (vm.masters if _is_of_earlier_release(plan) else 0)
-    if vm.available is not None and there > vm.available:
-        yield _wrong(f"{there:g} machines are rented at once, and {vm.available} are available")
-    if any(each.reserved for each in rentals if each.master):
-        yield _wrong("masters are reserved, which are rented on demand")
-    base = _most_at_once([each for each in workers if each.reserved])
-    if base > (0 if vm.reserved is None else vm.reserved.available):
-        yield _wrong(f"{base:g} machines of {vm.name} are reserved at once, more than the spec has")
-    if not workers:
-        return
-    if plan.rent == "constant" and ran:
+    if workers and plan.rent == "constant" and ran:
         first = min(run.release for run in ran) - vm.boot
         last = max(run.end or 0.0 for run in ran)
         if any(_apart(each.begin, first) or each.end < last - SLACK for each in workers):
@@ -570,63 +556,27 @@ def _second_attempt(facts: TimetableFacts, plan: TimetablePlan, number: int, vm:
     run = plan.runs[number]
     node = next(each for each in facts.classes if each.name == run.job)
     most = most_tasks(_on_slots(facts, node, vm, plan))
-    return Rental(vm.name, run.release, run.deadline, count=ceil(most / _slots_on(facts, vm, plan)))
+    return Rental(vm.name, ceil(most / _slots_on(facts, vm, plan)), run.release, run.deadline)
 
 
-def _limits(facts: TimetableFacts, plan: TimetablePlan, seconds: Sequence[Rental]) -> Iterator[Diagnostic]:
-    """Yield more VMs at once than are available, and more cores than a quota has, with room for second attempts."""
-    for vm in facts.vms:
-        kept = [each for each in (*plan.rentals, *seconds) if each.vm == vm.name and not each.master]
-        if vm.available is not None and vm.spot is not None and (there := _most_at_once(kept)) > vm.available:
-            yield _wrong(
-                f"{there:g} machines of {vm.name} are needed at once with second attempts, {vm.available} available"
-            )
-    for quota in facts.quotas:
-        patterns = [re.compile(translate(each)) for each in quota.types]
-        patterns += [re.compile(rf"{re.escape(each)}([\W\d_].*)?$") for each in quota.families]
-        cores = {
-            vm.name: vm.cores or 0.0
-            for vm in facts.vms
-            if vm.name in quota.types or not patterns or any(each.match(vm.name) for each in patterns)
-        }
-        kept = [each for each in (*plan.rentals, *seconds) if each.vm in cores and each.spot == (quota.spot == "yes")]
-        used = _most_at_once(kept, cores)
-        if used > quota.cores + FEASIBILITY * max(1.0, quota.cores):
-            message = f"{used:g} cores of quota {quota.name} are needed at once, which has {quota.cores:g}"
-            yield error("broken-plan", message, quota.span_of("cores"))
-
-
-def _masters(plan: TimetablePlan, vm: VmType) -> Iterator[Diagnostic]:
-    """Yield the time from the first request of any machine to the last end in which masters of a type are not rented.
-
-    Each run on machines of its own has masters of its own, of all types.
-    """
-    masters = [(each.begin, each.end, each.count) for each in plan.rentals if each.master and each.vm == vm.name]
+def _managed(plan: TimetablePlan) -> list[tuple[float, float]]:
+    """Return when masters are there: from the first request of any machine to the last end, or for each run."""
     tasks = plan.tasks
     spans = [(each.begin, each.end) for each in plan.rentals if not each.master]
     if plan.rent == "per_job" and tasks is not None:
         of_run = dict(zip(tasks.run.tolist(), tasks.machine.tolist(), strict=True))
-        there = [plan.rentals[at] for at in of_run.values() if 0 <= at < len(plan.rentals)]
-        spans = [(each.begin, each.end) for each in there]
-    elif spans:
-        spans = [(min(begin for begin, _ in spans), max(end for _, end in spans))]
-    for begin, end in spans:
-        has = next((one for one in masters if one[0] < begin + SLACK and one[1] > end - SLACK), None)
-        if has is None or has[2] < vm.masters:
-            yield _wrong(f"machines are rented from {begin:g} s to {end:g} s without {vm.masters} masters")
-            return
-        masters.remove(has)
+        return [(plan.rentals[at].begin, plan.rentals[at].end) for at in of_run.values()]
+    return [(min(begin for begin, _ in spans), max(end for _, end in spans))] if spans else []
 
 
-def _shared(plan: TimetablePlan, workers: Sequence[Rental]) -> Iterator[Diagnostic]:
+def _shared(plan: TimetablePlan, workers: Sequence[RentedThere]) -> Iterator[Diagnostic]:
     """Yield machines that are not those of one run, and runs on machines of more than one time or way."""
     tasks = plan.tasks
     assert tasks is not None
     pairs = np.unique(np.stack([tasks.run, tasks.machine]), axis=1)
-    mine: dict[int, list[Rental]] = {}
+    mine: dict[int, list[RentedThere]] = {}
     for run, machine in pairs.T.tolist():
-        if 0 <= machine < len(plan.rentals):
-            mine.setdefault(run, []).append(plan.rentals[machine])
+        mine.setdefault(run, []).append(plan.rentals[machine])
     alike = all(
         len({(each.begin, each.end) for each in rentals}) == 1
         and len({each.reserved for each in rentals}) == len(rentals)
@@ -655,27 +605,12 @@ def _slots(
     begins, stops = (np.array([getattr(rental, name) for rental in plan.rentals]) for name in ("begin", "end"))
     counts = np.array([0 if rental.master else rental.count for rental in plan.rentals], dtype=np.int64)
     machine = tasks.machine
-    if _is_of_earlier_release(plan):
-        if (machine >= 0).any() or not len(begins) or np.ptp(begins) > SLACK or np.ptp(stops) > SLACK:
-            yield _wrong("tasks have no machine, and machines are not rented alike")
-            return
-        machine = np.zeros_like(machine)
-        begins, stops = begins.max(keepdims=True), stops.min(keepdims=True)
-        counts = counts.sum(keepdims=True) - facts.vms[0].masters
-    if (machine >= len(begins)).any():
-        yield _wrong("a task runs on a machine that is not rented")
-        return
     if (tasks.start < begins[machine] + boots[machine] - SLACK).any() or (ends > stops[machine] + SLACK).any():
         yield _wrong("a task runs while its machine is not there")
     for lane, most in _peaks(machine, tasks.start, ends, tasks.count):
         if most > each[lane] * counts[lane]:
             yield _wrong(f"{most} tasks run at once on {each[lane] * counts[lane]} slots")
             return
-
-
-def _is_of_earlier_release(plan: TimetablePlan) -> bool:
-    """Return True if tasks may run on any machine: such plans have one rental for each machine, masters among them."""
-    return plan.tasks is not None and bool((plan.tasks.machine < 0).any())
 
 
 def _peaks(
@@ -690,19 +625,6 @@ def _peaks(
     first = np.flatnonzero(np.diff(lanes[order], prepend=-1))
     most = np.maximum.reduceat(np.cumsum(changes[order]), first)  # every lane ends with no task
     yield from zip(lanes[order][first].tolist(), most.tolist(), strict=True)
-
-
-def _most_at_once(rentals: Sequence[Rental], each_takes: Mapping[str, float] | None = None) -> float:
-    """Return the most machines at once, or the most that they take."""
-    counts = [(each, each.count * (1 if each_takes is None else each_takes[each.vm])) for each in rentals]
-    events = sorted(
-        [(each.begin + SLACK, count) for each, count in counts] + [(each.end - SLACK, -count) for each, count in counts]
-    )
-    most = there = 0.0
-    for _, change in events:
-        there += change
-        most = max(most, there)
-    return most
 
 
 def _hosted(vm: VmType, node: JobClass) -> dict[str, int]:
@@ -722,22 +644,6 @@ def _hosted(vm: VmType, node: JobClass) -> dict[str, int]:
         fits = list(zip(left_to_containers([vm])[:, 0].tolist(), (cores, memory), strict=True))
         found[kind] = int(min(floor(there / each * (1 + 1e-9)) for there, each in fits if there == there and each))
     return found
-
-
-def _billed(facts: TimetableFacts, vm: VmType, seconds: float) -> float:
-    """Return the time that a rental is paid for: whole periods, at least the minimum [s]."""
-    paid = vm.billing or facts.billing or Billing()
-    return max(ceil(seconds / paid.period) * paid.period, paid.minimum)
-
-
-def _price(vm: VmType, rental: Rental) -> float:
-    """Return the price of a VM, without what is prepaid [1/s]."""
-    more = vm.fee if vm.disk is None else vm.fee + vm.disk.price * vm.disk.size
-    if rental.spot and vm.spot is not None:
-        return more + vm.spot.price
-    if not rental.reserved or vm.reserved is None:
-        return more + vm.on_demand.price
-    return more + (0.0 if vm.reserved.prepaid == "yes" else vm.reserved.price)
 
 
 def _apart(a: float, b: float) -> bool:

@@ -10,9 +10,8 @@ import numpy as np
 
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.timetable.facts import Billing
+from mrdsl.model.check import SLACK
 
-SLACK = 1e-6
-"""Largest difference of two times that count as equal [s]."""
 Durations = list[tuple[int, float, tuple[int, ...]]]
 """Of each stage of a run the tasks, the time of one [s], and the stages before."""
 

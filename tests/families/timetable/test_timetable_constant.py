@@ -59,7 +59,7 @@ def test_task_times_follow_the_guarantee() -> None:
     ("change", "words"),
     [
         ({"cost": 1.0}, "cost"),
-        ({"rentals": ()}, "machines at once"),
+        ({"rentals": ()}, "is not rented"),
         ({"machines": 3}, "machines at once"),
     ],
 )

@@ -319,7 +319,7 @@ minimize cost
     assert result.solution == "optimal"
     mixed = mrdsl.solve(mrdsl.loads(text)).of(TimetablePlan).plan
     assert mixed is not None
-    assert any("several VM types" in each.message for each in verify(spec, mixed))
+    assert any("run on 2 types" in each.message for each in verify(spec, mixed))
 
 
 @pytest.mark.parametrize(
