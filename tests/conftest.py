@@ -2,7 +2,8 @@
 
 Ctrl-C interrupts even if the shell started the tests in the background. The tests start hundreds of processes, and each
 would compile every module again if the environment forbids `.pyc` files. The search for cyclic garbage skips the
-thousands of collected tests. If SIGTERM ends a run, as `.ci/run` does after its limit, the run prints which tests ran.
+thousands of collected tests. A third of the seeds of drawn tests run, and all with `--all`. If SIGTERM ends a run, as
+`.ci/run` does after its limit, the run prints which tests ran.
 """
 
 import gc
@@ -19,6 +20,29 @@ sys.dont_write_bytecode = False
 signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("without a clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("without a clock")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run drawn tests with all their seeds")
+
+
+FEW_SEEDS = 6
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    places = [getattr(getattr(item, "callspec", None), "indices", {}).get("seed", 0) for item in items]
+    most: dict[str, int] = {}
+    for item, place in zip(items, places, strict=True):
+        test = item.nodeid.partition("[")[0]
+        most[test] = max(most.get(test, 0), place)
+    kept = [
+        place % 3 == 0 or most[item.nodeid.partition("[")[0]] < FEW_SEEDS
+        for item, place in zip(items, places, strict=True)
+    ]
+    config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept, strict=True) if not keep])
+    items[:] = [item for item, keep in zip(items, kept, strict=True) if keep]
 
 
 def pytest_collection_finish() -> None:
