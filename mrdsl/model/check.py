@@ -91,6 +91,12 @@ def prepaid_cost(facts: Any, seconds: float) -> float:
     return float(sum(each.price * each.available * (seconds + getattr(vm, "boot", 0.0)) for vm, each in both))
 
 
+def committed_cost(facts: Any, counts: Mapping[tuple[str, str], float]) -> float:
+    """Compute what so many VMs of each contract, by type and name, cost in any period [1/s]; prepaid ones nothing."""
+    known = {(vm.name, name): each.price for vm in facts.vms for name, each in contracts_of(vm) if each.prepaid == "no"}
+    return float(sum(known.get(key, 0.0) * count for key, count in counts.items()))
+
+
 def masters_of(facts: Any) -> dict[str, int]:
     """Count the masters of each VM type that has some."""
     own = getattr(facts, "master", None)

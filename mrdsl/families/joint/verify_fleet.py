@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from fnmatch import translate
+from collections.abc import Iterator, Mapping
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -17,8 +15,10 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, JointFacts
 from mrdsl.families.joint.plan import JointPlan, LanePlan
+from mrdsl.model.check import check, check_commitments, committed_cost, offers_of, with_commitments
+from mrdsl.model.check import misfit as not_offered
+from mrdsl.model.ledger import ON_DEMAND, RESERVED, SPOT, Ledger, Placements, Rental
 from mrdsl.simulation.stated import stated_jobs
-from mrdsl.spec.blocks import ONE
 from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
@@ -55,32 +55,34 @@ def operation(facts: JointFacts, plan: JointPlan) -> Floats:
     return np.asarray(_costs(facts, plan).sum(axis=1))
 
 
+def _committed(facts: JointFacts, plan: JointPlan) -> Mapping[tuple[str, str], float]:
+    """Return the VMs under contract of each lane."""
+    lanes = lanes_of(plan)
+    pairs = [(vm, "" if way == ON_DEMAND else way) for vm, way in zip(lanes.vm, lanes.way, strict=True)]
+    return dict(zip(pairs, lanes.committed.tolist(), strict=True)) if len(lanes.committed) else {}
+
+
 def _costs(facts: JointFacts, plan: JointPlan) -> Floats:
-    """Compute the cost of the VMs of each lane, shape (periods, lanes)."""
-    lanes, vms = lanes_of(plan), {vm.name: vm for vm in facts.vms}
-    total = np.zeros_like(lanes.vms)
-    for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
-        vm, used = vms[name], lanes.vms[:, n]
-        total[:, n] += used * vm.fee
-        if way == "spot" and vm.spot is not None:
-            total[:, n] += used * vm.spot.price
-            continue
-        held = lanes.committed[n] if len(lanes.committed) else 0.0
-        total[:, n] += np.maximum(used - held, 0.0) * vm.on_demand.price
-        if vm.reserved is not None and vm.reserved.prepaid == "no":
-            total[:, n] += held * vm.reserved.price
+    """Compute the cost of the VMs of each lane, those under contract used first, shape (periods, lanes)."""
+    lanes, counts = lanes_of(plan), _committed(facts, plan)
+    offers, total = offers_of(with_commitments(facts, counts)), np.zeros_like(lanes.vms)
+    for n, (vm, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
+        used, held = lanes.vms[:, n], counts.get((vm, ""), 0.0) if way == ON_DEMAND else 0.0
+        firm = offers.get((vm, RESERVED, ""), offers[vm, way, ""])
+        under = np.minimum(used, held)
+        total[:, n] = (used - under) * offers[vm, way, ""].price + under * firm.price
+        total[:, n] += committed_cost(facts, {(vm, ""): held})
     return np.asarray(facts.cluster.period * total)
 
 
 def _prices(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
     """Check the price of a VM of each lane, and the cost of those of each lane, contracts included."""
-    lanes, vms = lanes_of(plan), {vm.name: vm for vm in facts.vms}
+    lanes, offers = lanes_of(plan), offers_of(facts)
     for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
-        rented = vms[name].spot if way == "spot" else vms[name].on_demand
-        price = facts.cluster.period * (0.0 if rented is None else rented.price + vms[name].fee)
+        price = facts.cluster.period * offers[name, way, ""].price
         if not np.isclose(lanes.prices[n], price, rtol=FEASIBILITY, atol=0.0):
             message = f"the plan claims {lanes.prices[n]:.6g} for a VM of {_name(lanes, n)} and period, not {price:.6g}"
-            yield error("broken-plan", message, vms[name].span)
+            yield error("broken-plan", message, facts.span)
     if not np.allclose(lanes.costs, _costs(facts, plan), rtol=FEASIBILITY, atol=FEASIBILITY):
         yield error("broken-plan", "the plan claims other costs of VM types than its VMs have", facts.span)
 
@@ -113,11 +115,12 @@ def misfit(facts: JointFacts, plan: JointPlan) -> str:
     lanes, periods = plan.by_type, len(plan.vms)
     if lanes is None:
         return "the plan has no VM types"
-    vms = {vm.name: vm for vm in facts.vms}
     pairs = list(zip(lanes.vm, lanes.way, strict=True))
-    known = all(vm in vms and (way == "on_demand" or (way == "spot" and vms[vm].spot is not None)) for vm, way in pairs)
-    if not known or len(set(pairs)) < len(pairs) or lanes.prices.shape != (len(pairs),):
+    if len(set(pairs)) < len(pairs) or lanes.prices.shape != (len(pairs),):
         return "the plan is of other VM types"
+    other = not_offered(facts, [Rental(vm, 1.0, 0.0, 0.0, way) for vm, way in pairs])
+    if other:
+        return other
     contracts = lanes.committed, lanes.contract_prices, lanes.saved
     if not all(part.shape == (len(pairs),) for part in contracts) and any(len(part) for part in contracts):
         return "the plan has VMs under contract of other types"
@@ -208,9 +211,8 @@ def room_of_types(facts: JointFacts, plan: JointPlan, turns: Floats) -> Floats:
 
 
 def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Check jobs of each class in each lane: allowed types, slots, deadlines (3), hosting VMs (4), shares on spot."""
+    """Check jobs of each class in each lane: types that host them, slots, deadlines (3), hosting VMs (4)."""
     lanes, whole = lanes_of(plan), plan.whole != NO
-    on_spot = np.array([way == "spot" for way in lanes.way], dtype=bool)
     (t, lane, index), first, places, rows, losses, one = _jobs_alike(facts, plan)
     jobs, vms = lanes.at_once[t, lane, index], lanes.class_vms[t, lane, index]
     deadline = column(facts.classes, "deadline")[index[first]]
@@ -236,16 +238,6 @@ def _classes(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagno
         for place in np.flatnonzero(flags).tolist():
             number = int(lane[first[place]])
             yield _broken(facts.classes[int(index[first[place]])], f"has jobs on {_name(lanes, number)} that {what}")
-    for number, node in enumerate(facts.classes):
-        share = 1.0 if node.spot is None else node.spot
-        mine = lanes.class_vms[:, :, number]
-        beyond = mine[:, on_spot].sum(axis=1) - share * mine.sum(axis=1)
-        for period in np.flatnonzero(beyond > FEASIBILITY * np.maximum(1.0, mine.sum(axis=1))).tolist():
-            yield _broken(node, f"has more than {share:.4g} of its VMs on spot in period {period}", "spot")
-        if tuple(node.types) == (ONE,):
-            there = [{lanes.vm[n] for n in np.flatnonzero(row).tolist()} for row in lanes.at_once[:, :, number]]
-            for period in [at for at, used in enumerate(there) if len(used) > 1]:
-                yield _broken(node, f"is on {len(there[period])} VM types in period {period}", "types")
 
 
 def _services(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
@@ -261,38 +253,27 @@ def _services(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
 
 
 def _limits(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Check whole VMs, the most VMs of each type and of all, and the quotas of cores."""
-    lanes, vms = lanes_of(plan), lanes_of(plan).vms
+    """Check types and shares on spot, whole VMs, those under contract, and the VMs of each different period."""
+    lanes = lanes_of(plan)
     parts = (lanes.class_vms, lanes.service_vms, lanes.at_once)
     if not relax and not all(bool((np.abs(part - np.rint(part)) <= FEASIBILITY).all()) for part in parts):
         yield error("broken-plan", "a number of VMs or of jobs at once is not whole", facts.cluster.span)
-    for vm in facts.vms:
-        used = vms_by_type(facts, plan, vm.name)
-        if vm.available is not None and used.max(initial=0.0) > vm.available * (1 + FEASIBILITY) + FEASIBILITY:
-            message = f"the plan uses {used.max():.6g} VMs of {vm.name} of {vm.available}"
-            yield error("broken-plan", message, vm.span_of("available"))
-    for n, (name, way) in enumerate(zip(lanes.vm, lanes.way, strict=True)):
-        held = float(lanes.committed[n]) if len(lanes.committed) else 0.0
-        term = next(vm.reserved for vm in facts.vms if vm.name == name) if way != "spot" else None
-        most = 0.0 if term is None else float(term.available)
-        least = most if term is not None and term.prepaid == "yes" else 0.0
-        if not least - FEASIBILITY <= held <= most + FEASIBILITY or (not relax and held != round(held)):
-            message = f"the plan has {held:.6g} VMs of {name} under contract of {most:g}"
-            yield error("broken-plan", message, facts.span if term is None else term.span_of("available"))
-    for quota in facts.quotas:
-        patterns = [re.compile(translate(each)) for each in quota.types]
-        patterns += [re.compile(rf"{re.escape(each)}([\W\d_].*)?$") for each in quota.families]
-        cores = {vm.name: vm.cores or 0.0 for vm in facts.vms}
-        counted = [
-            cores[name]
-            if (not patterns or any(each.match(name) for each in patterns)) and (way == "spot") == (quota.spot == "yes")
-            else 0.0
-            for name, way in zip(lanes.vm, lanes.way, strict=True)
-        ]
-        most = float((vms @ np.array(counted)).max(initial=0.0))
-        if most > quota.cores + FEASIBILITY * max(1.0, quota.cores):
-            message = f"the plan uses {most:.6g} cores of quota {quota.name}, which has {quota.cores:g}"
-            yield error("broken-plan", message, quota.span_of("cores"))
+    names = list(names_of(facts.vms))
+    of_vm = np.array([names.index(name) for name in lanes.vm], dtype=np.int64)
+    spot = np.array([way == SPOT for way in lanes.way], dtype=bool)
+    t, lane, index = np.argwhere((lanes.at_once > 0.0) | (lanes.class_vms > 0.0)).reshape(-1, 3).T
+    placed = Placements(index, of_vm[lane], spot[lane], lanes.class_vms[t, lane, index], t)
+    yield from check(facts, Ledger((), placed), relax)
+    counts = _committed(facts, plan)
+    yield from check_commitments(facts, counts, relax)
+    there = with_commitments(facts, counts)
+    for period in np.unique(lanes.vms, axis=0).tolist():
+        rentals = []
+        for vm, way, used in zip(lanes.vm, lanes.way, period, strict=True):
+            under = min(used, counts.get((vm, ""), 0.0)) if way == ON_DEMAND else 0.0
+            both = ((RESERVED, under), (way, used - under))
+            rentals += [Rental(vm, count, 0.0, facts.cluster.period, each) for each, count in both if count]
+        yield from check(there, Ledger(rentals), relax)
 
 
 def _name(lanes: LanePlan, lane: int) -> str:

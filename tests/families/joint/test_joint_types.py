@@ -148,7 +148,7 @@ DEFECTS: dict[str, tuple[Callable[[JointPlan], JointPlan], str]] = {
     "more requests": (lambda plan: changed(plan, rate=lambda rate: rate * 1.2), "answers in"),
     "all on spot": (all_on_spot, "on spot"),
     "more VMs than there are": (lambda plan: changed(plan, service_vms=lambda vms: vms * 2.0), "of 30"),
-    "other types": (lambda plan: changed(plan, vm=lambda names: ["m4", *names[1:]]), "other VM types"),
+    "other types": (lambda plan: changed(plan, vm=lambda names: ["m4", *names[1:]]), "which the spec does not have"),
     "negative VMs": (lambda plan: changed(plan, class_vms=lambda vms: vms - 1.0), "negative"),
     "a lower price": (lambda plan: replace(plan, operation=0.9 * plan.operation), "claims"),
     "a lower price of a VM": (lambda plan: changed(plan, prices=lambda prices: 0.9 * prices), "for a VM of"),

@@ -15,7 +15,7 @@ from mrdsl.families.capacity import verify as one_period
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
-from mrdsl.model.check import check_commitments, claimed, contracts_of, with_commitments
+from mrdsl.model.check import check_commitments, claimed, committed_cost, contracts_of, with_commitments
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Constraint, Spec
@@ -97,8 +97,7 @@ def measure(spec: Spec, plan: PeriodsPlan) -> float:
     """Compute the cost of all periods, from the prices of the spec and the VMs and jobs of each period."""
     facts: CapacityFacts = spec.facts
     _, _, weight = demand_of(spec)
-    prices = {(vm.name, name): term.price for vm in facts.vms for name, term in contracts_of(vm)}
-    committed = sum(prices[key] * count for key, count in _counts(plan).items()) * facts.period
+    committed = committed_cost(facts, _counts(plan)) * facts.period
     costs = [
         one_period.measure(period, each) for period, each in zip(specs_of_periods(spec, plan), plan.plans, strict=True)
     ]
