@@ -1,7 +1,9 @@
 """How tasks and times depend on the input: growth by non-negative least squares, and classes of one name by input.
 
 Tasks and mean task times of a stage have the terms 1 and n, with n the input of a run. The time of whole runs has the
-terms of Ernest (Venkataraman et al., NSDI 2016, section 3): 1, n/m, log m and m, with m slots.
+terms of Ernest (Venkataraman et al., NSDI 2016, section 3): 1, n/m, log m and m, with m slots; or 1, n/m and its
+square, unless Ernest's describe the runs clearly better. The square stands for work that grows faster than the input of
+a slot, for example because memory is short.
 
 Runs of one name that read very different inputs are several classes, since their mean is typical of none of them. The
 inputs, in order, are divided where the next is :data:`DIVIDED` times as large, if the work of the runs on both sides
@@ -24,7 +26,12 @@ SIZES, APART = 3, 1.5
 """The least number of different inputs, and the least ratio of the largest to the smallest."""
 EXPLAINED = 0.5
 """The least part of the variance that growth explains."""
-NAMES = ("1", "n/m", "log m", "m")
+NAMES = ("1", "n/m", "(n/m)²", "log m", "m")
+ERNEST, SQUARE = (0, 1, 3, 4), (0, 1, 2)
+NOTABLE = 0.25
+"""The part of the time on the fewest slots from which the square is worth a warning."""
+CLEARLY = 1.2
+"""Squares of errors with the square of n/m, in those of Ernest's terms, from which Ernest's are used."""
 LEAST_TIME = 0.001
 """A millisecond in seconds: shorter runs count as long in relative errors."""
 
@@ -46,7 +53,8 @@ class Growth:
 class RunGrowth:
     """The time of runs [s]: a coefficient for each term of :data:`NAMES`, and the half width of the interval of 95 %.
 
-    ``runs`` is their number, ``least`` and ``most`` are the smallest and the largest input in MiB. ``held_out`` is the
+    ``runs`` is their number, ``least`` and ``most`` are the smallest and the largest input in MiB, ``fewest``
+    the least slots. ``held_out`` is the
     mean of the relative errors for the runs on each number of slots from those on the others, None for fewer than
     :data:`SIZES` numbers.
     """
@@ -56,11 +64,19 @@ class RunGrowth:
     runs: int
     least: float
     most: float
+    fewest: int
     held_out: float | None = None
 
     def at(self, size: float, slots: int) -> float:
         """Return the time for an input in MiB on a number of slots [s]."""
-        return float(_ernest(np.array([size]), np.array([float(slots)]))[0] @ np.array(self.coefficients))
+        return float(_terms(np.array([size]), np.array([float(slots)]))[0] @ np.array(self.coefficients))
+
+    @property
+    def warning(self) -> str:
+        """What to say if the square of n/m is a part of the time that matters, otherwise ""."""
+        worst = _terms(np.array([self.most]), np.array([float(self.fewest)]))[0] * np.array(self.coefficients)
+        short = worst[2] > NOTABLE * worst.sum()
+        return f"memory may be short on {self.fewest} slots or fewer" if short else ""
 
 
 def sizes_of(inputs: Sequence[int | None]) -> tuple[float, ...]:
@@ -79,7 +95,7 @@ def growth_of(inputs: Sequence[float], values: Sequence[float]) -> Growth | None
 
 
 def run_growth(inputs: Sequence[float], slots: Sequence[int], times: Sequence[float]) -> RunGrowth:
-    """Return the time of runs by Ernest's terms; those of slots alone are left out if all runs had as many.
+    """Return the time of runs by the terms that describe it; Ernest's of slots are left out if all runs had as many.
 
     Squares of relative errors are least, since runs on few slots take many times as long as those on many.
     """
@@ -89,20 +105,26 @@ def run_growth(inputs: Sequence[float], slots: Sequence[int], times: Sequence[fl
     for each in counts if len(counts) >= SIZES else ():
         out = m == each
         without, _ = _run_fit(n[~out], m[~out], t[~out])
-        errors += np.abs(_ernest(n[out], m[out]) @ np.array(without) / t[out] - 1.0).tolist()
+        errors += np.abs(_terms(n[out], m[out]) @ np.array(without) / t[out] - 1.0).tolist()
     held_out = sum(errors) / len(errors) if errors else None
-    return RunGrowth(found, interval, len(times), float(n.min()), float(n.max()), held_out)
+    return RunGrowth(found, interval, len(times), float(n.min()), float(n.max()), min(slots), held_out)
 
 
-def _ernest(n: np.ndarray, m: np.ndarray) -> np.ndarray:
-    return np.column_stack([np.ones(len(n)), n / m, np.log(m), m])
+def _terms(n: np.ndarray, m: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(len(n)), n / m, (n / m) ** 2, np.log(m), m])
 
 
 def _run_fit(n: np.ndarray, m: np.ndarray, times: np.ndarray) -> tuple[tuple[float, ...], float]:
-    """Return the coefficients of Ernest's terms, and the half width of the interval of 95 %."""
-    used = 4 if len(set(m)) > 1 else 2
-    found, interval, _ = _fitted(_ernest(n, m)[:, :used], times, 1.0 / np.maximum(times, LEAST_TIME))
-    return (*found, 0.0, 0.0)[:4], interval
+    """Return the coefficients of :data:`NAMES`, and the half width of the interval of 95 %."""
+    weights, fits = 1.0 / np.maximum(times, LEAST_TIME), []
+    for kept in (SQUARE, ERNEST) if len(set(m)) > 1 else (ERNEST[:2],):
+        found, interval, _ = _fitted(_terms(n, m)[:, kept], times, weights)
+        every = np.zeros(len(NAMES))
+        every[list(kept)] = found
+        off = float((((_terms(n, m) @ every - times) * weights) ** 2).sum())
+        fits.append((off, tuple(every.tolist()), interval))
+    best = fits[-1] if fits[0][0] > CLEARLY * fits[-1][0] else fits[0]
+    return best[1], best[2]
 
 
 def _fitted(

@@ -122,13 +122,22 @@ def _growth(jobs: Sequence[JobClass], classes: Sequence[StageClass]) -> Iterator
         columns: tuple[str, ...] = ("class", "stage", "what", "at 0 MiB", "for each MiB", "± (95 %)")
         yield Table("Growth of stages with the input", columns, grown)
     runs = [
-        (each.name, known.runs, known.least, known.most, *known.coefficients, known.interval, off)
+        (each.name, known.runs, known.least, known.most, *known.coefficients, known.interval, off, known.warning)
         for each in classes
         if (known := each.growth) is not None
         for off in (None if known.held_out is None else 100.0 * known.held_out,)
     ]
     if runs:
-        columns = ("class", "runs", "input from [MiB]", "to [MiB]", *NAMES, "± (95 %) [s]", "off on other m [%]")
+        columns = (
+            "class",
+            "runs",
+            "input from [MiB]",
+            "to [MiB]",
+            *NAMES,
+            "± (95 %) [s]",
+            "off on other m [%]",
+            "warning",
+        )
         yield Table("Time of runs [s] by input n [MiB] and slots m", columns, runs)
 
 

@@ -66,9 +66,18 @@ def test_runs_have_the_terms_of_ernest() -> None:
     slots = [4, 8, 4, 16, 8, 32, 2]
     times = [20 + 0.5 * n / m + 3 * np.log(m) + 0.1 * m for n, m in zip(sizes, slots, strict=True)]
     found = run_growth(sizes, slots, times)
-    assert found.coefficients == pytest.approx((20, 0.5, 3, 0.1), rel=1e-6)
+    assert found.coefficients == pytest.approx((20, 0.5, 0, 3, 0.1), rel=1e-6)
     assert found.interval == pytest.approx(0, abs=1e-6)
-    assert run_growth(sizes[:3], [4, 4, 4], [20 + 0.5 * n / 4 for n in sizes[:3]]).coefficients[2:] == (0.0, 0.0)
+    assert run_growth(sizes[:3], [4, 4, 4], [20 + 0.5 * n / 4 for n in sizes[:3]]).coefficients[2:] == (0.0, 0.0, 0.0)
+
+
+def test_work_that_grows_faster_than_the_input_of_a_slot_has_a_square() -> None:
+    slots = [2, 3, 4, 6, 8, 12]
+    found = run_growth([1.0] * 6, slots, [30 + 200 / m + 500 / m**2 for m in slots])
+    assert found.coefficients == pytest.approx((30, 200, 500, 0, 0), rel=1e-6)
+    assert found.held_out == pytest.approx(0, abs=1e-6)
+    assert "2 slots" in found.warning
+    assert not run_growth([1.0] * 6, slots, [30 + 200 / m for m in slots]).warning
 
 
 @given(st.lists(st.tuples(st.floats(1, 100), st.floats(0, 100)), min_size=4, max_size=8))
@@ -155,7 +164,7 @@ def test_runs_on_few_slots_do_not_decide_alone() -> None:
     assert run_growth([1.0] * 3, [4, 4, 8], [5.0, 5.0, 3.0]).held_out is None
 
 
-C3O = {"sort": 0.115, "kmeans": 0.145, "pagerank": 0.05}
+C3O = {"sort": 0.08, "kmeans": 0.14, "pagerank": 0.05}
 """Limits of the mean relative error for each cluster size from the others, the smallest and the largest included."""
 
 
@@ -169,12 +178,15 @@ def test_measured_runtimes_on_a_size_that_was_left_out(job: str) -> None:
     for row in rows:
         key = tuple(value for name, value in row.items() if name not in of_size)
         groups.setdefault(key, []).append((int(row["instance_count"]), float(row["gross_runtime"])))
-    errors = []
+    errors, warned = [], []
     for runs in groups.values():
         slots, times = zip(*runs, strict=True)
         if len(set(slots)) >= 4:
-            found = run_growth([1.0] * len(runs), slots, times).held_out
-            assert found is not None
-            errors.append(found)
+            found = run_growth([1.0] * len(runs), slots, times)
+            assert found.held_out is not None
+            errors.append(found.held_out)
+            warned.append(bool(found.warning))
     assert len(errors) >= 20
     assert sum(errors) / len(errors) <= C3O[job]
+    assert sum(warned) >= 0.9 * len(warned) if job == "kmeans" else True
+    assert sum(warned) <= 0.1 * len(warned) if job == "pagerank" else True
