@@ -53,12 +53,11 @@ def _offers(facts: Any) -> Iterator[tuple[Way, Offer]]:
 def contracts_of(vm: Any) -> list[tuple[str, Any]]:
     """List the contracts of a type by name, which is empty for the only one."""
     only = [] if vm.reserved is None else [("", vm.reserved)]
-    return only + [(term.name, term) for term in getattr(vm, "terms", ())]
+    return only + [(term.name, term) for term in vm.terms]
 
 
 def _disk_price(vm: Any) -> float:
-    disk = getattr(vm, "disk", None)
-    return 0.0 if disk is None else float(disk.price) * float(disk.size)
+    return 0.0 if vm.disk is None else float(vm.disk.price) * float(vm.disk.size)
 
 
 def paid_time(billing: Any, seconds: float) -> float:
@@ -88,7 +87,7 @@ def cost_of_disks(facts: Any, rentals: Iterable[Rental]) -> float:
 def prepaid_cost(facts: Any, seconds: float) -> float:
     """Compute the cost of prepaid contracts over a time that begins after a boot, whether or not VMs are used."""
     both = [(vm, each) for vm in facts.vms for _, each in contracts_of(vm) if each.prepaid == "yes"]
-    return float(sum(each.price * each.available * (seconds + getattr(vm, "boot", 0.0)) for vm, each in both))
+    return float(sum(each.price * each.available * (seconds + vm.boot) for vm, each in both))
 
 
 def committed_cost(facts: Any, counts: Mapping[tuple[str, str], float]) -> float:
@@ -101,7 +100,7 @@ def masters_of(facts: Any) -> dict[str, int]:
     """Count the masters of each VM type that has some."""
     own = getattr(facts, "master", None)
     named = {} if own is None else {own.vm: own.count}
-    counts = [(vm.name, getattr(vm, "masters", 0) + named.get(vm.name, 0)) for vm in facts.vms]
+    counts = [(vm.name, vm.masters + named.get(vm.name, 0)) for vm in facts.vms]
     return {name: count for name, count in counts if count}
 
 
@@ -110,7 +109,7 @@ def most_at_once(rentals: Iterable[Rental], each_takes: Mapping[str, float] | No
     events = []
     for each in rentals:
         taken = each.count * (1.0 if each_takes is None else each_takes[each.vm])
-        slack = min(SLACK, each.end - each.begin) / 2
+        slack = min(SLACK, (each.end - each.begin) / 4)
         events += [(each.begin + slack, taken), (each.end - slack, -taken)]
     most = there = 0.0
     for _, change in sorted(events):
@@ -264,7 +263,7 @@ def with_commitments(facts: Any, counts: Mapping[tuple[str, str], float]) -> Any
 
     def committed(vm: Any) -> Any:
         found = replace(vm, reserved=there(vm, vm.reserved, ""))
-        terms = getattr(vm, "terms", ())
+        terms = vm.terms
         return replace(found, terms=tuple(there(vm, term, term.name) for term in terms)) if terms else found
 
     return replace(facts, vms=tuple(map(committed, facts.vms)))

@@ -15,6 +15,7 @@ from mrdsl.spec.blocks import (
     ONE,
     Coefficients,
     Container,
+    Disk,
     Driver,
     MapPhase,
     OnDemand,
@@ -30,30 +31,7 @@ from mrdsl.spec.blocks import (
 )
 from mrdsl.spec.schema import Node, block, blocks, quantities, quantity, references
 from mrdsl.spec.simulated import ArrivingClass
-from mrdsl.spec.typing import OptionalQuantity, Quantities, Quantity, Whole
-
-
-def fee_item() -> Any:
-    """Return the declaration of ``fee`` of a VM type."""
-    return quantity(
-        "price",
-        "what the platform adds for each VM, however it is bought",
-        default=0.0,
-        at_least=0.0,
-        share_of="on_demand.price",
-    )
-
-
-def available_item() -> Any:
-    """Return the declaration of ``available`` of a VM type."""
-    what = "how many there are of the type at once, however bought; default: any number"
-    return quantity("vms", what, default=None, at_least=0, whole=True)
-
-
-def resource_item(kind: str, named: str) -> Any:
-    """Return the declaration of ``cores`` or ``memory`` of a VM type."""
-    what = f"{named} that tasks may use, and the part of its system if it has one"
-    return quantity(kind, what, default=None, above=0.0)
+from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantities, Quantity, Whole
 
 
 def startup_item() -> Any:
@@ -75,15 +53,69 @@ def think_item() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Billing(Node):
+    """Billing of the time of a rental."""
+
+    period: Quantity = quantity(
+        "time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001
+    )
+    minimum: Quantity = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
+
+    def paid(self, seconds: float) -> float:
+        """Return the time that a rental of so many seconds is paid for."""
+        return max(self.minimum, ceil(round(seconds / self.period, 9)) * self.period)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class RentedVm(Node):
-    """A VM type that can be rented."""
+    """A VM type that can be rented. The type of a family leaves out the fields that it does not use."""
+
+    EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
 
     on_demand: OnDemand = block(OnDemand, "renting by time, as many as wanted", required=True)
-    reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
+    reserved: Reserved | None = block(
+        Reserved,
+        "VMs under a long contract, a limited number; over several periods the plan chooses how many to pay for",
+    )
     spot: Spot | None = block(Spot, "VMs that the provider may take back")
     system: System | None = block(
         System, "what is not for containers; default: all cores and memory are", short="platform"
     )
+    terms: Sequence[Reserved] = blocks(Reserved, "reserved", "one of several long contracts", plural="reserved_terms")
+    disk: Disk | None = block(Disk, "block storage of each VM, paid while it is rented", short="size")
+    boot: Quantity = quantity(
+        "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
+    )
+    billing: Billing | None = block(Billing, "how its time is paid; default: as at the top level", short="period")
+    fee: Quantity = quantity(
+        "price",
+        "what the platform adds for each VM, however it is bought",
+        default=0.0,
+        at_least=0.0,
+        share_of="on_demand.price",
+    )
+    available: OptionalWhole = quantity(
+        "vms",
+        "how many there are of the type at once, however bought; default: any number",
+        default=None,
+        at_least=0,
+        whole=True,
+    )
+    cores: OptionalQuantity = quantity(
+        "number", "cores that tasks may use, and the part of its system if it has one", default=None, above=0.0
+    )
+    memory: OptionalQuantity = quantity(
+        "data", "memory that tasks may use, and the part of its system if it has one", default=None, above=0.0
+    )
+    masters: Whole = quantity(
+        "vms", "VMs of the type that hold no slots, paid while any VM is", default=0, at_least=0, whole=True
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse fields that the type of a family leaves out. Raises TypeError."""
+        for name in RentedVm.__dataclass_fields__.keys() - self.__dataclass_fields__.keys():
+            if getattr(self, name):
+                raise TypeError(f"{type(self).__qualname__} has no `{name}`")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -120,20 +152,6 @@ class AdmittedClass(ArrivingClass, PlacedClass):
 
     coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
     driver: Driver | None = block(Driver, "what the driver of each job takes of a VM, besides its tasks")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Billing(Node):
-    """Billing of the time of a rental."""
-
-    period: Quantity = quantity(
-        "time", "billing period: each rental is paid for whole ones", default=1.0, at_least=0.001
-    )
-    minimum: Quantity = quantity("time", "least time that each rental is paid for", default=60.0, at_least=0.0)
-
-    def paid(self, seconds: float) -> float:
-        """Return the time that a rental of so many seconds is paid for."""
-        return max(self.minimum, ceil(round(seconds / self.period, 9)) * self.period)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -66,6 +66,19 @@ class Node:
     span: Span | None = field(default=None, compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=lambda: _NO_SPANS, compare=False, repr=False)
 
+    def __init_subclass__(cls, without: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Leave out fields of the base, each with a hint what to write in place of its word, or "" for none.
+
+        Such a type declares no further fields, and is not decorated as a dataclass.
+        """
+        super().__init_subclass__()
+        if without:
+            kept: Any = cls
+            kept.__dataclass_fields__ = {k: f for k, f in kept.__dataclass_fields__.items() if k not in without}
+            kept.ELSEWHERE = MappingProxyType(
+                {**cls.ELSEWHERE, **{word: hint for word, hint in without.items() if hint}}
+            )
+
     def span_of(self, item: str) -> Span | None:
         """Return the place of an item of this block, or of the block itself if the item was left out."""
         return self.spans.get(item, self.span)

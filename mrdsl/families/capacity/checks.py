@@ -10,7 +10,7 @@ from mrdsl.core.diagnostics import Diagnostic, error, has_errors, note, number_o
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.constraints import check_promises
 from mrdsl.families.capacity.facts import NO, CapacityFacts
-from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
+from mrdsl.families.capacity.forms import has_slots_for_all, is_plain
 from mrdsl.families.capacity.rent_checks import check_largest, implausible_rents, shares_by_idle_vms
 from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
@@ -22,6 +22,7 @@ from mrdsl.formulas.stage_checks import (
     check_upper_of_stages,
 )
 from mrdsl.formulas.type_checks import check_rows, dear_contracts
+from mrdsl.model.market import contracts_of
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Reader, matching
@@ -120,7 +121,7 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
 
         prices = mean_prices(spec)
     for vm in vms:
-        yield from dear_contracts(vm, contracts(vm), prices.get(vm.name))
+        yield from dear_contracts(vm, contracts_of(vm), prices.get(vm.name))
 
 
 def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:

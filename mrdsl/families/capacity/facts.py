@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mrdsl.core.units import HOUR
+from mrdsl.model.ledger import WAYS as WAYS
 from mrdsl.spec.blocks import (
     GUARANTEES,
     Coefficients,
@@ -31,10 +32,7 @@ from mrdsl.spec.rented import (
     AdmittedClass,
     ObservedCluster,
     RentedVm,
-    available_item,
-    fee_item,
     observed_block,
-    resource_item,
     spot_share_item,
     startup_item,
     think_item,
@@ -57,7 +55,7 @@ from mrdsl.spec.simulated import (
     arrivals_item,
     burst_item,
 )
-from mrdsl.spec.typing import OptionalQuantity, OptionalWhole, Quantities, Quantity, RangeOf, Whole
+from mrdsl.spec.typing import OptionalQuantity, Quantities, Quantity, RangeOf, Whole
 
 __all__ = [
     "CapacityFacts",
@@ -87,8 +85,6 @@ __all__ = [
     "VmType",
 ]
 
-WAYS = ("on_demand", "reserved", "spot")
-"""Contracts of a VM."""
 LARGEST = "largest"
 """In `share(spot, largest)` and `cores(spot, largest)`: the VM type with most of them."""
 WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
@@ -125,21 +121,8 @@ class TransferPrices(Node):
     output: OptionalQuantity = quantity("data_price", "price of data moved out", default=None, at_least=0.0)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VmType(RentedVm):
+class VmType(RentedVm, without={"boot": "", "billing": ""}):
     """A VM type that can be rented."""
-
-    EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
-
-    terms: Sequence[Reserved] = blocks(Reserved, "reserved", "one of several long contracts", plural="reserved_terms")
-    disk: Disk | None = block(Disk, "block storage of each VM", short="size")
-    fee: Quantity = fee_item()
-    available: OptionalWhole = available_item()
-    cores: OptionalQuantity = resource_item("number", "cores")
-    memory: OptionalQuantity = resource_item("data", "memory")
-    masters: Whole = quantity(
-        "vms", "VMs of the type that hold no slots and are paid all the same", default=0, at_least=0, whole=True
-    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

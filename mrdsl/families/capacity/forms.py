@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.diagnostics import one_error
 from mrdsl.core.lazy import kept
-from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts, JobClass, VmType
-from mrdsl.spec.blocks import Reserved, any_rows
-from mrdsl.spec.columns import Columns, column, names_of, parts_of
+from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts, JobClass
+from mrdsl.spec.blocks import any_rows
+from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.spec import Spec
 
 
@@ -39,19 +39,6 @@ def is_bought_plainly(facts: CapacityFacts) -> bool:
         return False
     vm = facts.vms[0]
     return vm.spot is None and vm.available is None and not vm.terms and not vm.masters and facts.master is None
-
-
-def added_price(vm: VmType) -> float:
-    """Return what each VM of a type costs beyond its own price [currency/s]: the fee and its disk."""
-    return vm.fee + (0.0 if vm.disk is None else vm.disk.size * vm.disk.price)
-
-
-def masters_of(facts: CapacityFacts) -> list[float]:
-    """Return the number of masters of each VM type."""
-    found: list[float] = column(facts.vms, "masters", missing=0.0).tolist()
-    if facts.master is not None:
-        found[list(names_of(facts.vms)).index(facts.master.vm)] += facts.master.count
-    return found
 
 
 def has_slots_for_all(facts: CapacityFacts) -> bool:
@@ -117,11 +104,6 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
     vm = spec.facts.vms[min(1, len(spec.facts.vms) - 1)]
     groups = spec.facts.never_together
     raise one_error("needs-one-type", f"{what} {why}", groups[0].span if len(groups) else vm.span, instead)
-
-
-def contracts(vm: VmType) -> tuple[Reserved, ...]:
-    """Return every long contract of a type."""
-    return (*(() if vm.reserved is None else (vm.reserved,)), *vm.terms)
 
 
 WHOLENESS = Wholeness(default=lambda facts: SLOTS, fractions=NO)

@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.lazy import kept
-from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.forms import added_price, contracts, masters_of
+from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
 from mrdsl.formulas.spot_losses import InLanes, Lane
+from mrdsl.model.ledger import ON_DEMAND as ON_DEMAND
+from mrdsl.model.ledger import RESERVED as RESERVED
+from mrdsl.model.ledger import SPOT as SPOT
+from mrdsl.model.market import masters_of, offers_of, prepaid_price
 from mrdsl.spec.columns import column
 
 Floats = NDArray[np.float64]
 
-ON_DEMAND, RESERVED, SPOT = WAYS
 FIRM = "firm"
 GIB = 2.0**30
 
@@ -183,31 +185,20 @@ def market_of(facts: CapacityFacts) -> Market:
 def _market_of(facts: CapacityFacts) -> Market:
     lanes: list[Lane] = []
     offers: list[Offer] = []
-    sunk = 0.0
     for number, vm in enumerate(facts.vms):
-        lanes.append(Lane(number))
-        offers += _firm(vm, len(lanes) - 1, facts.period)
-        sunk += sum(term.price * term.available for term in contracts(vm) if term.prepaid == "yes") * facts.period
-        if vm.spot is not None:
-            lanes.append(Lane(number, True, vm.spot.interruptions))
-            offers.append(Offer(len(lanes) - 1, SPOT, (vm.spot.price + added_price(vm)) * facts.period))
+        lane = {RESERVED: len(lanes), ON_DEMAND: len(lanes), SPOT: len(lanes) + 1}
+        lanes += [Lane(number), *([] if vm.spot is None else [Lane(number, True, vm.spot.interruptions)])]
+        for each in offers_of(vm):
+            offers.append(Offer(lane[each.way], each.way, each.price * facts.period, each.available, each.term))
     return Market(
         tuple(vm.name for vm in facts.vms),
         tuple(lanes),
         tuple(offers),
         np.array([np.inf if vm.available is None else float(vm.available) for vm in facts.vms]),
         np.array(masters_of(facts)),
-        sunk,
+        sum(map(prepaid_price, facts.vms)) * facts.period,
         core_quotas(facts),
         np.nan_to_num(column(facts.vms, "disk.size")),
         0.0 if facts.hdfs is None else facts.hdfs.data * facts.hdfs.replication,
         np.nan_to_num(column(facts.vms, "disk.size")) * column(facts.vms, "disk.price", missing=0.0) * facts.period,
     )
-
-
-def _firm(vm: VmType, lane: int, period: float) -> Iterator[Offer]:
-    added = added_price(vm)
-    yield Offer(lane, ON_DEMAND, (vm.on_demand.price + added) * period)
-    for term in contracts(vm):
-        price = (0.0 if term.prepaid == "yes" else term.price) + added
-        yield Offer(lane, RESERVED, price * period, float(term.available), term.name)

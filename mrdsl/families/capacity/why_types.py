@@ -13,7 +13,6 @@ from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.constraints import class_bounds_of, quotas_in
 from mrdsl.families.capacity.facts import LARGEST
-from mrdsl.families.capacity.forms import added_price
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.market import GIB, ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import (
@@ -29,6 +28,7 @@ from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.families.capacity.plan_parts import Mixture
 from mrdsl.families.capacity.plan_warnings import taken_of
+from mrdsl.model.market import added_price
 from mrdsl.spec.spec import Spec, requested_quantities
 
 

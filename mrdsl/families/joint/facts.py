@@ -24,11 +24,9 @@ from mrdsl.spec.blocks import (
     MapPhase,
     Quota,
     ReducePhase,
-    Reserved,
     ShufflePhase,
     Simulation,
     Slots,
-    Spot,
     Stage,
     simulation_block,
 )
@@ -37,9 +35,6 @@ from mrdsl.spec.estimates import estimates_item, sharing_item
 from mrdsl.spec.rented import (
     AdmittedClass,
     RentedVm,
-    available_item,
-    fee_item,
-    resource_item,
     spot_share_item,
     startup_item,
     think_item,
@@ -119,26 +114,17 @@ class Cluster(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VmType(RentedVm):
-    """A VM type that can be rented, period by period."""
+class VmType(
+    RentedVm,
+    without={
+        "disk": "add what it costs to the `fee`",
+        "masters": "joint plans VMs for classes and services alone: add the cost of masters by hand",
+        **dict.fromkeys(("terms", "boot", "billing"), ""),
+    },
+):
+    """A VM type that can be rented, period by period; services use none on spot."""
 
     EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h }, available = 40 }"
-    ELSEWHERE: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "disk": "add what it costs to the `fee`",
-            "masters": "joint plans VMs for classes and services alone: add the cost of masters by hand",
-        }
-    )
-
-    reserved: Reserved | None = block(
-        Reserved, "VMs under a long contract: the plan chooses how many to pay for in all periods, or all are `prepaid`"
-    )
-    spot: Spot | None = block(Spot, "VMs that the provider may take back, for classes only")
-    fee: Quantity = fee_item()
-    available: OptionalWhole = available_item()
-    cores: OptionalQuantity = resource_item("number", "cores")
-    memory: OptionalQuantity = resource_item("data", "memory")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -27,6 +27,7 @@ from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.pairs import Floats, Pairs, kept_together, pairs_of
 from mrdsl.formulas.quotas import CoreQuota, core_quotas
 from mrdsl.formulas.spot_losses import InLanes, Lane, slots_in_lanes, spot_shares
+from mrdsl.model.market import offers_of
 from mrdsl.simulation.simulated_means import time_model
 from mrdsl.spec.blocks import Stage, any_rows, dags_of, shared_rows
 from mrdsl.spec.columns import column, names_of
@@ -300,9 +301,10 @@ def _lanes(facts: JointFacts) -> tuple[tuple[Lane, ...], Floats]:
     """Return the lanes, and the price of a VM of each for one period."""
     found: list[tuple[Lane, float]] = []
     for number, vm in enumerate(facts.vms):
-        found.append((Lane(number), vm.on_demand.price + vm.fee))
+        offers = offers_of(vm)
+        found.append((Lane(number), offers[0].price))
         if vm.spot is not None and len(facts.classes):
-            found.append((Lane(number, True, vm.spot.interruptions), vm.spot.price + vm.fee))
+            found.append((Lane(number, True, vm.spot.interruptions), offers[-1].price))
     return tuple(lane for lane, _ in found), facts.cluster.period * np.array([price for _, price in found])
 
 

@@ -30,10 +30,7 @@ from mrdsl.spec.rented import (
     ObservedCluster,
     PlacedClass,
     RentedVm,
-    available_item,
-    fee_item,
     observed_block,
-    resource_item,
     spot_share_item,
     startup_item,
     took_item,
@@ -83,28 +80,8 @@ RENTS = ("constant", "elastic", "per_job", "cheapest")
 """Ways to rent machines."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class VmType(RentedVm):
-    """A VM type that may be rented."""
-
-    EXAMPLE: ClassVar[str] = "{ on_demand { price = 0.192 USD/h } }"
-    spot: Spot | None = block(Spot, "VMs that the provider may take back, for runs with time for a second attempt")
-    disk: Disk | None = block(Disk, "block storage of each VM, paid while it is rented", short="size")
-    boot: Quantity = quantity(
-        "time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0
-    )
-    billing: Billing | None = block(Billing, "how its time is paid; default: as at the top level", short="period")
-    fee: Quantity = fee_item()
-    available: OptionalWhole = available_item()
-    cores: OptionalQuantity = resource_item("number", "cores")
-    memory: OptionalQuantity = resource_item("data", "memory")
-    masters: Whole = quantity(
-        "vms",
-        "VMs that hold no slots, paid from the first request of any VM to the last end",
-        default=0,
-        at_least=0,
-        whole=True,
-    )
+class VmType(RentedVm, without={"terms": ""}):
+    """A VM type that may be rented: runs on spot VMs have time for a second attempt."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

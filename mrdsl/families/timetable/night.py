@@ -16,6 +16,8 @@ from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, Vm
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of
 from mrdsl.formulas.type_checks import left_of
+from mrdsl.model.ledger import ON_DEMAND, RESERVED
+from mrdsl.model.market import offers_of
 
 SPOT = " (spot)"
 """End of the names of spot machines."""
@@ -227,10 +229,9 @@ def runs_of(facts: TimetableFacts) -> tuple[Run, ...]:
 def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -> Machine:
     """Return the machine of a VM type, with its slots for these classes, as they run there."""
     paid = vm.billing or facts.billing or Billing()
-    added, base = added_price(vm), vm.reserved
-    price = vm.on_demand.price + added
-    reserved_price = 0.0 if base is None else added + (0.0 if base.prepaid == "yes" else base.price)
-    count = 0 if base is None or reserved_price >= price else base.available
+    offers = {each.way: each for each in offers_of(vm)}
+    price, base = offers[ON_DEMAND].price, offers.get(RESERVED)
+    count = 0 if base is None or base.price >= price else int(base.available)
     return Machine(
         name=vm.name,
         slots=min((slots_on(vm, node) for node in classes), default=1),
@@ -241,7 +242,7 @@ def machine_of(facts: TimetableFacts, vm: VmType, classes: Sequence[JobClass]) -
         available=vm.available,
         masters=tuple(_masters(facts)),
         reserved=count,
-        reserved_price=reserved_price,
+        reserved_price=0.0 if base is None else base.price,
     )
 
 
@@ -249,13 +250,8 @@ def _masters(facts: TimetableFacts) -> Iterator[Masters]:
     for index, vm in enumerate(facts.vms):
         if vm.masters:
             paid = vm.billing or facts.billing or Billing()
-            price = vm.on_demand.price + added_price(vm)
+            price = offers_of(vm)[0].price
             yield Masters(index, vm.masters, price, ticks_of(paid.period), ticks_of(paid.minimum))
-
-
-def added_price(vm: VmType) -> float:
-    """Return what each VM of a type costs beyond its own price [1/s]: the fee and its disk."""
-    return vm.fee + (0.0 if vm.disk is None else vm.disk.size * vm.disk.price)
 
 
 def slots_on(vm: VmType, node: JobClass) -> int:

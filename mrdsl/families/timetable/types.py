@@ -19,7 +19,6 @@ from mrdsl.families.timetable.night import (
     Machine,
     Night,
     Run,
-    added_price,
     job_of,
     machine_of,
     runs_of,
@@ -30,6 +29,7 @@ from mrdsl.families.timetable.night import (
 )
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.families.timetable.spot import seconds_of
+from mrdsl.model.market import offers_of, prepaid_price
 from mrdsl.spec.blocks import ONE
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
     every = [*facts.vms]
     for vm, night in zip(facts.vms, list(nights), strict=True):
         if vm.spot is not None:
-            nights.append(_on_spot(night, vm.spot.price + added_price(vm), vm.spot.interruptions))
+            nights.append(_on_spot(night, offers_of(vm)[-1].price, vm.spot.interruptions))
             every.append(vm)
     allowed = tuple(
         tuple(may_use(node, vm) and (not night.machine.spot or node.spot != 0.0) for node in facts.classes)
@@ -280,11 +280,7 @@ def _prepaid(facts: TimetableFacts, runs: Sequence[Run]) -> float:
     first = min(run.release for run in runs) / TICK
     last = horizon_of(facts, calendar, max(run.release for run in runs) / TICK)
     end = max(run.due for run in runs) / TICK if last is None else last
-    return sum(
-        vm.reserved.price * vm.reserved.available * (end - first + vm.boot)
-        for vm in facts.vms
-        if vm.reserved is not None and vm.reserved.prepaid == "yes"
-    )
+    return sum(prepaid_price(vm) * (end - first + vm.boot) for vm in facts.vms)
 
 
 def may_use(node: JobClass, vm: VmType) -> bool:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts, SavingsPlan, VmType
-from mrdsl.families.capacity.forms import contracts
 from mrdsl.families.capacity.market import ON_DEMAND, market_of
 from mrdsl.families.capacity.periods.comparisons import of_each_period, of_sums
 from mrdsl.families.capacity.periods.table import demand_of, prices_by_period, with_prices_of
 from mrdsl.formulas.pairs import slot_sizes
+from mrdsl.model.market import contracts_of
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
@@ -89,7 +89,7 @@ class Committable:
 
 def commitments_of(facts: CapacityFacts) -> dict[Contract, Committable]:
     """Return what can be committed to: all contracts but those that are prepaid, and savings plans."""
-    terms = [(vm.name, term) for vm in facts.vms for term in contracts(vm) if term.prepaid == "no"]
+    terms = [(vm.name, term) for vm in facts.vms for term in contracts_of(vm) if term.prepaid == "no"]
     found = {(vm, term.name): Committable(term.price, float(term.available)) for vm, term in terms}
     for each in facts.savings_plans:
         most = np.inf if each.available is None else each.available * facts.period

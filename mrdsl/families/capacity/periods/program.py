@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
-from mrdsl.families.capacity.forms import added_price, as_solved
+from mrdsl.families.capacity.forms import as_solved
 from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
@@ -37,6 +37,7 @@ from mrdsl.families.capacity.periods.demand import (
 from mrdsl.families.capacity.periods.plan import PeriodsPlan, plan_of_periods
 from mrdsl.families.capacity.periods.table import FEE, horizon_of
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.model.market import added_price
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:

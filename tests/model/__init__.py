@@ -1,0 +1,1 @@
+"""The market and the ledger, for every family that rents."""
