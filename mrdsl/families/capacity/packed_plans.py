@@ -23,7 +23,7 @@ from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.groups import groups_in
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, solved_mix
-from mrdsl.families.capacity.market import Floats, Market, market_of
+from mrdsl.families.capacity.market import SPOT, Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, by_class, joined, packed
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -78,9 +78,33 @@ def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan | None:
 
     None if quotas have no room for these VMs.
     """
-    lanes = [packed(each) for each in held_by_lane(spec, plan)]
+    return packed_on_more(spec, plan)[0]
+
+
+Lacking = dict[tuple[int, bool], tuple[PackedLane, float]]
+"""By VM type and whether it is spot: a packing on more VMs than the plan rents, and those that it rents."""
+
+
+def packed_on_more(spec: Spec, plan: CapacityPlan) -> tuple[CapacityPlan | None, Lacking]:
+    """Return the plan as in :func:`as_packed`, and the lanes that lack VMs."""
+    market = market_of(spec.facts)
+    rented = {(number, spot): 0.0 for number in range(len(market.names)) for spot in (False, True)}
+    if plan.mix is not None:
+        number_of = {name: number for number, name in enumerate(market.names)}
+        for each in plan.mix.bought:
+            rented[number_of[each.vm], each.way == SPOT] += each.vms
+        for number, masters in enumerate(market.masters.tolist()):
+            rented[number, False] -= masters
+    else:
+        rented[0, False] = plan.rented
+    lanes, lacking = [], Lacking()
+    for held in held_by_lane(spec, plan):
+        at = held.vm, held.spot
+        lanes.append(packed(held, rented[at]))
+        if lanes[-1].vms > rented[at]:
+            lacking[at] = lanes[-1], rented[at]
     fitting = _enough(spec, plan, lanes)
-    return None if fitting is None else replace(fitting, packing=_joined(spec, lanes))
+    return None if fitting is None else replace(fitting, packing=_joined(spec, lanes)), lacking
 
 
 def beyond_quotas(spec: Spec, plan: CapacityPlan) -> tuple[Floats, Floats]:
@@ -248,8 +272,10 @@ def _bought_more(market: Market, bought: Floats, lanes: list[PackedLane]) -> Flo
     for part in lanes:
         at = part.held.vm, part.held.spot
         needed[at] = needed.get(at, 0.0) + float(part.vms)
-    for number, lane in enumerate(market.lanes):
-        offers = [place for place, offer in enumerate(market.offers) if offer.lane == number]
+    offers_of: list[list[int]] = [[] for _ in market.lanes]
+    for place, offer in enumerate(market.offers):
+        offers_of[offer.lane].append(place)
+    for number, (lane, offers) in enumerate(zip(market.lanes, offers_of, strict=True)):
         lacking = needed.get((lane.vm, lane.spot), 0.0) + market.masters_of_lane[number] - more[offers].sum()
         for place in sorted(offers, key=lambda place: market.offers[place].price):
             added = min(max(lacking, 0.0), market.offers[place].available - more[place])

@@ -321,6 +321,49 @@ def efficient_points(
     return None if pairs is None else both, np.asarray(points)
 
 
+Known = dict[tuple[object, ...], tuple[Floats, float]]
+"""Pairs of jobs that are alike."""
+POINTS = 64
+"""Pairs in fractions of one job."""
+
+
+def choices_in_whole_slots(mix: Mix, lane: int, index: int, known: Known, limited: bool) -> tuple[Floats, float]:
+    """Return pairs of whole slots of a job, and a factor by which other pairs may take less than the best of these.
+
+    They are all pairs without a slot that is not needed; if these are too many to try, some.
+    """
+    curve = _curve(mix, lane, index)
+    key = curve.work, curve.left, curve.least, curve.most, None if curve.own is None else curve.own.key
+    if key not in known:
+        least = int(curve.least[0]), int(curve.least[1])
+        found = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT, curve.own, curve.deadline)
+        pairs = np.array(_some_pairs(curve, MOST) if found is None else found, dtype=np.float64).reshape(-1, 2)
+        known[key] = pairs, 1.0 if found is not None else _near(pairs)
+    return known[key]
+
+
+def choices_in_fractions(mix: Mix, lane: int, index: int, known: Known, limited: bool) -> tuple[Floats, float]:
+    """Return pairs of slots in fractions of a job, and a factor as in :func:`choices_in_whole_slots`."""
+    curve = _curve(mix, lane, index)
+    if not (curve.work[0] and curve.work[1]):
+        return np.array([[mix.map_slots[lane, index], mix.reduce_slots[lane, index]]]), 1.0
+    maps, away = curve.points(POINTS)
+    pairs = np.stack([maps, curve.reduces(maps)], axis=1)
+    return pairs, (_near(pairs) if limited else 1.0 - away)
+
+
+def _near(pairs: Floats) -> float:
+    """Return the part of the slots of some pair that any job needs, for pairs in order of their map slots.
+
+    A job between neighbours has at least the map slots of the first and the reduce slots of the second one.
+    """
+    order = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    (first, more), (second, fewer) = order[:-1].T, order[1:].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.maximum(np.where(second > 0.0, first / second, 1.0), np.where(more > 0.0, fewer / more, 1.0))
+    return float(part.min(initial=1.0))
+
+
 def whole_points(mix: Mix, lane: int, index: int) -> tuple[Floats, Floats] | None:
     """Return the pairs of whole slots that no other pair can replace on VMs, and what they take, (pairs, 2).
 

@@ -28,7 +28,7 @@ minimize cost
 
 @pytest.mark.parametrize("solver", ["auto", "direct", "highs"])
 def test_the_best_plan_so_far_is_kept(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = direct._improved
+    real = direct._rented
 
     def interrupted(*given: Any) -> Iterator[Any]:
         yield next(iter(real(*given)))
@@ -36,7 +36,7 @@ def test_the_best_plan_so_far_is_kept(solver: str, monkeypatch: pytest.MonkeyPat
 
     spec = mrdsl.loads(SPEC)
     whole = mrdsl.solve(spec, "direct")
-    monkeypatch.setattr(direct, "_improved", interrupted)
+    monkeypatch.setattr(direct, "_rented", interrupted)
     with kept():
         result = mrdsl.solve(spec, solver)
     assert result.plan is not None

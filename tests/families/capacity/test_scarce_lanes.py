@@ -11,9 +11,7 @@ import mrdsl
 from mrdsl import Spec
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.instance import mix_of
-from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.methods import contents_program, lane_columns, relaxation
-from mrdsl.families.capacity.methods.few_lanes import PARTS, placed_in_turn, whole_cost
 from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, costs_by_way, dual_bound, wanted
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.verify import verify
@@ -143,16 +141,6 @@ def test_four_of_each_type_that_emr_takes_suffice_for_machines_of_each_class(cla
     assert found.objective.bound is not None
     assert found.objective.bound <= found.objective.value <= 1.01 * found.objective.bound
     assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
-
-
-def test_jobs_placed_in_turn_fit_the_quotas_of_a_region() -> None:
-    mix = solved_mix(catalogue(20, "spot = no, available = 10", "whole = no"))
-    task = Task(mix, mix.low, mix.expected, mix.market.available, True)
-    best = relaxed(task, 1e-9)
-    assert best.rounds <= 5
-    assert best.value == pytest.approx(best.bound, rel=1e-8)
-    costs = [whole_cost(task, placed_in_turn(task, best.jobs, part)) for part in PARTS]
-    assert best.value < min(costs) < 1.1 * best.value
 
 
 def same_slots(classes: int, seed: int) -> Spec:

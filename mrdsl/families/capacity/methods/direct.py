@@ -40,20 +40,22 @@ from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.contents_program import by_contents
 from mrdsl.families.capacity.methods.direct_types import (
     Placement,
+    as_placed,
     by_columns,
     near_both,
     near_filled,
     near_full,
+    near_relaxed,
     needed_vms,
     placed,
     plan_in,
     stopped,
     until_of,
-    with_room,
 )
 from mrdsl.families.capacity.methods.lane_columns import MOST_CLASSES, LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, costs_by_way
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
+from mrdsl.families.capacity.methods.rental import Rented, planned, rented
 from mrdsl.families.capacity.methods.slot_prices import on_slots, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
 from mrdsl.families.capacity.methods.vector_program import Placed, by_program
@@ -119,6 +121,11 @@ def fill(draft: Draft) -> Draft:
     if _is_planned(draft):
         return draft
     spec, until = draft.spec, until_of(draft)
+    if _is_rented(draft):
+        program = rented(spec, draft.state, until)
+        if program.is_impossible(until):
+            return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(_no_room(spec, draft.state),))
+        return replace(draft, state=program, bound=program.bound)
     task, below = weighed(draft.state)
     alone = task.mix.wholeness == MACHINES and not draft.relax
     counted = tightened(below) if alone else task
@@ -151,7 +158,7 @@ def fill(draft: Draft) -> Draft:
     close = near is not None and (_ends_filled(near) or _is_close(draft, near, least))
     if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING or _is_divided(task)):
         below, columns, least = _by_columns(task, below, found, least, until, both)
-    draft = replace(draft, state=Placement(task, below, found, least, columns, near=near), bound=least)
+    draft = replace(draft, state=Placement(task, draft.state, below, found, least, columns, near=near), bound=least)
     if not draft.relax:
         return draft
     if found.lacking > ROUNDING:
@@ -160,6 +167,14 @@ def fill(draft: Draft) -> Draft:
     exact = (relative_gap(found.value, least, draft.fixed) or 0.0) <= ROUNDING
     bound, ended = (plan.total, Termination.OPTIMAL) if exact else (least, stopped(draft))
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _is_rented(draft: Draft) -> bool:
+    """Return True if the rental program alone finds the plan: no VM type is limited, and classes share VMs."""
+    task: Task = draft.state
+    if draft.relax or task.mix.wholeness == MACHINES or has_closed_form(draft.spec.facts):
+        return False
+    return not np.isfinite(task.available).any()
 
 
 def _no_room(spec: Spec, task: Task) -> Diagnostic:
@@ -257,16 +272,17 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     found: Placed | None
     found, bound, interrupted = None, placement.bound, False
-    if has_closed_form(draft.spec.facts):
-        found, bound = _exchanged(draft, placement, gap, states, classes)
-    else:
+    if isinstance(draft.state, Rented) or not has_closed_form(draft.spec.facts):
+        results = _rented(draft, gap) if isinstance(draft.state, Rented) else _improved(draft, placement, gap)
         try:
-            for best in _improved(draft, placement, gap):
+            for best in results:
                 found, bound = best
         except KeyboardInterrupt:
             if found is None or not is_kept():
                 raise
             interrupted = True
+    else:
+        found, bound = _exchanged(draft, placement, gap, states, classes)
     if found is None:
         told = warning(
             "no-plan-found",
@@ -275,9 +291,10 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
             "solve with --solver highs, which looks at all of them",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
-    plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
+    plan = found.plan or plan_in(draft.spec, found.task, found.jobs, found.bought)
     total = plan.total if found.task.mix.sizes is None or _ends_filled(found) else _packed(draft, found)
     total = total if np.isfinite(total) else plan.total
+    bound = max(bound, -np.inf if draft.bound is None else draft.bound)
     bound = min(total, bound)
     away = relative_gap(total, bound, draft.fixed) or 0.0
     bound = total if away <= SAME_SUM else bound
@@ -311,13 +328,20 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     of_one = CLOSE if len(task.mix) <= FEW_CLASSES else CLOSE_OF_MANY
     close = max(gap, of_one if task.mix.sizes is None else CLOSE_OF_VECTORS)
     if found is None or (not chosen and cost - bound > close * abs(bound - draft.fixed)):
-        whole, proven = placed(draft, placement, gap)
+        last, proven = placed(draft, placement, gap)
         bound = max(bound, proven)
-        if task.has_limits and found is None:
-            whole = with_room(draft, placement, whole, gap)
-        last = None if whole is None else Placed(task, *whole)
         found = _cheapest(draft, found, last) or last
     yield found, bound
+
+
+def _rented(draft: Draft, gap: float) -> Iterator[tuple[Placed | None, float]]:
+    """Yield the best plan of the rental program so far, and a bound."""
+    program: Rented = draft.state
+    first = near_relaxed(program.task, until_of(draft))
+    yield _cheapest(draft, first), program.bound
+    for plan, bound in planned(draft.spec, program, gap, until_of(draft)):
+        best = None if plan is None else as_placed(program.task, plan)
+        yield _cheapest(draft, first, best), bound
 
 
 def _cheapest(draft: Draft, *plans: Placed | None) -> Placed | None:
@@ -377,6 +401,8 @@ def _packed(draft: Draft, found: Placed) -> float:
     """
 
     def cost() -> float:
+        if found.plan is not None:
+            return found.plan.total
         plan = plan_in(draft.spec, found.task, found.jobs, found.bought)
         if plan.wholeness in (NO, MACHINES):
             return plan.total

@@ -16,22 +16,19 @@ from mrdsl.core.result import Termination
 from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.forms import is_plain
-from mrdsl.families.capacity.instance import instance_of, of_lanes
+from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.both_resources import Both, as_hosted, relaxed_by_both
-from mrdsl.families.capacity.methods.class_columns import tightened
-from mrdsl.families.capacity.methods.core_quotas import within_core_quotas
-from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
 from mrdsl.families.capacity.methods.filled_lanes import filled
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, exceeds, vms_with_spare
-from mrdsl.families.capacity.methods.own_machines import on_own_machines
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, exceeds
+from mrdsl.families.capacity.methods.own_machines import on_own_machines, rounded
 from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.methods.rental import planned, rented
 from mrdsl.families.capacity.methods.spot_limits import rounded_within_spot
 from mrdsl.families.capacity.methods.vector_program import Placed
-from mrdsl.families.capacity.methods.weighing import by_scarcer_resource
-from mrdsl.families.capacity.methods.whole_placements import rounded, whole_placement
+from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import beyond_quotas
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.plan_building import mix_plan_of, taken_vms
@@ -44,31 +41,39 @@ def needed_vms(task: Task, jobs: Floats, relax: bool) -> Floats:
     return vms if relax else np.asarray(ceiling(vms))
 
 
-TURNS, EXACT_TURNS = 8, 4
-"""So often quotas are made smaller by what packing takes beyond them; after some turns jobs count for more besides."""
+TURNS = 8
+"""So often quotas are made smaller by what packing takes beyond them."""
 FILLED_TURNS = 3
 """So often cheap lanes are filled with containers."""
-MARGIN = 0.02
-"""Growth of the size of jobs in each turn: the rest of the VMs is room for packing."""
-MOVES = 2_000_000
-"""Most pairs of lanes, for a job of each class, in one move of all classes."""
 
 
 @dataclass(frozen=True)
 class Placement:
     """The task, its relaxed optimum and what every plan costs at least, for the step that makes it whole.
 
-    ``below`` is the task that bounds the cost, and ``program`` that of its columns within quotas.
-    Jobs of the task may be ``begun`` near it. ``near`` is a plan of containers by both resources.
+    ``asked`` is the task of the spec, ``below`` the one that bounds the cost, and ``program`` that of its columns
+    within quotas. Jobs of the task may be ``begun`` near it. ``near`` is a plan of containers by both resources.
     """
 
     task: Task
+    asked: Task
     below: Task
     relaxed: Relaxed
     bound: float
     program: LaneProgram | None = None
     begun: Floats | None = None
     near: Placed | None = None
+
+
+def near_relaxed(task: Task, until: float | None) -> Placed | None:
+    """Return whole jobs near the relaxation of one resource, or of both as one; None if they have no room."""
+    task = weighed(task)[0]
+    found = relaxed(task, ROUNDING, until)
+    if found.lacking > ROUNDING:
+        return None
+    jobs = rounded(task, found.jobs)
+    bought = task.market.buy(needed_vms(task, jobs, relax=False))
+    return None if exceeds(task, bought, ROUNDING) else Placed(task, jobs, bought)
 
 
 def near_both(draft: Draft, task: Task) -> Placed | None:
@@ -162,89 +167,28 @@ def by_columns(draft: Draft, placement: Placement) -> tuple[Placement, Placed | 
     return placement, None
 
 
-def with_room(
-    draft: Draft, placement: Placement, found: tuple[Floats, Floats] | None, gap: float
-) -> tuple[Floats, Floats] | None:
-    """Return ``found`` if quotas have room for its packing; otherwise a result for quotas less the packing's excess."""
-    task = placement.task
-    if found is None and task.mix.sizes is not None:
-        task = replace(task, mix=by_scarcer_resource(task.mix))
-        found = _again(draft, placement, task, gap)
-    best = found
-    for turn in range(TURNS):
-        plan = None if found is None else plan_in(draft.spec, task, *found)
-        if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
-            break
-        over, cores = beyond_quotas(draft.spec, plan)
-        if not (over.any() or cores.any()):
-            return found
-        task = replace(task, available=np.maximum(task.available - over, task.market.masters))
-        task = replace(task, mix=replace(task.mix, market=task.market.with_fewer_cores(cores)))
-        if turn >= EXACT_TURNS:
-            task = replace(task, mix=replace(task.mix, gamma=(1.0 + MARGIN) * task.mix.gamma))
-        found = _again(draft, placement, task, gap)
-    return best if found is None else found
-
-
-def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[Floats, Floats] | None:
-    """Return whole jobs by lane and VMs by offer for a task with smaller quotas; None if none are found."""
-    alone = task.mix.wholeness == MACHINES
-    best = relaxed(tightened(task) if alone else task, gap, until_of(draft))
-    if best.lacking > ROUNDING:
-        return None
-    task = replace(task, of_cores=best.cores)
-    return placed(draft, replace(placement, task=task, below=task, relaxed=best, program=None, begun=None), gap)[0]
-
-
-def placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
-    """Return whole jobs by lane and VMs by offer, None if they exceed the quotas, and a bound."""
+def placed(draft: Draft, placement: Placement, gap: float) -> tuple[Placed | None, float]:
+    """Return whole jobs and VMs, None if no room is found for them, and a bound."""
     task, bound, until = placement.task, placement.bound, until_of(draft)
     if task.mix.wholeness == MACHINES:
         alone = on_own_machines(task, placement.below, placement.relaxed, gap, until)
-        return alone.placed, max(bound, alone.bound)
-    enough = bound + gap * abs(bound - draft.fixed)
-    jobs, proven = _whole_near(placement, enough, until)
-    found = _moved(task, jobs, enough, until)
-    if task.has_limits and len(task.market.lanes) <= MANY:
-        found = _cheaper(task, found, whole_placement(task, placement.relaxed.jobs, enough, until))
-    return _as_needed(task, found), max(bound, proven) if task.mix.sizes is None else bound
+        return None if alone.placed is None else Placed(task, *alone.placed), max(bound, alone.bound)
+    best: Placed | None = None
+    for plan, proven in planned(draft.spec, rented(draft.spec, placement.asked, until), gap, until):
+        bound = max(bound, proven)
+        best = best if plan is None else as_placed(placement.asked, plan)
+    return best, bound
 
 
-def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
-    """Return whole jobs on as many VMs as cores and memory require; None if that exceeds the quotas."""
-    if found is None or task.mix.sizes is None:
-        return found
-    bought = task.market.buy(needed_vms(task, found[0], relax=False))
-    return None if exceeds(task, bought, ROUNDING) else (found[0], bought)
-
-
-def _whole_near(placement: Placement, enough: float, until: float | None) -> tuple[Floats, float]:
-    """Return jobs on few lanes, or within quotas if there are some, and another lower bound on their cost."""
-    task, relaxed = placement.task, placement.relaxed
-    if task.market.quotas:
-        return within_core_quotas(task, relaxed, enough, until)
-    if is_scarce(task):
-        return within_quotas(task, relaxed, placement.program, placement.begun, enough, until)
-    return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf
-
-
-def _cheaper(task: Task, *plans: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
-    """Return the plan that costs less, of those that there are."""
-    return min((each for each in plans if each), key=lambda plan: task.mix.cost(plan[1], plan[0]), default=None)
-
-
-def _moved(task: Task, jobs: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
-    """Return whole jobs by lane and VMs by offer after moves of single jobs (of many lanes, among those in use)."""
-    market = task.market
-    if jobs.size * len(jobs) <= MOVES:
-        return whole_placement(task, jobs, enough, until)
-    lanes = np.flatnonzero((jobs > 0.0).any(axis=1) | (market.masters_of_lane > 0.0))
-    found = whole_placement(replace(task, mix=of_lanes(task.mix, lanes)), jobs[lanes], enough, until)
-    if found is None:
-        return None
-    placed = np.zeros_like(jobs)
-    placed[lanes] = found[0]
-    return placed, market.buy(np.asarray(ceiling(vms_with_spare(task.mix, placed, task.spare))))
+def as_placed(task: Task, plan: CapacityPlan) -> Placed:
+    """Return a packed plan on several types as jobs by lane and VMs by offer."""
+    market, mixture = task.market, plan.mixture
+    number_of = {(lane.vm, lane.spot): number for number, lane in enumerate(market.lanes)}
+    jobs, there = np.zeros_like(task.mix.gamma), {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
+    columns = (mixture.of_vm, mixture.spot, mixture.of_class, mixture.jobs)
+    for vm, spot, index, count in zip(*(each.tolist() for each in columns), strict=True):
+        jobs[number_of[vm, spot], index] += count
+    return Placed(task, jobs, np.array([there.get(way, 0.0) for way in market.ways]), plan)
 
 
 def until_of(draft: Draft) -> float | None:

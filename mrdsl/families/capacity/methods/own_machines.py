@@ -25,7 +25,6 @@ from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.class_columns import Answers, ClassProgram, bound_at, is_limited
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, exceeds
 from mrdsl.families.capacity.methods.machine_sizes import by_sizes
-from mrdsl.families.capacity.methods.whole_placements import rounded
 from mrdsl.families.capacity.plan_parts import summed
 from mrdsl.formulas.knapsack import cheapest_mixes
 
@@ -341,3 +340,55 @@ def _beside(task: Task, lane: int, spot: Places, index: int, count: float) -> li
         part = floor(count * share * wide / (narrow * (1.0 - share) + share * wide))
         found += [(other, some) for some in (part, part + 1.0) if some < count or share >= 1.0]
     return found
+
+
+def rounded(task: Task, relaxed: Floats) -> Floats:
+    """Return whole jobs near the relaxed ones, within each class's range, part on spot and choice of types."""
+    jobs = np.asarray(floor(relaxed))
+    broken = (np.abs(relaxed - jobs) > 0.0).any(axis=0)
+    if task.same_type:
+        broken |= task.mix.together & ((relaxed > 0.0).sum(axis=0) > 1)
+    for index in np.flatnonzero(broken).tolist():
+        jobs[:, index] = _rounded_class(task, index, relaxed[:, index])
+    return jobs
+
+
+def _rounded_class(task: Task, index: int, relaxed: Floats) -> Floats:
+    """Return one class: whole parts, then the rest for the largest remainders."""
+    mix = task.mix
+    total = float(np.clip(np.rint(relaxed.sum()), task.low[index], task.high[index]))
+    if mix.together[index]:
+        vms = mix.market.vm_of_lane
+        first = vms[int(relaxed.argmax())]
+        elsewhere = float(relaxed[vms != first].sum())
+        relaxed = np.where(vms == first, relaxed, 0.0)
+        relaxed[int(relaxed.argmax())] += elsewhere
+    jobs = np.asarray(floor(relaxed))
+    order = np.argsort(jobs - relaxed, kind="stable").tolist()
+    used = [lane for lane in order if relaxed[lane] > 0.0]
+    while jobs.sum() < total:
+        for lane in used[: int(total - jobs.sum())]:
+            jobs[lane] += 1.0
+    while jobs.sum() > total:
+        jobs[max((lane for lane in used if jobs[lane] > 0.0), key=lambda lane: mix.gamma[lane, index])] -= 1.0
+    return _within_spot(task, index, jobs)
+
+
+def _within_spot(task: Task, index: int, jobs: Floats) -> Floats:
+    """Move jobs from spot to firm VMs until no more than the class's part is spot.
+
+    Slots beyond the fewest cover a lack of firm VM time below half a job.
+    """
+    mix, spot = task.mix, task.market.spot
+    gamma = np.where(mix.possible[:, index], mix.gamma[:, index], 0.0)
+    vms = mix.market.vm_of_lane
+    while (missing := lacking(mix, index, jobs)) > 0.0:
+        if 2.0 * missing < float(gamma[jobs > 0.0].min()) and task.spare.vms(index, jobs) is not None:
+            break
+        lane = int(np.where(spot, jobs, 0.0).argmax())
+        firm = np.flatnonzero(~spot & mix.possible[:, index])
+        if mix.together[index]:
+            firm = firm[vms[firm] == vms[lane]]
+        jobs[lane] -= 1.0
+        jobs[firm[(jobs[firm] * 1e6 - gamma[firm]).argmax()]] += 1.0
+    return jobs

@@ -35,6 +35,7 @@ from mrdsl.families.capacity.methods.lane_columns import LaneProgram
 from mrdsl.families.capacity.methods.lane_prices import Places, Task, by_type
 from mrdsl.families.capacity.methods.slot_prices import on_slots
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.slot_choices import whole_points
 from mrdsl.formulas.packing import Size, generated_patterns
 
@@ -53,11 +54,15 @@ LEAST_TIME = 0.01
 
 @dataclass(frozen=True)
 class Placed:
-    """A task with the pairs of slots that its jobs have, the jobs (lanes, classes), and the VMs by offer."""
+    """A task with the pairs of slots that its jobs have, the jobs (lanes, classes), and the VMs by offer.
+
+    ``plan`` is the packed plan if its jobs have several pairs.
+    """
 
     task: Task
     jobs: Floats
     bought: Floats
+    plan: CapacityPlan | None = None
 
 
 class _Columns:

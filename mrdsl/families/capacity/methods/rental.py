@@ -1,0 +1,279 @@
+"""The rental program of a spec of one period: its arrays, and the plan of a solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+
+from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.families.capacity.constraints import class_bounds_of
+from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.instance import Mix
+from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, useful_time
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_prices import Task
+from mrdsl.families.capacity.packed_plans import packed_on_more
+from mrdsl.families.capacity.packing import PackedLane, sizes_of
+from mrdsl.families.capacity.periods.comparisons import rows_of_period
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.plan_building import mix_plan_of
+from mrdsl.families.capacity.slot_choices import choices_in_fractions, choices_in_whole_slots
+from mrdsl.formulas.packing import generated_patterns, units_of
+from mrdsl.programs.columns import Relaxation, lacks, relaxed
+from mrdsl.programs.integer import EXCESS, Fit, Packer, Placed, in_whole_numbers
+from mrdsl.programs.rent import Master
+from mrdsl.programs.renting import WEIGHTS, Choices, Comparison, Renting, SpotLimits
+from mrdsl.spec.spec import Spec
+
+Places = np.ndarray
+
+
+def renting_of(spec: Spec, task: Task) -> Renting:
+    """Return the arrays of the rental program of a spec, within the limits of a task."""
+    mix, market = task.mix, task.market
+    parts = _parts(mix)
+    limited = limited_classes(mix)
+    spots = _spots(mix, limited, parts)
+    kind = _kinds(mix, parts, spots)
+    jobs = _Jobs(mix, kind, parts, set(limited.tolist()))
+    masters = bought_masters(spec, task)
+    of_lane = np.bincount(market.lane_of_offer, masters, len(market.lanes))
+    comparisons = tuple(_comparisons(spec, mix))
+    return Renting(
+        offer_lane=market.lane_of_offer,
+        prices=market.prices,
+        there=market.there - masters,
+        vm_of_lane=market.vm_of_lane,
+        kind=kind,
+        spot=market.spot,
+        masters=market.masters_of_lane - of_lane,
+        available=task.available - np.bincount(market.vm_of_lane, of_lane, len(market.names)),
+        cores=market.cores_of_quotas,
+        core_limits=market.quota_limits - market.cores_of_quotas @ of_lane,
+        stored=market.stored_by_lane,
+        stored_least=market.stored_on_all,
+        comparisons=comparisons,
+        low=task.low,
+        high=task.high,
+        worth=mix.worth,
+        constant=float(mix.penalty @ mix.expected),
+        spots=spots,
+        together=mix.together & (mix.possible.sum(axis=0) > 1),
+        possible=mix.possible,
+        least=jobs.least,
+        whole_slots=mix.wholeness != NO,
+        reaches_all=not len(limited) or mix.sizes is not None or is_exact(mix),
+        choices_of=jobs.choices,
+    )
+
+
+def bought_masters(spec: Spec, task: Task) -> Floats:
+    """Return masters by offer that the program need not buy: all of them unless VMs are compared, or hold data.
+
+    The cheapest VMs of a lane are then bought first, and it does not matter which of them are masters.
+    """
+    market = task.market
+    if market.stored_on_all or class_bounds_of(spec).others:
+        return np.zeros(len(market.offers))
+    return market.buy(market.masters_of_lane)
+
+
+def _comparisons(spec: Spec, mix: Mix) -> Iterator[Comparison]:
+    """Yield the comparisons of a spec that limit VMs."""
+    if not class_bounds_of(spec).others:
+        return
+    offers = {way: number for number, way in enumerate(mix.market.ways)}
+    for entries, most in rows_of_period(spec, offers):
+        vms = np.zeros(len(offers))
+        for column, value in entries:
+            vms[column] += value
+        yield Comparison(vms, np.zeros(len(mix)), most)
+
+
+def _parts(mix: Mix) -> Floats:
+    """Return the part of each resource that a slot takes, (lanes, kinds of slots, resources, classes).
+
+    A resource of which no slot takes more than of the other is left out.
+    """
+    vms = mix.market.vm_of_lane
+    if mix.sizes is None:
+        parts = 1.0 / np.stack([mix.pairs.map_per_vm, mix.pairs.reduce_per_vm])[:, None]
+    else:
+        parts = mix.sizes.parts
+        idle = [r for r in (1, 0) if bool((parts[:, r] <= parts[:, 1 - r]).all())][:1]
+        parts = np.delete(parts, idle, axis=1)
+    return np.asarray(parts[:, :, vms].transpose(2, 0, 1, 3))
+
+
+def _spots(mix: Mix, limited: Places, parts: Floats) -> SpotLimits:
+    vms, pairs = mix.market.vm_of_lane, mix.pairs
+    if not len(limited):
+        return SpotLimits(mix.spot_share, limited, *[np.zeros(0)] * 4)
+    vm_time = 1.0 / np.stack([pairs.map_per_vm[vms], pairs.reduce_per_vm[vms]], axis=1)
+    kept = np.stack([mix.map_kept, mix.reduce_kept], axis=1)
+    most = np.stack([pairs.limits.map_most[vms], pairs.limits.reduce_most[vms]], axis=1)
+    most = np.where(kept > 0.0, most / np.where(kept > 0.0, kept, 1.0), 0.0)
+    time = np.zeros(len(mix))
+    time[limited] = [useful_time(mix, index) for index in limited.tolist()]
+    useful = time / vm_time
+    if mix.wholeness != NO:
+        most, useful = np.asarray(ceiling(most)), np.asarray(ceiling(useful))
+    return SpotLimits(mix.spot_share, limited, vm_time, parts, most, useful)
+
+
+def _kinds(mix: Mix, parts: Floats, spots: SpotLimits) -> Places:
+    """Return the kind of each lane: lanes are of one kind if jobs of no class can tell them apart."""
+    lanes = len(mix.market.lanes)
+    columns = [np.where(mix.possible, mix.gamma, -1.0)]
+    if parts.shape[2] > 1 or mix.sizes is not None:
+        work, limits, vms = mix.pairs.work, mix.pairs.limits, mix.market.vm_of_lane
+        columns += [each[vms] for each in (work.map_work, work.reduce_work, work.constant)]
+        columns += [each[vms] for each in (limits.map_least, limits.reduce_least, limits.map_most, limits.reduce_most)]
+        columns += [mix.map_kept, mix.reduce_kept, parts.reshape(lanes, -1)]
+        columns += [mix.map_slots, mix.reduce_slots]
+        if work.own is not None:
+            columns.append(vms[:, None].astype(float))
+    if len(spots.limited):
+        columns += [mix.market.spot[:, None].astype(float), spots.vm_time.reshape(lanes, -1)]
+        columns += [spots.most.reshape(lanes, -1), parts.reshape(lanes, -1), mix.map_slots, mix.reduce_slots]
+    keys: dict[bytes, int] = {}
+    found = []
+    for lane in range(lanes):
+        text = b"".join(np.ascontiguousarray(each[lane]).tobytes() for each in columns)
+        found.append(keys.setdefault(blake2b(text).digest(), len(keys)))
+    return np.array(found, dtype=np.int64)
+
+
+@dataclass
+class _Jobs:
+    """The slots that one job of a class may have in lanes of a kind."""
+
+    mix: Mix
+    kind: Places
+    parts: Floats
+    limited: set[int]
+    known: dict[tuple[object, ...], tuple[Floats, float]] = field(default_factory=dict)
+    found: dict[tuple[int, int], Choices] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lane = np.unique(self.kind, return_index=True)[1]
+        mix, resources = self.mix, self.parts.shape[2]
+        weights = WEIGHTS[resources]
+        if mix.sizes is None:
+            self.least = np.where(mix.possible, mix.gamma, np.inf)[self.lane][None]
+            return
+        self.least = np.full((len(weights), len(self.lane), len(mix)), np.inf)
+        for kind, lane in enumerate(self.lane.tolist()):
+            for index in np.flatnonzero(mix.possible[lane]).tolist():
+                choices = self.choices(kind, index)
+                self.least[:, kind, index] = (choices.takes @ weights.T).min(axis=0) * choices.near
+
+    def choices(self, kind: int, index: int) -> Choices:
+        """Return the slots of a job of a class in lanes of a kind."""
+        if (kind, index) not in self.found:
+            lane, mix = int(self.lane[kind]), self.mix
+            pairs, near = np.array([[mix.map_slots[lane, index], mix.reduce_slots[lane, index]]]), 1.0
+            if mix.sizes is not None:
+                of_job = choices_in_whole_slots if mix.wholeness != NO else choices_in_fractions
+                pairs, near = of_job(mix, lane, index, self.known, index in self.limited)
+            takes = pairs @ self.parts[lane, :, :, index]
+            self.found[kind, index] = Choices(pairs, takes, near)
+        return self.found[kind, index]
+
+
+@dataclass(frozen=True)
+class Rented:
+    """A task, its rental program, and the relaxation of that.
+
+    ``fixed`` is the cost of the masters that the program does not buy.
+    """
+
+    task: Task
+    fixed: float
+    master: Master
+    relaxation: Relaxation
+
+    @property
+    def bound(self) -> float:
+        """What every plan costs at least."""
+        return self.relaxation.bound + self.fixed
+
+    def is_impossible(self, until: float | None) -> bool:
+        """Return True if the least jobs are proven to have no room."""
+        if self.relaxation.lacking <= FEASIBILITY:
+            return False
+        return lacks(self.master.renting, until) > FEASIBILITY
+
+
+def rented(spec: Spec, task: Task, until: float | None) -> Rented:
+    """Return the rental program of a spec with its relaxation."""
+    master = Master(renting_of(spec, task))
+    fixed = float(task.market.prices @ bought_masters(spec, task))
+    return Rented(task, fixed, master, relaxed(master, until=until))
+
+
+def planned(
+    spec: Spec, program: Rented, gap: float, until: float | None
+) -> Iterator[tuple[CapacityPlan | None, float]]:
+    """Yield the best plan so far, packed, and a bound on every plan."""
+    found: list[CapacityPlan] = []
+    pack = packer_of(spec, program.task, found)
+    yield None, program.bound
+    for _, _, bound in in_whole_numbers(program.master, program.relaxation, pack, gap, until):
+        yield min(found, key=lambda plan: plan.total, default=None), bound + program.fixed
+
+
+def plan_of_placed(spec: Spec, task: Task, placed: Placed) -> CapacityPlan:
+    """Return the plan of jobs and slots in lanes, on VMs by offer."""
+    mix = task.mix
+    fewest = [np.where(np.isfinite(each), each, 0.0) * placed.jobs for each in (mix.map_slots, mix.reduce_slots)]
+    more = placed.slots[0] - fewest[0], placed.slots[1] - fewest[1]
+    return mix_plan_of(mix, placed.bought + bought_masters(spec, task), placed.jobs, False, more)
+
+
+def packer_of(spec: Spec, task: Task, found: list[CapacityPlan]) -> Packer:
+    """Return a function that packs the slots of a solution; ``found`` gets the plans that fit."""
+
+    fixed = float(task.market.prices @ bought_masters(spec, task))
+    number_of = {(lane.vm, lane.spot): number for number, lane in enumerate(task.market.lanes)}
+
+    def pack(placed: Placed) -> Fit:
+        plan = plan_of_placed(spec, task, placed)
+        if plan.wholeness == NO:
+            found.append(plan)
+            return Fit(plan.total - fixed)
+        fitting, lacking = packed_on_more(spec, plan)
+        if fitting is not None:
+            found.append(fitting)
+        cuts, proven = {}, task.mix.sizes is not None or not leaves_lanes_out(spec)
+        for (vm, spot), (lane, vms) in lacking.items():
+            number = number_of[vm, spot]
+            cuts[number], sure = _prices_of_slots(lane, vms, len(task.mix))
+            proven &= sure
+        return Fit(np.inf if fitting is None else fitting.total - fixed, cuts, proven)
+
+    return pack
+
+
+def _prices_of_slots(lane: PackedLane, vms: float, classes: int) -> tuple[Floats, bool]:
+    """Return prices of slots, (2, classes), at which those of a lane are worth more than its VMs.
+
+    And True if no content of a VM is proven to be worth more than 1. The prices are those of the relaxed cutting-stock
+    problem, or raised until the slots are worth more.
+    """
+    held = lane.held
+    _, place = np.unique(held.per_vm, return_inverse=True)
+    sizes, demand = sizes_of(held)
+    generated = generated_patterns(sizes, demand)
+    each, proven = np.array(generated.prices), len(generated.prices) > 0
+    if not proven:
+        each = np.array([1.0 / max(1, alone) for alone in units_of(sizes).alone])
+    worth = float(each @ np.array(demand))
+    if worth <= vms * (1.0 + EXCESS):
+        each, proven = each * (vms * (1.0 + EXCESS) / worth), False
+    prices = np.zeros((2, classes))
+    prices[held.reduces.astype(np.int64), held.of_class] = each[place.ravel()]
+    return prices, proven
