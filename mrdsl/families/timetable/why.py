@@ -11,11 +11,10 @@ from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.core.watching import is_late, until_late
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
-from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.rent import searched
 from mrdsl.families.timetable.night import TICK, Night
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.rented import Rented, most_at_once
+from mrdsl.families.timetable.rented import most_at_once
 from mrdsl.families.timetable.types import Market, market_of_plan
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
@@ -58,12 +57,12 @@ def _changes(spec: Spec, market: Market) -> Iterator[Table]:
     """Yield what shorter boots and longer windows save, by planning again; nothing for long nights and percentiles."""
     if len(market.runs) > MOST_RUNS or any(node.guarantee in PERCENTILES for node in spec.facts.classes):
         return
-    base = planned(spec, market)
+    base = searched(spec, market)
     if base is None or is_late():
         return
     rows = []
     for what, change, other in _changed(market):
-        found = planned(spec, other)
+        found = searched(spec, other)
         if is_late():
             break
         if found is not None:
@@ -74,14 +73,6 @@ def _changes(spec: Spec, market: Market) -> Iterator[Table]:
         yield Table(
             "What changes save, by the same search", ("what", "change", f"saves [{spec.currency}]", "VMs saved"), rows
         )
-
-
-def planned(spec: Spec, market: Market) -> Rented | None:
-    """Return the best timetable that the searches of `solve` find in a market."""
-    found = searched(spec, market)
-    if found is None or found.rent != "elastic":
-        return found
-    return improved(market, found)
 
 
 def _changed(market: Market) -> Iterator[tuple[str, str, Market]]:

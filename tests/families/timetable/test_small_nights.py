@@ -101,7 +101,7 @@ def test_no_timetable_of_long_rentals_costs_less_than_the_prices_of_its_runs(
     assert exact.found is not None
     assert exact.proven
     for runs, cells in ((400, 6_000_000), (0, 6_000_000), (0, 200)):
-        monkeypatch.setattr(rental_bounds, "RUNS", runs)
+        monkeypatch.setattr(rental_bounds, "FEW", runs)
         monkeypatch.setattr(rental_bounds, "MOST_CELLS", cells)
         bound = rental_bound(market, exact.found)
         assert (0.6 if cells > 200 else 0.0) * exact.found.value <= bound <= exact.found.value * (1 + 1e-9)

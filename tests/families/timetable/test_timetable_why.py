@@ -8,12 +8,10 @@ import mrdsl
 from mrdsl.core.result import Table
 from mrdsl.explaining.infeasibility import explain
 from mrdsl.families.timetable.bounds import bottleneck, fewest_machines
-from mrdsl.families.timetable.methods.rent import searched
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import market_of
-from mrdsl.families.timetable.why import planned, why
+from mrdsl.families.timetable.why import why
 from mrdsl.language.loading import load_text
-from tests.families.timetable.test_local_search import dense
 
 TEXT = """problem timetable "w"
 vm m { on_demand { price = 1 USD/h } }
@@ -109,13 +107,3 @@ minimize cost
     assert found.complete
     for changes in (found.alone, found.relaxations, found.repair.changes if found.repair is not None else ()):
         assert [change.value for change in changes] == [pytest.approx(2.0 * stage, rel=1e-4)]
-
-
-def test_changes_are_compared_with_the_local_search_of_solve() -> None:
-    """A drawn night on which batches and layers cost a period more than the local search."""
-    spec = mrdsl.loads(dense(10))
-    market = market_of(spec.facts)
-    first, found = searched(spec, market), planned(spec, market)
-    assert first is not None
-    assert found is not None
-    assert found.value < first.value - 0.5

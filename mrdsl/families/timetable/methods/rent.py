@@ -17,7 +17,6 @@ from mrdsl.families.timetable.elastic_bounds import fluid_bound, least_masters, 
 from mrdsl.families.timetable.exact import solve_exactly
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods.constant import Found
-from mrdsl.families.timetable.methods.local_search import improved
 from mrdsl.families.timetable.methods.one_type import Plans
 from mrdsl.families.timetable.methods.per_job import per_job
 from mrdsl.families.timetable.methods.percentile import by_simulation
@@ -29,9 +28,6 @@ from mrdsl.families.timetable.types import Market, market_in_parts, market_of, m
 from mrdsl.solving.processes import stopped_by_interrupt
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
-
-FOR_EXACT = 0.8
-"""Share of the time left for the exact solution of an elastic night; the rest is for the local search."""
 
 
 def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
@@ -145,11 +141,7 @@ class _Ways:
         if way == "constant" and (len(market.nights) == 2 or has_optional(market.nights[0])):
             found = self._assigned(found)
             yield found
-        found = self._exact(found, way)
-        yield found
-        if way == "elastic" and found.best is not None and found.is_open:
-            found = replace(found, best=improved(market, found.best))
-            yield found
+        yield self._exact(found, way)
 
     def _assigned(self, found: Found) -> Found:
         """Return the better plan and bound of those that are known and of a program that assigns runs."""
@@ -226,10 +218,7 @@ class _Ways:
         """Solve a small night exactly unless its gap is closed."""
         if not found.is_open or is_late():
             return found
-        seconds = self.draft.seconds_left()
-        if seconds is not None and way == "elastic":
-            seconds *= FOR_EXACT
-        exact = solve_exactly(self.market, way, seconds, self.relaxed)
+        exact = solve_exactly(self.market, way, self.draft.seconds_left(), self.relaxed)
         if exact is None:
             return (
                 replace(found, best=self._constant_as_elastic()) if found.best is None and way == "elastic" else found
