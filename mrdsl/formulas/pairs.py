@@ -32,6 +32,7 @@ from mrdsl.formulas.packing import Size
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import ONE, OnType, any_rows, shared_rows
 from mrdsl.spec.columns import words
+from mrdsl.spec.rented import described_on
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -161,22 +162,6 @@ def pairs_of(facts: Typed, completion_limit: Floats, model: Model = PAPER) -> Pa
     hosted = np.maximum(per_vm[0], 1.0), np.maximum(per_vm[1], 1.0)
     pairs = Pairs(estimates, work, work, limits, hosted[0], hosted[1], completion_limit, allowed)
     return pairs if work.own is None else pairs.within(completion_limit)
-
-
-def described_on(node: Any, row: OnType) -> Any:
-    """Return a class as measured on one type: blocks of ``on`` replace the general ones."""
-    if row.coefficients is not None:
-        return replace(node, map=None, shuffle=None, reduce=None, stages=(), coefficients=row.coefficients)
-    if row.stages:
-        return replace(node, map=None, shuffle=None, reduce=None, stages=row.stages, coefficients=None)
-    return replace(
-        node,
-        map=row.map or node.map,
-        shuffle=row.shuffle or node.shuffle,
-        reduce=row.reduce or node.reduce,
-        coefficients=None,
-        stages=(),
-    )
 
 
 def run_on(node: Any, vm: str) -> tuple[Any, float]:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.formulas import mapreduce, workloads
-from mrdsl.formulas.pairs import Floats, Pairs, Typed, described_on, on_rows
+from mrdsl.formulas.pairs import Floats, Pairs, Typed, on_rows
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.spec.blocks import Simulation, any_stages, stages_of
 from mrdsl.spec.columns import column
+from mrdsl.spec.rented import described_on
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_stages
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import Columns, matching, names_of, parts_of
+from mrdsl.spec.rented import described_on
 
 if TYPE_CHECKING:
     from mrdsl.formulas.pairs import Typed
@@ -87,8 +88,6 @@ def check_rows(facts: Typed) -> Iterator[Diagnostic]:
     """Yield errors in the profiles and stages of classes in their blocks ``on TYPE``."""
     if not any_rows(facts.classes, "on"):
         return
-    from mrdsl.formulas.pairs import described_on
-
     for _, node in distinct_classes(facts):
         for row in node.on:
             if row.described and row.coefficients is None:

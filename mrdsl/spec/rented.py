@@ -7,7 +7,7 @@ the type of its argument, a number or a text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, ClassVar
 
@@ -138,6 +138,15 @@ class PlacedClass(ProfiledClass):
     types: tuple[str, ...] = references(
         "`one` keeps all jobs of the class on one VM type; a list of types limits it to those", of="vm", words=(ONE,)
     )
+
+
+def described_on(node: Any, row: OnType) -> Any:
+    """Return a class as measured on one type: blocks of ``on`` replace the general ones."""
+    phases = dict.fromkeys(("map", "shuffle", "reduce"))
+    if row.coefficients is None and not row.stages:
+        phases = {name: getattr(row, name) or getattr(node, name) for name in phases}
+    coefficients = {"coefficients": row.coefficients} if hasattr(node, "coefficients") else {}
+    return replace(node, stages=() if row.coefficients is not None else row.stages, **phases, **coefficients)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

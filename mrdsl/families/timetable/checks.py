@@ -11,9 +11,10 @@ from mrdsl.families.timetable.arrivals import check_arrivals, filled
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts
 from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of
 from mrdsl.families.timetable.type_checks import check_hosting, check_simulated, check_types, has_slots_on_all
-from mrdsl.families.timetable.types import may_use, node_on
+from mrdsl.families.timetable.types import node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import check_several_slots, check_stages
+from mrdsl.formulas.type_checks import may_use
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.schema import PERCENTILES, Node
 from mrdsl.spec.spec import Spec

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, Span, did_you_mean, error, number_of, warning
+from mrdsl.core.diagnostics import Diagnostic, Span, error, number_of
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.night import slots_by_kind, slots_on, tasks_in_executor, tasks_in_slot
-from mrdsl.families.timetable.types import may_use, node_on
-from mrdsl.formulas.profiles import check_profiles
+from mrdsl.families.timetable.types import node_on
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
-from mrdsl.formulas.stage_checks import check_stages
-from mrdsl.formulas.type_checks import check_systems
-from mrdsl.spec.blocks import ONE, OnType
+from mrdsl.formulas.type_checks import check_names, check_rows, check_systems, dear_contracts, may_use, unused_rows
+from mrdsl.model.market import contracts_of
 from mrdsl.spec.schema import PERCENTILES
 
 NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
@@ -22,34 +19,14 @@ NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
 
 def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
     """Yield names of unknown types, quotas and blocks `on` that are wrong or have no effect."""
-    names = [vm.name for vm in facts.vms]
     yield from check_systems(facts)
     quotas = list(check_quotas(facts))
     yield from quotas or unused_quotas(facts)
     for vm in facts.vms:
-        if vm.reserved is not None and vm.reserved.prepaid == "no" and vm.reserved.price >= vm.on_demand.price:
-            yield warning(
-                "reserved-not-cheaper",
-                f"reserved VMs of {vm.name} cost as much as those on demand, or more: no plan rents them",
-                vm.reserved.span_of("price"),
-                "a reserved VM normally costs less; check both prices and their units",
-            )
+        yield from dear_contracts(vm, contracts_of(vm))
+    yield from check_names(facts)
+    yield from check_rows(facts)
     for node in facts.classes:
-        if not node.types and "types" in node.spans:
-            yield error(
-                "missing-item",
-                f"the types of class {node.name} are an empty list",
-                node.span_of("types"),
-                f'name some, such as types = ["{names[0]}"], or leave the line out for all types',
-            )
-        for name in node.types if node.types != (ONE,) else ():
-            if name not in names:
-                yield error(
-                    "unknown-name",
-                    f"class {node.name} has `types {name}`, but there is no such vm",
-                    node.span_of("types"),
-                    did_you_mean(name, names, "VM types: "),
-                )
         if node.spot not in (None, 0.0, 1.0):
             yield error(
                 "out-of-range",
@@ -58,43 +35,14 @@ def check_types(facts: TimetableFacts) -> Iterator[Diagnostic]:
                 "write `spot = 0%` for VMs on demand only, or `spot = 100%`, the default, for either",
             )
         for row in node.on:
-            yield from _row(facts, node, row, names)
-
-
-def _row(facts: TimetableFacts, node: JobClass, row: OnType, names: list[str]) -> Iterator[Diagnostic]:
-    place = row.span or node.span
-    if row.name not in names:
-        yield error(
-            "unknown-name",
-            f"class {node.name} has `on {row.name}`, but there is no such vm",
-            place,
-            did_you_mean(row.name, names, "VM types: "),
-        )
-    elif row.coefficients is not None:
-        yield error(
-            "unknown-item",
-            f"`on {row.name}` of class {node.name} has coefficients, and a timetable plans single tasks",
-            row.coefficients.span or place,
-            "write the stages, or map and reduce, as measured on the type",
-        )
-    elif not may_use(node, facts.vms[names.index(row.name)]):
-        yield warning(
-            "unused",
-            f"class {node.name} has a block `on {row.name}`, which is not among its types",
-            place,
-            f"leave `on {row.name}` out, or add {row.name} to its types",
-        )
-    elif row.described:
-        there = node_on(replace(node, on=(replace(row, speed=1.0),)), facts.vms[names.index(row.name)])
-        yield from check_profiles((there,))
-        yield from check_stages((there,))
-    elif row.slots is None and row.speed == 1.0 and "speed" not in row.spans:
-        yield warning(
-            "unused",
-            f"`on {row.name}` of class {node.name} has no effect: the class runs there as on the others",
-            place,
-            "remove it, or write a difference, such as speed = 1.2 or slots { task = 4 }",
-        )
+            if row.coefficients is not None:
+                yield error(
+                    "unknown-item",
+                    f"`on {row.name}` of class {node.name} has coefficients, and a timetable plans single tasks",
+                    row.coefficients.span or row.span or node.span,
+                    "write the stages, or map and reduce, as measured on the type",
+                )
+        yield from unused_rows(node)
 
 
 def has_slots_on_all(facts: TimetableFacts, node: JobClass) -> bool:

@@ -29,8 +29,10 @@ from mrdsl.families.timetable.night import (
 )
 from mrdsl.families.timetable.releases import calendar_of, horizon_of
 from mrdsl.families.timetable.spot import seconds_of
+from mrdsl.formulas.type_checks import may_use
 from mrdsl.model.market import offers_of, prepaid_price
 from mrdsl.spec.blocks import ONE
+from mrdsl.spec.rented import described_on
 
 if TYPE_CHECKING:
     from mrdsl.families.timetable.plan import TimetablePlan
@@ -283,11 +285,6 @@ def _prepaid(facts: TimetableFacts, runs: Sequence[Run]) -> float:
     return sum(prepaid_price(vm) * (end - first + vm.boot) for vm in facts.vms)
 
 
-def may_use(node: JobClass, vm: VmType) -> bool:
-    """Return True if a class may run on a VM type."""
-    return node.types in ((), (ONE,)) or vm.name in node.types
-
-
 def node_on(node: JobClass, vm: VmType) -> JobClass:
     """Return a class as it runs on a VM type: its block ``on`` replaces slots, phases and stages, and scales times."""
     row = next((each for each in node.on if each.name == vm.name), None)
@@ -295,11 +292,8 @@ def node_on(node: JobClass, vm: VmType) -> JobClass:
         return node
     if row.slots is not None:
         node = replace(node, slots=row.slots, container=None)
-    if row.stages:
-        node = replace(node, map=None, shuffle=None, reduce=None, stages=row.stages)
-    elif row.described:
-        phases = {name: getattr(row, name) or getattr(node, name) for name in ("map", "shuffle", "reduce")}
-        node = replace(node, stages=(), **phases)
+    if row.described:
+        node = described_on(node, row)
     if row.speed == 1.0:
         return node
     return replace(

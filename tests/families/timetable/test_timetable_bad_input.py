@@ -185,3 +185,24 @@ minimize cost
     hint = error.hint or ""
     assert hint == "write slots { map = 4, reduce = 2 } in place of `container` in class a"
     assert not load_text(text.replace("CONTAINER", "slots { map = 4, reduce = 2 }")).diagnostics
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ("map { tasks = 6, avg = 1 min, max = 50 s }", "max-below-avg"),
+        ("map { tasks = 6, avg = 1 min, max = 2 min }", ""),
+        ("stage s { tasks = 2, avg = 1 min, max = 50 s }, slots { task = 2 }", "max-below-avg"),
+        ("stage s { tasks = 2, avg = 1 min, max = 1 min }, slots { task = 2 }", ""),
+        ("coefficients { A = 1 s, B = 0 s, C = 0 s }", "unknown-item"),
+        ("slots { map = 2 }, speed = 2", ""),
+    ],
+)
+def test_profiles_of_one_type_are_checked(row: str, code: str) -> None:
+    text = (
+        'problem timetable "n"\nvm m { on_demand { price = 1 USD/h } }\nvm c { on_demand { price = 2 USD/h } }\n'
+        "class a { map { tasks = 6, avg = 2 min, max = 3 min }, slots { map = 2 }, runs = [0 s], deadline = 1 h\n"
+        f"on c {{ {row} }} }}\nminimize cost\n"
+    )
+    codes = [each.code for each in load_text(text).diagnostics if each.severity == "error"]
+    assert codes == ([code] if code else [])
