@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -134,70 +134,96 @@ class Times:
             found = found + part * (self._mean(kind, rows, whole + 1.0) - found)
         return np.where((slots < 1.0 - ROUNDING) & (slots > 0.0), found / np.where(slots > 0.0, slots, 1.0), found)
 
+    @cached_property
+    def _known(self) -> dict[tuple[int, bytes, bytes], Floats]:
+        return {}
+
     def _mean(self, kind: int, rows: Ints, slots: Floats) -> Floats:
+        key = kind, rows.tobytes(), slots.tobytes()
+        if key not in self._known:
+            self._known[key] = self._mean_of(kind, rows, slots)
+        return self._known[key].copy()
+
+    def _mean_of(self, kind: int, rows: Ints, slots: Floats) -> Floats:
         """Compute the mean time of map (0) or reduce (1) phases on whole slots [s], those of the same shape at once."""
-        found, grouped = np.zeros(len(rows)), dict[means.Shape, list[tuple[int, float, float, float]]]()
-        for place, row in enumerate(rows.tolist()):
-            if not self._runs(kind, row):
-                continue
-            if row in self._simulated_rows:
-                node, speed = self.nodes(row), float(self.jobs.speed[row])
-                found[place] = self.simulated(node, kind, speed, (int(slots[place]),))[0]
-                continue
-            found[place] += self._fixed(kind, row)
-            for count, mean, of, each in self._phases(kind, row):
-                rounds = max(float(slots[place]) // each, 1.0)
-                grouped.setdefault(of, []).append((place, count, mean, min(rounds, count)))
-        for of, entries in grouped.items():
-            places = np.array([each[0] for each in entries])
-            tasks: Floats = np.array([each[1] for each in entries])
-            avg: Floats = np.array([each[2] for each in entries])
-            at_once: Floats = np.array([each[3] for each in entries])
-            np.add.at(found, places, avg * means.mean(of, tasks, at_once))
+        staged = self._staged[rows] & (kind == 0)
+        runs = np.full(len(rows), True) if kind == 0 else np.nan_to_num(self.jobs["reduce.tasks"][rows]) > 0.0
+        some = np.isin(rows, self._simulated_rows) & runs
+        found = np.zeros(len(rows))
+        found[runs & ~some] = self._fixed(kind, rows[runs & ~some])
+        for place in np.flatnonzero(some).tolist():
+            node, speed = self.nodes(int(rows[place])), float(self.jobs.speed[rows[place]])
+            found[place] = self.simulated(node, kind, speed, (int(slots[place]),))[0]
+        plain = np.flatnonzero(runs & ~some & ~staged)
+        tasks, avg, (shapes, of) = self._phases(kind, rows[plain])
+        self._add(found, shapes, of, (plain, tasks, avg, np.clip(np.floor(slots[plain]), 1.0, tasks)))
+        entries, different = list[tuple[float, ...]](), dict[means.Shape, int]()
+        for place in np.flatnonzero(staged & ~some).tolist():
+            row = int(rows[place])
+            for stage in self._stages(row):
+                least = max(2.0 * stage.avg - stage.max, 0.0)
+                shape = means.shape(
+                    stage.distribution or str(self.words[row]), least, stage.avg, stage.max, stage.tasks
+                )
+                rounds = min(max(float(slots[place]) // stage.slots, 1.0), stage.tasks)
+                number = different.setdefault(shape, len(different))
+                entries.append((number, place, stage.tasks, stage.avg / float(self.jobs.speed[row]), rounds))
+        if entries:
+            numbers, places, *rest = np.array(entries, dtype=np.float64).T
+            self._add(found, list(different), numbers.astype(int), (places.astype(int), *rest))
         return found
 
-    def _runs(self, kind: int, row: int) -> bool:
-        return kind == 0 or float(np.nan_to_num(self.jobs["reduce.tasks"][row])) > 0.0
-
-    def _fixed(self, kind: int, row: int) -> float:
-        if kind == 0:
-            delays = float(np.nan_to_num(self.jobs.of_stages("delays")[row])) if self._stages(row) else 0.0
-            return float(self.jobs.startup[row]) + delays
-        first = float(self.jobs["shuffle.first_avg"][row])
-        first = float(self.jobs["shuffle.first_max"][row]) if np.isnan(first) else first
-        return first - float(self.jobs["shuffle.avg"][row])
-
-    def _phases(self, kind: int, row: int) -> Iterator[tuple[float, float, means.Shape, float]]:
-        """List tasks, their mean time [s] and its shape, of each phase of a row."""
-        speed, word = float(self.jobs.speed[row]), str(self.words[row])
-        for stage in self._stages(row) if kind == 0 else ():
-            least = max(2.0 * stage.avg - stage.max, 0.0)
-            of = means.shape(stage.distribution or word, least, stage.avg, stage.max, stage.tasks)
-            yield float(stage.tasks), stage.avg / speed, of, float(stage.slots)
-        if kind == 0 and not self._stages(row):
-            yield *self._phase("map", row, word, speed), 1.0
-        if kind == 1:
-            tasks, avg, work = self._phase("reduce", row, word, speed)
-            _, fetch, shuffle = self._phase("shuffle", row, word, 1.0)
-            both = avg + fetch
-            yield tasks, both, means.added(shuffle, work, fetch / both if both > 0.0 else 0.0), 1.0
-
-    def _phase(self, name: str, row: int, word: str, speed: float) -> tuple[float, float, means.Shape]:
-        avg, longest = (float(self.jobs[f"{name}.{item}"][row]) / speed for item in ("avg", "max"))
-        tasks = float(self.jobs["map.tasks" if name == "map" else "reduce.tasks"][row])
-        least = float(self.shortest[name][row]) / speed
-        least = max(2.0 * avg - longest, 0.0) if np.isnan(least) else least
-        return tasks, avg, means.shape(word, least, avg, longest, tasks)
+    @staticmethod
+    def _add(found: Floats, shapes: list[means.Shape], of: Ints, parts: tuple[Any, ...]) -> None:
+        """Add the mean times of phases, given as places, tasks, average times and slots."""
+        order = np.argsort(of, kind="stable")
+        ends = np.searchsorted(of[order], np.arange(len(shapes) + 1))
+        for number, shape in enumerate(shapes):
+            mine = order[ends[number] : ends[number + 1]]
+            places, tasks, avg, slots = (each[mine] for each in parts)
+            np.add.at(found, places, avg * means.mean(shape, tasks, slots))
 
     @cached_property
-    def _simulated_rows(self) -> set[int]:
+    def _staged(self) -> Flags:
+        if not self.jobs.written:
+            return np.zeros(len(self.words), dtype=bool)
+        return np.array([bool(self._stages(row)) for row in range(len(self.words))], dtype=bool)
+
+    def _fixed(self, kind: int, rows: Ints) -> Floats:
+        """Compute the time outside tasks, or what first shuffles add to the reduce phase [s]."""
+        if kind == 0:
+            delays = np.where(self._staged[rows], np.nan_to_num(self.jobs.of_stages("delays")[rows]), 0.0)
+            return np.asarray(self.jobs.startup[rows] + delays)
+        first = self.jobs["shuffle.first_avg"][rows]
+        first = np.where(np.isnan(first), self.jobs["shuffle.first_max"][rows], first)
+        return np.asarray(first - self.jobs["shuffle.avg"][rows])
+
+    def _phases(self, kind: int, rows: Ints) -> tuple[Floats, Floats, tuple[list[means.Shape], Ints]]:
+        """Compute tasks, their mean time [s] and its shape, of the map (0) or the reduce (1) phase of rows."""
+        if kind == 0:
+            return self._phase("map", rows, self.jobs.speed[rows])
+        tasks, avg, work = self._phase("reduce", rows, self.jobs.speed[rows])
+        _, fetch, shuffle = self._phase("shuffle", rows, np.ones(len(rows)))
+        both = avg + fetch
+        part = np.divide(fetch, both, out=np.zeros_like(both), where=both > 0.0)
+        return tasks, both, means.sums(shuffle, work, part)
+
+    def _phase(self, name: str, rows: Ints, speed: Floats) -> tuple[Floats, Floats, tuple[list[means.Shape], Ints]]:
+        avg, longest = (self.jobs[f"{name}.{item}"][rows] / speed for item in ("avg", "max"))
+        tasks = self.jobs["map.tasks" if name == "map" else "reduce.tasks"][rows]
+        least = self.shortest[name][rows] / speed
+        least = np.where(np.isnan(least), np.maximum(2.0 * avg - longest, 0.0), least)
+        return tasks, avg, means.shapes(self.words[rows], (least, avg, longest), tasks)
+
+    @cached_property
+    def _simulated_rows(self) -> Ints:
         """The rows with recorded times or stages side by side."""
         found = set(np.flatnonzero(self.recorded).tolist())
-        for row in range(len(self.words)) if self.jobs.written else ():
+        for row in np.flatnonzero(self._staged).tolist():
             stages = self._stages(row)
             if any(len(part) > 1 for part in components(stages)) or any(stage.samples for stage in stages):
                 found.add(row)
-        return found
+        return np.array(sorted(found), dtype=np.int64)
 
 
 def exact_works(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Shape = tuple[str, float, float]
 H, UNIT = 1.0 / 32.0, 32.0
 FIXED: Shape = ("fixed", 0.0, 0.0)
@@ -33,6 +34,38 @@ def shape(word: str, least: float, avg: float, longest: float, tasks: float) -> 
         return (word, deviation, 1.0) if deviation > 0.0 else FIXED
     low, high = _near(least / avg), _near(longest / avg)
     return ("spread", low, high) if low < 1.0 < high else FIXED
+
+
+def shapes(words: NDArray[np.str_], times: tuple[Floats, Floats, Floats], tasks: Floats) -> tuple[list[Shape], Ints]:
+    """Describe the shortest, average and longest times of rows; return the different shapes, and that of each row."""
+    least, avg, longest = times
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (np.floor(each / avg * UNIT + 0.5 + 1e-9) for each in (least, longest))
+    kinds = np.unique(words, return_inverse=True)[1].reshape(-1)
+    parts = [
+        np.where(avg > 0.0, np.clip(np.nan_to_num(each), 0.0, 2.0**20), 0.0).astype(np.int64) for each in (low, high)
+    ]
+    keys = (kinds << 42) + (parts[0] << 21) + parts[1]
+    keys = np.where((words == "lognormal") & (avg > 0.0), (1 << 50) + np.arange(len(avg)), keys)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    found = [
+        shape(str(words[row]), *(float(each[row]) for each in (least, avg, longest, tasks))) for row in first.tolist()
+    ]
+    return found, places.reshape(-1)
+
+
+def sums(first: tuple[list[Shape], Ints], second: tuple[list[Shape], Ints], part: Floats) -> tuple[list[Shape], Ints]:
+    """Describe the sums of two times of each row, of which the first is a part of the mean."""
+    parts = np.floor(part * UNIT + 0.5 + 1e-9).astype(np.int64)
+    _, rows, places = np.unique(_joined(_joined(first[1], second[1]), parts), return_index=True, return_inverse=True)
+    found = [added(first[0][first[1][row]], second[0][second[1][row]], parts[row] / UNIT) for row in rows.tolist()]
+    different = {each: number for number, each in enumerate(dict.fromkeys(found))}
+    return list(different), np.array([different[each] for each in found], dtype=np.int64)[places.reshape(-1)]
+
+
+def _joined(one: Ints, other: Ints) -> Ints:
+    """Return numbers that differ between different pairs of numbers of at least 0."""
+    return one * (int(other.max(initial=0)) + 1) + other
 
 
 def spread(of: Shape) -> float:
@@ -81,23 +114,21 @@ def mean(of: Shape, tasks: Floats, slots: Floats) -> Floats:
     waves = tasks / slots
     if of[0] == "fixed":
         return np.asarray(np.maximum(np.ceil(waves * (1.0 - 1e-12)), 1.0))
-    numbers, stationary = _Numbers.of(of), stationary_from(of)
-    found = []
-    for n, k, q in zip(tasks.tolist(), slots.tolist(), waves.tolist(), strict=True):
-        if k >= n:
-            time = numbers.of_longest(n)
-        elif k == 1.0:
-            time = n
-        elif q >= stationary * (1.0 - 1e-9):
-            time = q + numbers.exceeds(k)
-        else:
-            time = numbers.last(n, k)
-        found.append(time)
+    numbers = _Numbers.of(of)
+    stationary = waves >= stationary_from(of) * (1.0 - 1e-9)
+    found = np.where(slots == 1.0, tasks, np.nan)
+    cases = (slots >= tasks, numbers.of_longest), (stationary & np.isnan(found), numbers.exceeds), (None, numbers.last)
+    for mine, time in cases:
+        some = np.isnan(found) if mine is None else mine
+        if some.any():
+            keys = _joined(tasks[some].astype(np.int64), slots[some].astype(np.int64))
+            _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+            found[some] = time(tasks[some][first], slots[some][first])[places.reshape(-1)]
     longest = {"spread": of[2], "two": 1.0 + of[1] + of[2]}.get(of[0], np.inf)
     with np.errstate(invalid="ignore"):
         graham = np.where(slots > 1.0, waves + longest * (1.0 - 1.0 / slots), waves)
     most = np.where((slots >= tasks) & (tasks > 1.0), longest, graham)
-    return np.clip(np.array(found, dtype=np.float64), np.maximum(waves, 1.0), most)
+    return np.clip(found, np.maximum(waves, 1.0), most)
 
 
 def stationary_from(of: Shape) -> float:
@@ -140,25 +171,32 @@ class _Numbers:
         self.still = 1.0 - ended(of, beyond)
         self.residual = 1.0 - (np.cumsum(self.longer) - self.longer)[self.grid] / self.longer.sum()
 
-    def of_longest(self, n: float) -> float:
+    def of_longest(self, n: Floats, _: Floats) -> Floats:
+        """Compute the mean of the longest of n times."""
         word, a, b = self.shape
         if word == "spread":
             return a + (b - a) * n / (n + (b - 1.0) / (1.0 - a))
-        return self._area(1.0 - (1.0 - self.still) ** n)
+        return self._area(1.0 - (1.0 - self.still) ** n[:, None])
 
-    def exceeds(self, k: float) -> float:
-        longest = self._area(1.0 - np.clip(1.0 - self.residual, 0.0, 1.0) ** (k - 1.0) * (1.0 - self.still))
-        return longest - ((k - 1.0) * self._area(self.residual) + 1.0) / k
+    def exceeds(self, n: Floats, k: Floats) -> Floats:
+        """Compute the mean time of n tasks on k slots after many waves."""
+        running = np.clip(1.0 - self.residual, 0.0, 1.0) ** (k[:, None] - 1.0)
+        longest = self._area(1.0 - running * (1.0 - self.still))
+        return n / k + longest - ((k - 1.0) * self._area(self.residual[None, :]) + 1.0) / k
 
-    def last(self, n: float, k: float) -> float:
+    def last(self, n: Floats, k: Floats) -> Floats:
+        """Compute the mean time of n tasks on k slots after few waves."""
         rounds = np.floor((n - k - 1.0) / k)
         target = 1.0 + rounds + (n - k - rounds * k) / (k + 1.0)
-        cell = int(np.clip(np.count_nonzero(self.begun < target), 1, len(self.begun) - 1))
-        within = (target - self.begun[cell - 1]) / max(self.begun[cell] - self.begun[cell - 1], 1e-12)
-        within = float(np.clip(within, 0.0, 1.0))
-        running = (1.0 - within) * self._running(cell - 1) + within * self._running(cell)
-        rest = self._area(1.0 - np.clip(1.0 - running, 0.0, 1.0) ** (k - 1.0) * (1.0 - self.still))
-        return (cell - 0.5 + within) * H + rest
+        cell = np.clip(np.searchsorted(self.begun, target), 1, len(self.begun) - 1)
+        within = (target - self.begun[cell - 1]) / np.maximum(self.begun[cell] - self.begun[cell - 1], 1e-12)
+        within = np.clip(within, 0.0, 1.0)
+        cells, places = np.unique(np.concatenate([cell - 1, cell]), return_inverse=True)
+        known = np.stack([self._running(each) for each in cells.tolist()])
+        before, after = np.split(known[places], 2)
+        running = (1.0 - within[:, None]) * before + within[:, None] * after
+        rest = self._area(1.0 - np.clip(1.0 - running, 0.0, 1.0) ** (k[:, None] - 1.0) * (1.0 - self.still))
+        return np.asarray((cell - 0.5 + within) * H + rest)
 
     @lru_cache(maxsize=4096)  # noqa: B019
     def _running(self, cell: int) -> Floats:
@@ -167,8 +205,8 @@ class _Numbers:
         past = self.starts[first : cell + 1][::-1]
         return np.asarray(self.longer[self.grid[:, None] + np.arange(len(past))] @ past)
 
-    def _area(self, values: Floats) -> float:
-        return float(H * (values[:-1] + values[1:]).sum())
+    def _area(self, values: Floats) -> Floats:
+        return np.asarray(H * (values[:, :-1] + values[:, 1:]).sum(axis=1))
 
 
 def ended(of: Shape, time: Floats) -> Floats:

@@ -172,19 +172,45 @@ def _search(own: OwnTimes, due: Floats, windows: list[Range], per_vm: Range, pla
         slots.append(low[rows] + np.arange(len(rows)) - first[rows])
         times.append(getattr(own.at(rows), kind)(slots[-1]))
         ends.append(first)
-    for row, place in enumerate(places.tolist()):
-        maps, reduces = (slice(end[row], end[row + 1]) for end in ends)
-        hosted = float(per_vm[0][place]), float(per_vm[1][place])
-        falling = np.minimum.accumulate(times[1][reduces])
-        at = len(falling) - np.searchsorted(falling[::-1], due[row] - times[0][maps], side="right")
-        fits = at < len(falling)
-        if not fits.any():
-            continue
-        pairs = slots[0][maps][fits], slots[1][reduces][at[fits]]
-        taken = pairs[0] / hosted[0] + pairs[1] / hosted[1]
-        equal = np.flatnonzero(taken <= taken.min() * (1.0 + SAME_SUM))
-        best = equal[0] if hosted[0] <= hosted[1] else equal[-1]
-        found[0][place], found[1][place] = pairs[0][best], pairs[1][best]
+    fewest_reduces = _first_within(np.repeat(due, np.diff(ends[0])) - times[0], np.diff(ends[0]), times[1], ends[1])
+    rows = np.repeat(np.arange(len(due)), np.diff(ends[0]))
+    fits = fewest_reduces < ends[1][1:][rows]
+    pairs = slots[0], slots[1][np.minimum(fewest_reduces, len(slots[1]) - 1)]
+    hosted = per_vm[0][places][rows], per_vm[1][places][rows]
+    taken = np.where(fits, pairs[0] / hosted[0] + pairs[1] / hosted[1], np.inf)
+    best = np.minimum.reduceat(taken, ends[0][:-1])
+    equal = fits & (taken <= best[rows] * (1.0 + SAME_SUM))
+    at, last = np.arange(len(taken)), hosted[0] > hosted[1]
+    chosen = np.where(
+        last[ends[0][:-1]],
+        np.maximum.reduceat(np.where(equal, at, -1), ends[0][:-1]),
+        np.minimum.reduceat(np.where(equal, at, len(at)), ends[0][:-1]),
+    )
+    known = np.isfinite(best)
+    for each, pair in zip(found, pairs, strict=True):
+        each[places[known]] = pair[chosen[known]]
+
+
+def _first_within(limits: Floats, counts: Ints, times: Floats, ends: Ints) -> Ints:
+    """Return the first place of each limit's row whose time is within it, the end of the row if none is.
+
+    Args:
+        limits: Limits [s], row after row.
+        counts: Limits of each row.
+        times: Times [s], row after row.
+        ends: The place of the first time of each row, and the end of the last one.
+    """
+    low, high = np.repeat(ends[:-1], counts), np.repeat(ends[1:], counts)
+    least, sizes = times.copy(), np.diff(ends)
+    for step in range(1, int(sizes.max(initial=0))):  # the least time on so many slots or fewer
+        at = ends[:-1][sizes > step] + step
+        least[at] = np.minimum(least[at], least[at - 1])
+    while (still := low < high).any():
+        middle = (low + high) // 2
+        within = least[np.minimum(middle, len(times) - 1)] <= limits
+        high = np.where(still & within, middle, high)
+        low = np.where(still & ~within, middle + 1, low)
+    return low
 
 
 def exact_pairs(

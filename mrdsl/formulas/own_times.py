@@ -146,6 +146,17 @@ class JobTimes:
         """The tasks of the rows, for means."""
         return self.describe()
 
+    @cached_property
+    def content(self) -> bytes | None:
+        """Bytes that differ between jobs with different times; None if some are simulated."""
+        means = self.means
+        if means.nodes:
+            return None
+        tasks = (each for kind in (means.maps, means.reduces, means.parts) for each in vars(kind).values())
+        parts = *tasks, means.first, means.fixed, means.staged, means.of_part, *self.caps, *self.reduce_cap, self.path
+        works = (each for work in (self.low, self.high) for each in _abc(work))
+        return b"".join(np.ascontiguousarray(each).tobytes() for each in (*parts, *works))
+
     def maps_by(self, name: str, rows: Ints, slots: Floats) -> Floats:
         """Return the time of a job before its reduce phase, and its constant time [s]."""
         if name == "mean":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from math import inf
 
 import numpy as np
@@ -100,10 +101,30 @@ def _exact(
     due = np.broadcast_to(deadline, shape)[exact]
     some = SlotLimits(*(np.broadcast_to(each, shape)[exact] for each in limits.parts))
     hosted = tuple(np.broadcast_to(each, shape)[exact] for each in per_vm)
-    pairs = cheapest_pairs(work.at(exact), due, (hosted[0], hosted[1]), some, (found[0][exact], found[1][exact]))
+    pairs = _known_pairs(work.at(exact), due, (hosted[0], hosted[1]), some, (found[0][exact], found[1][exact]))
     for each, pair in zip(found, pairs, strict=True):
         each[exact] = pair
     return found
+
+
+_KNOWN: dict[bytes, Range] = {}
+
+
+def _known_pairs(work: Coefficients, due: Floats, hosted: Range, limits: SlotLimits, start: Range) -> Range:
+    """Return the pairs of :func:`cheapest_pairs`, those of the last call if it was the same."""
+    assert work.own is not None
+    contents = [jobs.content for jobs in work.own.jobs]
+    if None in contents:
+        return cheapest_pairs(work, due, hosted, limits, start)
+    arrays = work.map_work, work.reduce_work, work.constant, due, *hosted, *limits.parts, *start
+    digest = sha256(work.own.key)
+    for each in (*contents, *(np.ascontiguousarray(each).tobytes() for each in arrays)):
+        digest.update(each or b"")
+    if (key := digest.digest()) not in _KNOWN:
+        found = cheapest_pairs(work, due, hosted, limits, start)
+        _KNOWN.clear()
+        _KNOWN[key] = found
+    return _KNOWN[key]
 
 
 def _parts(work: Coefficients, deadline: Floats, limits: SlotLimits) -> tuple[Floats, ...]:
