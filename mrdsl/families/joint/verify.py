@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.checking.exact import Exact, chosen, exact_works, in_fractions, needs_exact
+from mrdsl.checking.exact import Exact
+from mrdsl.checking.rows import Rows
 from mrdsl.checking.scheduled import mean_of
-from mrdsl.checking.work import Work, described, estimates, fewest_vms, promised, tasks_at_once
+from mrdsl.checking.work import fewest_vms
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts
@@ -28,14 +29,13 @@ from mrdsl.families.joint.verify_fleet import (
     room_of_types,
     verify_fleet,
     vms_by_type,
+    with_types,
     worst_response,
 )
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.stated import stated_jobs
-from mrdsl.spec.blocks import any_stages, stages_of
-from mrdsl.spec.columns import column, names_of, words
-from mrdsl.spec.estimates import default_guarantee
+from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -58,32 +58,16 @@ class Facts:
         return len(self.facts.classes)
 
     @cached_property
-    def work(self) -> Work:
-        """A, B and C of one job by the estimate that each class promises."""
-        classes, jobs = self.facts.classes, described(self.facts.classes)
-        found, said = estimates(jobs), words(classes, "guarantee")
-        if not self.whole or not needs_exact(self.facts):
-            return promised(in_fractions(self.facts, jobs, np.arange(len(said)), found), said)
-        exact = exact_works(
-            self.facts, jobs, np.arange(len(said)), found, lambda row: classes[row], mean_of(stated_jobs)
-        )
-        return chosen(exact, said, default_guarantee(self.facts, True))
+    def rows(self) -> Rows:
+        """The classes on the first VM type, the only one of a cluster of one kind."""
+        first = np.zeros(self.classes, dtype=np.int64)
+        return Rows(self.facts, np.arange(self.classes), first, mean_of(stated_jobs) if self.whole else None)
 
-    @cached_property
-    def tasks(self) -> tuple[Floats, Floats]:
-        """Map and reduce tasks of one job that can run concurrently."""
-        return tasks_at_once(described(self.facts.classes))
-
-    @cached_property
+    @property
     def hosted(self) -> tuple[Floats, Floats]:
-        """Map and reduce slots per VM; those of map tasks if reduce slots are left out, NaN if a kind has no number."""
-        classes = self.facts.classes
-        maps, reduces, tasks = (column(classes, f"slots.{kind}") for kind in ("map", "reduce", "task"))
-        reduces = np.where(np.isnan(reduces), maps, reduces)
-        if any_stages(classes):
-            staged = np.array([bool(stages) for stages in stages_of(classes)])
-            maps, reduces = np.where(staged, tasks, maps), np.where(staged, tasks, reduces)
-        return maps, reduces
+        """Map and reduce slots per VM; those of map tasks if reduce slots are left out."""
+        maps, reduces = self.rows.per_vm
+        return maps, np.where(reduces > 0.0, reduces, maps)
 
     @cached_property
     def demand(self) -> tuple[Floats, Floats]:
@@ -127,14 +111,6 @@ class Facts:
         facts = self.facts
         per_rate = facts.cluster.period * column(facts.services, "penalty")
         return np.concatenate([column(facts.classes, "penalty"), per_rate])
-
-    def response(self, rate: Floats, vms: Floats) -> Floats:
-        """Compute the mean response of each service, (2) [s]: infinite if its VMs are full, NaN without a VM."""
-        services = self.facts.services
-        mu, delay = column(services, "service_rate"), column(services, "delay")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            time = np.where(mu * vms > rate, vms / (mu * vms - rate), np.inf) + delay
-        return np.where(vms > 0.0, time, np.nan)
 
     @cached_property
     def parts(self) -> tuple[tuple[slice, float], ...]:
@@ -195,12 +171,13 @@ class Facts:
         return limit if found is None else min(limit, found.value)
 
     def _vms_of_job(self, index: int, deadline: float) -> float:
-        left = float(deadline - self.work.rest[index])
-        work = float(self.work.maps[index]), float(self.work.reduces[index])
-        most = float(self.tasks[0][index]), float(self.tasks[1][index])
-        hosted = float(self.hosted[0][index]), float(np.nan_to_num(self.hosted[1][index], nan=1.0))
-        if isinstance(self.work, Exact) and self.work.rows[index]:
-            pairs = self.work.pairs(index, float(deadline), most)
+        every = self.rows.promised
+        left = float(deadline - every.rest[index])
+        work = float(every.maps[index]), float(every.reduces[index])
+        most = float(self.rows.tasks[0][index]), float(self.rows.tasks[1][index])
+        hosted = float(self.hosted[0][index]), float(self.hosted[1][index])
+        if isinstance(every, Exact) and every.rows[index]:
+            pairs = every.pairs(index, float(deadline), most)
             return float((pairs[0] / hosted[0] + pairs[1] / hosted[1]).min(initial=np.inf))
         maps, reduces = next(fewest_vms(work, left, most, hosted, self.whole), (np.inf, np.inf))
         return maps / hosted[0] + reduces / hosted[1]
@@ -238,9 +215,7 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
     facts: JointFacts = spec.facts
     named = list(names_of(facts.classes)), list(names_of(facts.services))
     periods = 1 if facts.demand is None else facts.demand.periods
-    typed = len(facts.vms) > 0
-    size = most_vms(facts) if typed else facts.cluster.size
-    if (list(plan.class_names), list(plan.service_names)) != named or plan.size != size:
+    if (list(plan.class_names), list(plan.service_names)) != named or plan.size != most_vms(facts):
         yield error("broken-plan", "the plan is of other classes, services or machines", facts.span)
         return
     if len(plan.vms) != periods:
@@ -253,30 +228,31 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
         yield error("broken-plan", "the parts of the plan differ in length", facts.span)
         return
     yield from _wholeness(spec, plan, relax)
-    known = Facts(spec, plan.whole == SLOTS)
-    other = misfit(facts, plan) if typed else ""
+    one_kind = not len(facts.vms)
+    spec, plan = with_types(spec, plan)
+    facts, known = spec.facts, Facts(spec, plan.whole == SLOTS)
+    other = misfit(facts, plan)
     if other:
         yield error("broken-plan", other, facts.span)
         return
     yield from _demand(known, plan)
     yield from _turns(known, plan, relax)
-    if typed:
-        yield from verify_fleet(spec, plan, relax)
-    else:
-        yield from _deadlines(known, plan)
-        yield from _responses(known, plan)
-        yield from _whole_slots(known, plan)
+    yield from verify_fleet(spec, plan, relax)
+    if (
+        one_kind
+        and plan.whole != NO
+        and (len(plan.per_vm) != 2 or not all(map(np.array_equal, plan.per_vm, known.hosted)))
+    ):
+        yield error("broken-plan", "the slots that a VM hosts are not those of the spec", facts.cluster.span)
     yield from _cluster(known, plan, relax)
     yield from _claims(known, plan)
 
 
 def measure(spec: Spec, plan: JointPlan) -> float:
     """Compute the cost of all periods from the plan's admitted demand and VMs."""
+    spec, plan = with_types(spec, plan)
     operation, penalties = _costs(Facts(spec, plan.whole == SLOTS), plan)
-    cluster = spec.facts.cluster
-    if plan.by_type is not None:
-        return float(operation.sum() + penalties.sum())
-    return float(cluster.vm_cost * cluster.period * _units_of(plan)[0].sum() + penalties.sum())
+    return float(operation.sum() + penalties.sum())
 
 
 def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
@@ -294,7 +270,8 @@ def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
         case "rate":
             return float(plan.services.rate[:, list(plan.service_names).index(argument)].mean())
         case "response":
-            response = _response(Facts(spec, plan.whole == SLOTS), plan)
+            spec, plan = with_types(spec, plan)
+            response = worst_response(spec.facts, plan)
             mine = response[:, list(plan.service_names).index(argument)]
             return float(np.nanmax(mine)) if not np.isnan(mine).all() else float("nan")
     raise KeyError(name)
@@ -308,19 +285,8 @@ def _units_of(plan: JointPlan) -> tuple[Floats, Floats]:
 
 def _costs(known: Facts, plan: JointPlan) -> tuple[Floats, Floats]:
     """Return the cost of VMs and the penalties of rejected demand in each period."""
-    cluster, (vms, served) = known.facts.cluster, _units_of(plan)
-    penalties = (known.demand[1] - served) @ known.penalties
-    if plan.by_type is not None:
-        return operation(known.facts, plan), penalties
-    assert cluster.vm_cost is not None
-    return vms.sum(axis=1) * cluster.vm_cost * cluster.period, penalties
-
-
-def _response(known: Facts, plan: JointPlan) -> Floats:
-    """Compute the mean response of each service, on its slowest VM type, in each period [s]."""
-    if plan.by_type is not None:
-        return worst_response(known.facts, plan)
-    return known.response(plan.services.rate, plan.services.vms)
+    penalties = (known.demand[1] - _units_of(plan)[1]) @ known.penalties
+    return operation(known.facts, plan), penalties
 
 
 def _demand(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
@@ -331,36 +297,6 @@ def _demand(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
         yield _broken(known, int(u), f"gets {served[t, u]:.6g} in period {t}, not {low:.6g} to {high:.6g}")
 
 
-def _deadlines(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
-    """(3) and (4) for each job on its own slots, within the range of the estimates."""
-    got, work = plan.classes, known.work
-    deadline = column(known.facts.classes, "deadline")
-    busy = got.admitted > 0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = got.map_slots / got.at_once, got.reduce_slots / got.at_once
-    time = np.maximum(work.time(*each), work.path)
-    for t, i in np.argwhere(busy & ~(time <= deadline * (1 + FEASIBILITY))):
-        yield _broken(known, int(i), f"takes {time[t, i]:.6g} s in period {t}, past its {deadline[i]:.6g} s")
-    for kind, slots, tasks in zip(("map", "reduce"), each, known.tasks, strict=True):
-        least = np.minimum(tasks, 1.0)
-        inside = (slots >= least * (1 - FEASIBILITY)) & (slots <= tasks * (1 + FEASIBILITY) + FEASIBILITY)
-        for t, i in np.argwhere(busy & ~inside):
-            kind = "task" if plan.stages[i] else kind
-            said = f"has {slots[t, i]:.6g} {kind} slots per job in period {t}, not {least[i]:g} to {tasks[i]:g}"
-            yield _broken(known, int(i), said)
-    needed = _hosting(known, plan)
-    for t, i in np.argwhere(~(needed <= got.vms + FEASIBILITY * np.maximum(1.0, got.vms))):
-        yield _broken(known, int(i), f"needs {needed[t, i]:.6g} VMs in period {t} and has {got.vms[t, i]:.6g}")
-
-
-def _hosting(known: Facts, plan: JointPlan) -> Floats:
-    """Return the VMs that the slots of each class add up to; slots of a kind that no VM hosts take infinitely many."""
-    total = np.zeros_like(plan.classes.vms)
-    for slots, hosted in zip((plan.classes.map_slots, plan.classes.reduce_slots), known.hosted, strict=True):
-        total = total + np.where(slots > 0.0, slots / np.where(np.isnan(hosted), np.nan, hosted), 0.0)
-    return np.where(np.isnan(total), np.inf, total)
-
-
 def _wholeness(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
     """Check that the plan's slots are as whole as the spec asks for."""
     facts: JointFacts = spec.facts
@@ -368,27 +304,6 @@ def _wholeness(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]
     fitting = (NO,) if relax else (default, NO) if facts.whole is None else (facts.whole,)
     if plan.whole not in fitting:
         yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{fitting[0]}`", facts.span)
-
-
-def _whole_slots(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
-    """Check that every job has whole slots, and that the VMs of the class hold them.
-
-    The slots of one class need as many VMs as they add up to, since each VM but one may be filled.
-    """
-    if plan.whole == NO:
-        return
-    got, facts = plan.classes, known.facts
-    for kind, slots in (("map", got.map_slots), ("reduce", got.reduce_slots)):
-        each = np.divide(slots, got.at_once, out=np.zeros_like(slots), where=got.at_once > 0)
-        for t, i in np.argwhere(~(np.abs(each - np.rint(each)) <= FEASIBILITY)):
-            yield _broken(known, int(i), f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not whole")
-    hosted = known.hosted[0], np.nan_to_num(known.hosted[1], nan=1.0)
-    if len(plan.per_vm) != 2 or not all(map(np.array_equal, plan.per_vm, hosted)):
-        yield error("broken-plan", "the slots that a VM hosts are not those of the spec", facts.cluster.span)
-        return
-    packed = ceiling(_hosting(known, plan))
-    for t, i in np.argwhere(packed > got.vms + FEASIBILITY):
-        yield _broken(known, int(i), f"has slots in period {t} that its {got.vms[t, i]:g} VMs do not hold")
 
 
 def _turns(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -402,27 +317,12 @@ def _turns(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
     if known.facts.cluster.concurrency == "whole" and not relax:
         for t, i in np.argwhere(~(np.abs(got.at_once - np.rint(got.at_once)) <= FEASIBILITY)):
             yield _broken(known, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
-    turns = known.turns
-    if known.any_turns and plan.by_type is None:  # a place is free again when its job has ended
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = got.map_slots / got.at_once, got.reduce_slots / got.at_once
-        time = np.maximum(known.work.time(*each), known.work.path)
-        ends = np.where(np.isfinite(time) & (time > 0.0), time, column(known.facts.classes, "deadline"))
-        turns = np.maximum(turns, np.vectorize(partial(_turns_of, known.facts.cluster.period), otypes=[float])(ends))
-    room = turns * got.at_once
-    if plan.by_type is not None and known.any_turns:
+    room = known.turns * got.at_once
+    if known.any_turns:  # a place is free again when its job has ended
         room = room_of_types(known.facts, plan, known.turns)
     for t, i in np.argwhere(~(got.admitted <= room * (1 + FEASIBILITY) + FEASIBILITY**2)):
         said = f"admits {got.admitted[t, i]:.6g} jobs in period {t}, for which there are {room[t, i]:.6g} turns"
         yield _broken(known, int(i), said)
-
-
-def _responses(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
-    got, services = plan.services, known.facts.services
-    response, most = known.response(got.rate, got.vms), column(services, "response")
-    for t, k in np.argwhere((got.rate > 0) & ~(response <= most * (1 + FEASIBILITY))):
-        said = f"answers in {response[t, k]:.6g} s in period {t}, past its {most[k]:.6g} s"
-        yield _broken(known, known.classes + int(k), said)
 
 
 def _cluster(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -450,7 +350,7 @@ def _claims(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
         ("utilization", plan.utilization, vms / plan.size if plan.size else np.full_like(vms, np.nan), 1.0),
         ("rejected jobs", plan.classes.rejected, lost[:, :split], known.demand[1][:, :split]),
         ("rejected rate", plan.services.rejected_rate, lost[:, split:], known.demand[1][:, split:]),
-        ("response", plan.services.response, _response(known, plan), 1.0),
+        ("response", plan.services.response, worst_response(known.facts, plan), 1.0),
     ):
         same = (np.abs(said - real) <= FEASIBILITY * np.maximum(1.0, scale)) | (~np.isfinite(said) & ~np.isfinite(real))
         for place in np.argwhere(~same)[:1]:

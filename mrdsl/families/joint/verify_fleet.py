@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,15 @@ from numpy.typing import NDArray
 from mrdsl.checking.rows import APART, MOST, Losses, Rows, late, losses_of, phases
 from mrdsl.checking.scheduled import mean_of
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY, ceiling
-from mrdsl.families.joint.facts import NO, JointFacts
+from mrdsl.families.joint.facts import NO, JointFacts, VmType
 from mrdsl.families.joint.plan import JointPlan, LanePlan
 from mrdsl.model.check import check, check_commitments, committed_cost, offers_of, with_commitments
 from mrdsl.model.check import misfit as not_offered
 from mrdsl.model.ledger import ON_DEMAND, RESERVED, SPOT, Ledger, Placements, Rental
 from mrdsl.simulation.stated import stated_jobs
+from mrdsl.spec.blocks import OnDemand
 from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
@@ -28,6 +31,19 @@ Floats = NDArray[np.float64]
 
 MOST_TURNS = 1_000
 """Turns in a period, or periods of a turn, up to which they are played through; more are a quotient."""
+
+
+def with_types(spec: Spec, plan: JointPlan) -> tuple[Spec, JointPlan]:
+    """Return a cluster of one kind of VMs, and its plan, as VMs of one type on demand; others as they are."""
+    facts: JointFacts = spec.facts
+    if len(facts.vms):
+        return spec, plan
+    price, got, services = float(facts.cluster.vm_cost or 0.0), plan.classes, plan.services
+    only = VmType(name="vm", on_demand=OnDemand(price=price), span=facts.cluster.span)
+    parts = got.vms, got.at_once, got.map_slots, got.reduce_slots, services.vms, services.rate
+    lanes = LanePlan(["vm"], [ON_DEMAND], np.array([price * facts.cluster.period]), *(each[:, None] for each in parts))
+    typed = kept(spec, "with types", lambda: replace(spec, facts=replace(facts, vms=(only,))))
+    return typed, replace(plan, by_type=lanes)
 
 
 def most_vms(facts: JointFacts) -> int | None:
@@ -255,7 +271,8 @@ def _services(facts: JointFacts, plan: JointPlan) -> Iterator[Diagnostic]:
 def _limits(facts: JointFacts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
     """Check types and shares on spot, whole VMs, those under contract, and the VMs of each different period."""
     lanes = lanes_of(plan)
-    parts = (lanes.class_vms, lanes.service_vms, lanes.at_once)
+    parts = [lanes.class_vms, lanes.service_vms]
+    parts += [lanes.at_once] if facts.cluster.concurrency == "whole" else []
     if not relax and not all(bool((np.abs(part - np.rint(part)) <= FEASIBILITY).all()) for part in parts):
         yield error("broken-plan", "a number of VMs or of jobs at once is not whole", facts.cluster.span)
     names = list(names_of(facts.vms))

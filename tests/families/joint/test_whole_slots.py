@@ -136,7 +136,7 @@ def test_broken_whole_plans_are_found_out() -> None:
     fractions = replace(plan, classes=replace(got, map_slots=got.map_slots + 0.5))
     assert any("not whole" in str(each) for each in broken(spec, fractions))
     more = replace(plan, classes=replace(got, map_slots=got.map_slots + 40 * got.at_once))
-    assert any("do not hold" in str(each) for each in broken(spec, more))
+    assert any("fewer VMs than their slots take" in str(each) for each in broken(spec, more))
     assert any("whole is" in str(each) for each in broken(spec, replace(plan, whole="no", per_vm=())))
     other = replace(plan, per_vm=tuple(np.full_like(each, 99.0) for each in plan.per_vm))
     assert any("hosts" in str(each) for each in broken(spec, other))
