@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, impossible, number_of, warning
-from mrdsl.core.units import show
+from mrdsl.core.diagnostics import Diagnostic, Related, Span, did_you_mean, error, impossible, number_of, warning
+from mrdsl.core.units import MINUTE, show
 from mrdsl.formulas.platforms import system_part
 from mrdsl.formulas.profiles import check_profiles
-from mrdsl.formulas.stage_checks import at_path, check_stages
+from mrdsl.formulas.stage_checks import at_path, check_stages, path_of, too_late
 from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import Columns, matching, names_of, parts_of
+from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.rented import described_on
 
 if TYPE_CHECKING:
-    from mrdsl.formulas.pairs import Typed
+    from mrdsl.formulas.pairs import Pairs, Typed
 
 NAMED = 3
 """Most types for which missing items are named."""
@@ -329,6 +331,59 @@ def held_by_none(facts: Typed, node: Any) -> Diagnostic:
         + (f": {'; '.join(lacking[:NAMED])}{more}" if lacking else ""),
         node.span,
         "make its containers smaller, or add a vm with more cores and memory",
+    )
+
+
+def runs_nowhere(facts: Typed, pairs: Pairs, index: int, whole: bool, place: Span | None, written: str) -> Diagnostic:
+    """Return why a class runs on no VM type: none holds its tasks, or all are too slow, or it may not be on spot.
+
+    Args:
+        facts: The facts of the spec.
+        pairs: Every class on every type.
+        index: The class.
+        whole: If slots are whole.
+        place: The line that limits its time.
+        written: The opening words of that line.
+    """
+    from mrdsl.formulas.estimates import earliest
+    from mrdsl.formulas.pairs import run_on
+
+    node = facts.classes[index]
+    if not pairs.allowed[:, index].any():
+        return held_by_none(facts, node)
+    if pairs.kept()[:, index].any():
+        return impossible(
+            "no-vm-type",
+            f"class {node.name} can run only on spot VMs, but it cannot use any of them",
+            node.span_of("spot"),
+            "raise `spot` of the class, for example `spot = 100%`, or add an `on_demand` block to a VM type",
+        )
+    times = earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
+    times[~pairs.allowed[:, index]] = float("inf")
+    best, by = int(times.argmin()), node.guarantee or default_guarantee(facts, whole)
+    limit, least = float(pairs.completion_limit[index]), float(times[best])
+    how = "whatever slots it gets"
+    if isfinite(pairs.limits.map_most[best, index]):
+        how = "even with a slot for every task" + (" that can run at once" if node.stages else "")
+    how += f", on {facts.vms[best].name}, where it is fastest" if len(times) > 1 else ""
+    there = [run_on(node, vm.name) for vm, one in zip(facts.vms, pairs.allowed[:, index], strict=True) if one]
+    path = min(path_of(each, by, speed) for each, speed in there)
+    later = show(MINUTE * (least * 1.1 // MINUTE + 1.0), "time")
+    hint = f"write a {written.split()[0]} above {show(least, 'time')}, such as `{written} {later}`"
+    hint += "; the nearer it is, the more VMs it needs"
+    return too_late(node, by, (limit, least, path), how, place, hint)
+
+
+def unused_spot(facts: Typed, node: Any) -> Iterator[Diagnostic]:
+    """Yield a warning for a part on spot VMs if none are available; the plan then has none."""
+    if node.spot is None or node.spot <= 0.0 or any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):
+        return
+    where = "no vm that it may use has" if any(vm.spot is not None for vm in facts.vms) else "no vm has"
+    yield warning(
+        "unused",
+        f"class {node.name} may be on spot VMs, and {where} a spot price",
+        node.span_of("spot"),
+        "leave `spot` out, or add spot { price = ..., interruptions = ... } to a vm",
     )
 
 

@@ -141,5 +141,5 @@ def test_committed_vms_are_free_in_a_period_and_paid_in_all() -> None:
 def test_a_family_refuses_the_fields_that_it_leaves_out() -> None:
     with pytest.raises(TypeError, match="has no `boot`"):
         JointVm(name="a", on_demand=OnDemand(price=1.0), boot=60.0)
-    with pytest.raises(mrdsl.MrdslError, match="fee"):
-        mrdsl.loads("problem joint\ncluster { period = 1 h }\nvm a { on_demand { price = 1 USD/h }, disk = 1 GiB }\n")
+    with pytest.raises(mrdsl.MrdslError, match="cost of masters by hand"):
+        mrdsl.loads("problem joint\ncluster { period = 1 h }\nvm a { on_demand { price = 1 USD/h }, masters = 1 }\n")

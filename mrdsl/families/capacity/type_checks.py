@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 from mrdsl.core import budgets
@@ -13,28 +12,25 @@ from mrdsl.core.diagnostics import (
     error,
     impossible,
     never_admitted,
-    warning,
 )
 from mrdsl.core.rounding import ROUNDING
-from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import limit_of_time, promises_of
-from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass, VmType
+from mrdsl.families.capacity.facts import NO, CapacityFacts, VmType
 from mrdsl.families.capacity.forms import has_slots_for_all
 from mrdsl.families.capacity.rent_checks import check_rented, quotas_too_small, unused_disks
 from mrdsl.formulas.quotas import unused_quotas
-from mrdsl.formulas.stage_checks import at_path, path_of, too_late
+from mrdsl.formulas.stage_checks import at_path
 from mrdsl.formulas.type_checks import (
     check_hosting,
     check_names,
     check_systems,
     distinct_classes,
-    held_by_none,
-    may_use,
+    runs_nowhere,
     unused_rows,
+    unused_spot,
 )
 from mrdsl.spec.blocks import any_rows
 from mrdsl.spec.columns import names_of
-from mrdsl.spec.estimates import default_guarantee
 from mrdsl.spec.spec import Spec
 
 
@@ -77,25 +73,15 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
 
     mix = mix_of(spec)
     facts: CapacityFacts = spec.facts
-    kept = mix.pairs.kept()
     about_runs = {promise.index for promise in promises_of(spec) if not promise.beside}
     lost = False
     for index in _without_lane(mix):
         node = facts.classes[index]
         lost |= bool(mix.low[index] > 0.0)
-        if not mix.pairs.allowed[:, index].any():
-            found = held_by_none(facts, node)
-        elif index in about_runs:
+        if index in about_runs and mix.pairs.allowed[:, index].any():
             continue
-        elif not kept[:, index].any():
-            found = _too_late(spec, mix, index, node)
-        else:
-            found = impossible(
-                "no-vm-type",
-                f"class {node.name} can run only on spot VMs, but it cannot use any of them",
-                node.span_of("spot"),
-                "raise `spot` of the class, for example `spot = 100%`, or add an `on_demand` block to a VM type",
-            )
+        place, written = limit_of_time(spec, node, float(mix.pairs.completion_limit[index]))
+        found = runs_nowhere(facts, mix.pairs, index, mix.wholeness != NO, place, written)
         yield found if mix.low[index] > 0.0 else never_admitted(found, "jobs", f"class {node.name}")
     if not lost:
         yield from _too_few(facts, mix)
@@ -105,30 +91,6 @@ def _without_lane(mix: Any) -> list[int]:
     """Return the numbers of the classes that can run nowhere."""
     found: list[int] = (~mix.possible.any(axis=0)).nonzero()[0].tolist()
     return found
-
-
-def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
-    from mrdsl.formulas import estimates
-    from mrdsl.formulas.pairs import run_on
-
-    pairs = mix.pairs
-    times = estimates.earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
-    times[~pairs.allowed[:, index]] = float("inf")
-    best = int(times.argmin())
-    limit, earliest = float(pairs.completion_limit[index]), float(times[best])
-    later = show(MINUTE * (earliest * 1.1 // MINUTE + 1.0), "time")
-    place, written = limit_of_time(spec, node, limit)
-    by = node.guarantee or default_guarantee(spec.facts, mix.wholeness != NO)
-    how = (
-        "even with a slot for every task" if isfinite(pairs.limits.map_most[best, index]) else "whatever slots it gets"
-    )
-    how += " that can run at once" if node.stages else ""
-    how += f", on {mix.market.names[best]}, where it is fastest" if len(times) > 1 else ""
-    there = [run_on(node, vm.name) for vm, one in zip(spec.facts.vms, pairs.allowed[:, index], strict=True) if one]
-    path = min(path_of(each, by, speed) for each, speed in there)
-    hint = f"write a {written.split()[0]} above {show(earliest, 'time')}, such as `{written} {later}`"
-    hint += "; the nearer it is, the more VMs it needs"
-    return too_late(node, by, (limit, earliest, path), how, place, hint)
 
 
 def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
@@ -176,25 +138,9 @@ def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | No
 
 def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
     """Yield one warning for each unused setting; a table or generator has one for all its classes."""
-    spot = any(vm.spot is not None for vm in facts.vms)
     yield from unused_disks(facts)
     yield from unused_quotas(facts)
     rows = any_rows(facts.classes, "on")
     for index, node in distinct_classes(facts):
-        found = [*_spot(facts, node, spot), *(unused_rows(node) if rows else ())]
+        found = [*unused_spot(facts, node), *(unused_rows(node) if rows else ())]
         yield from (at_path(each, f"classes[{index}]") for each in found)
-
-
-def _spot(facts: CapacityFacts, node: JobClass, sold: bool) -> Iterator[Diagnostic]:
-    """Yield a part on spot VMs if no spot VMs are available; the plan then has none."""
-    if node.spot is None or node.spot <= 0.0:
-        return
-    if sold and any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):
-        return
-    where = "no vm that it may use has" if sold else "no vm has"
-    yield warning(
-        "unused",
-        f"class {node.name} may be on spot VMs, and {where} a spot price",
-        node.span_of("spot"),
-        "leave `spot` out, or add spot { price = ..., interruptions = ... } to a vm",
-    )

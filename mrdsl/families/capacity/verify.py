@@ -257,24 +257,22 @@ def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
             lambda name, i: f"{plan.admitted[i]:g} jobs of class {name} are admitted, not a whole number",
         )
     rejected = np.maximum(high - plan.admitted, 0.0)
-    yield from _each(
-        spec,
-        ~(np.abs(plan.rejected - rejected) <= FEASIBILITY * np.maximum(1.0, high)),
-        lambda name, i: f"the plan claims {plan.rejected[i]:g} rejected jobs of class {name}, of {rejected[i]:g}",
-    )
     penalty = column(spec.facts.classes, "penalty") * rejected
-    yield from _each(
-        spec,
-        ~(np.abs(plan.penalty - penalty) <= FEASIBILITY * np.maximum(1.0, penalty)),
-        lambda name, i: f"the plan claims a penalty of {plan.penalty[i]:g} for class {name}, not {penalty[i]:g}",
-        "penalty",
-    )
     deadline = column(spec.facts.classes, "deadline")
+    yield from _claimed(spec, "rejected jobs", plan.rejected, rejected, high)
+    yield from _claimed(spec, "as the penalty", plan.penalty, penalty, penalty, "penalty")
+    yield from _claimed(spec, "s as the deadline", plan.deadline, deadline, deadline, "deadline")
+
+
+def _claimed(
+    spec: Spec, what: str, said: Floats, right: Floats, size: Floats, item: str = "jobs"
+) -> Iterator[Diagnostic]:
+    """Compare a number of each class in the plan with the one from its parts."""
     yield from _each(
         spec,
-        ~(np.abs(plan.deadline - deadline) <= FEASIBILITY * deadline),
-        lambda name, i: f"the plan claims a deadline of {plan.deadline[i]:g} s for class {name}",
-        "deadline",
+        ~(np.abs(said - right) <= FEASIBILITY * np.maximum(1.0, size)),
+        lambda name, i: f"the plan claims {said[i]:g} {what} of class {name}, not {right[i]:g}",
+        item,
     )
 
 
@@ -287,14 +285,8 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
         ("reduce slots", plan.reduce_slots, shares.slots[1]),
         ("VMs", plan.vms, shares.vms),
     ):
-        total = np.bincount(of_class, weights=parts, minlength=count)
-        yield from _each(
-            spec,
-            ~(np.abs(total - shown) <= FEASIBILITY * np.maximum(1.0, total)),
-            lambda name, i, what=what, shown=shown, total=total: (
-                f"the {what} of class {name} on all types are {total[i]:g}, not {shown[i]:g}"
-            ),
-        )
+        total = np.asarray(np.bincount(of_class, weights=parts, minlength=count), dtype=np.float64)
+        yield from _claimed(spec, what, shown, total, total)
     times = plan.completion_lower, plan.completion_average, plan.completion_upper, plan.completion_mean
     for (estimate, each), shown in zip(shares.shown.items(), times, strict=False):
         slowest = np.full(count, -np.inf)

@@ -12,12 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.evidence import doubt_about
 from mrdsl.checking.exact import shared
 from mrdsl.checking.rows import APART, MOST, Losses, Rows, effective, late, losses_of, phases
 from mrdsl.checking.scheduled import mean_of
 from mrdsl.checking.work import ESTIMATES, Work
 from mrdsl.core.diagnostics import Diagnostic, Span, error
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
+from mrdsl.core.rounding import FEASIBILITY, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_parts import Evidence
@@ -189,7 +190,7 @@ def verify_promises(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[
             continue
         if found is None:
             message = f"the plan has no simulation result for class {promise.name}, which has a constraint on runs"
-        elif doubt := _doubt_about(found):
+        elif doubt := doubt_about(found):
             message = f"the simulation result in the plan for class {promise.name} {doubt}"
         elif found.low >= promise.level:
             continue
@@ -298,19 +299,3 @@ def _disturbed(rules: Simulation | None) -> bool:
     return rules.work_conserving == "yes" or any(
         (rules.stragglers, rules.task_failures, rules.speculation, rules.machine_failures)
     )
-
-
-def _doubt_about(found: Evidence) -> str:
-    """Explain why evidence cannot be a result of runs; return an empty text if it can.
-
-    Its bound is at most Clopper's and Pearson's for as many independent jobs: jobs of one run are worth fewer.
-    """
-    from scipy.stats import beta
-
-    if not 0.5 < found.confidence < 1.0 or not 0 < found.runs <= found.jobs:
-        return "rests on numbers that no runs give"
-    if not 0.0 <= found.low <= found.share * (1.0 + ROUNDING) or not found.share <= 1.0:
-        return "has bounds on one side of what was seen"
-    late = (1.0 - found.share) * found.jobs
-    most = float(beta.ppf(1.0 - found.confidence, found.share * found.jobs, late + 1.0)) if found.share > 0.0 else 0.0
-    return "has bounds closer than so many jobs allow" if found.low > most + ROUNDING else ""

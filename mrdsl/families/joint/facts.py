@@ -117,7 +117,6 @@ class Cluster(Node):
 class VmType(
     RentedVm,
     without={
-        "disk": "add what it costs to the `fee`",
         "masters": "joint plans VMs for classes and services alone: add the cost of masters by hand",
         **dict.fromkeys(("terms", "boot", "billing"), ""),
     },

@@ -17,7 +17,7 @@ from mrdsl.core.diagnostics import (
 from mrdsl.core.units import show
 from mrdsl.families.joint.quantities import compares_responses, mentioned
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
-from mrdsl.formulas.stage_checks import at_path, path_of, too_late
+from mrdsl.formulas.stage_checks import at_path
 from mrdsl.formulas.type_checks import (
     check_hosting,
     check_names,
@@ -25,12 +25,11 @@ from mrdsl.formulas.type_checks import (
     check_systems,
     dear_contracts,
     distinct_classes,
-    held_by_none,
-    may_use,
+    runs_nowhere,
     unused_rows,
+    unused_spot,
 )
 from mrdsl.spec.columns import names_of
-from mrdsl.spec.estimates import default_guarantee
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.facts import JobClass, JointFacts, Service
@@ -153,10 +152,7 @@ def unused_in_fleet(spec: Spec) -> Iterator[Diagnostic]:
     for vm in facts.vms:
         yield from dear_contracts(vm, () if vm.reserved is None else (vm.reserved,))
     for index, node in distinct_classes(facts):
-        if node.spot and not any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):
-            message = f"class {node.name} may be on spot VMs, and no vm that it may use has a spot price"
-            hint = "leave `spot` out, or add spot { price = ..., interruptions = ... } to a vm"
-            yield at_path(warning("unused", message, node.span_of("spot"), hint), f"classes[{index}]")
+        yield from (at_path(each, f"classes[{index}]") for each in unused_spot(facts, node))
         yield from (at_path(each, f"classes[{index}]") for each in unused_rows(node))
     fleet = fleet_of(spec)
     nodes = [*facts.classes, *facts.services]
@@ -182,36 +178,14 @@ def unreachable_in_fleet(spec: Spec) -> list[Diagnostic]:
         free = not bool((fleet.low[:, unit] > 0.0).any())
         if unit < fleet.classes:
             node = facts.classes[unit]
-            each, what = _late(fleet, facts, unit, node), f"class {node.name}"
+            each = runs_nowhere(facts, fleet.pairs, unit, fleet.whole, node.span_of("deadline"), "deadline =")
+            what = f"class {node.name}"
         else:
             node = facts.services[unit - fleet.classes]
             each, what = _slow(fleet, unit - fleet.classes, node), f"service {node.name}"
         demand = "jobs" if unit < fleet.classes else "requests"
         found.append(never_admitted(each, demand, what) if free else each)
     return found
-
-
-def _late(fleet: Fleet, facts: JointFacts, index: int, node: JobClass) -> Diagnostic:
-    from mrdsl.formulas.estimates import earliest
-    from mrdsl.formulas.pairs import run_on
-
-    pairs = fleet.pairs
-    if not pairs.allowed[:, index].any():
-        return held_by_none(facts, node)
-    if pairs.kept()[:, index].any():
-        return impossible(
-            "no-vm-type",
-            f"class {node.name} can run only on spot VMs, but it cannot use any of them",
-            node.span_of("spot"),
-            "raise `spot` of the class, for example `spot = 100%`",
-        )
-    times = earliest(pairs.exact, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
-    times[~pairs.allowed[:, index]] = float("inf")
-    best, by = int(times.argmin()), node.guarantee or default_guarantee(facts, fleet.whole)
-    there = [run_on(node, vm.name) for vm, one in zip(facts.vms, pairs.allowed[:, index], strict=True) if one]
-    ends = node.deadline, float(times[best]), min(path_of(each, by, speed) for each, speed in there)
-    hint = f"write deadline = {round(float(times[best]) * 1.05 + 1):g} s or more"
-    return too_late(node, by, ends, f"on {facts.vms[best].name}, where it is fastest", node.span_of("deadline"), hint)
 
 
 def _slow(fleet: Fleet, k: int, service: Service) -> Diagnostic:

@@ -9,15 +9,16 @@ from math import ceil, floor, gcd, inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.checking.evidence import doubt_about
 from mrdsl.checking.rows import left_to_containers
 from mrdsl.core.clock import DAY_SECONDS as DAY
 from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.lazy import kept
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
-from mrdsl.families.timetable.plan import Evidence, RunTimes, Tasks, TimetablePlan
 from mrdsl.families.timetable.plan import Rental as RentedThere
+from mrdsl.families.timetable.plan import RunTimes, Tasks, TimetablePlan
 from mrdsl.families.timetable.verify_arrivals import with_runs
 from mrdsl.families.timetable.verify_spot import (
     Durations,
@@ -169,21 +170,10 @@ def _wrong_evidence(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diag
         found = next((each for each in plan.shown if (each.name, each.level) == (name, level)), None)
         if name in ran and found is None:
             yield _wrong(f"the plan has no simulation result for class {name}, which has a percentile")
-        elif found is not None and (doubt := _doubt_about(found)):
+        elif found is not None and (doubt := doubt_about(found)):
             yield _wrong(f"the simulation result in the plan for class {name} {doubt}")
         elif found is not None and found.low < level:
             yield _wrong(f"only {found.low:.4%} of the runs of class {name} are shown to be on time")
-
-
-def _doubt_about(found: Evidence) -> str:
-    """Explain why evidence cannot be a result of runs, by Clopper's and Pearson's bound; empty if it can."""
-    from scipy.stats import beta
-
-    if not 0.5 < found.confidence < 1.0 or not 0 < found.runs <= found.jobs or not 0.0 <= found.share <= 1.0:
-        return "rests on numbers that no runs give"
-    on_time = found.share * found.jobs
-    most = float(beta.ppf(1.0 - found.confidence, on_time, found.jobs - on_time + 1.0)) if on_time else 0.0
-    return "" if found.low <= min(most, found.share) + ROUNDING else "has a bound closer than so many runs allow"
 
 
 def _of_earlier_release(facts: TimetableFacts, plan: TimetablePlan, tasks: Tasks) -> TimetablePlan | None:

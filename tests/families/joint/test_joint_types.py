@@ -269,3 +269,23 @@ def test_export_has_the_machines_of_each_type() -> None:
         assert held == {(vm, "spot" if way == "spot" else "firm"): vms for vm, way, vms in ways if vms}
         (load,) = cluster.workloads
         assert sum(share.jobs for share in load.shares) == plan.classes.at_once[period, 0]
+
+
+def test_a_disk_costs_what_a_fee_does() -> None:
+    """100 GiB at 0.0005 USD/GiB/h are a fee of 0.05 USD/h: on demand, under contract and on spot."""
+    text = (
+        "problem joint\ncluster { period = 2 h }\n"
+        "vm a { on_demand { price = 0.2 USD/h }, reserved { price = 0.12 USD/h, available = 2 }, EXTRA\n"
+        "spot { price = 0.06 USD/h, interruptions = 0.01/h } }\n"
+        "class c { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }, spot = 40%\n"
+        "jobs = 9, deadline = 20 min, penalty = 20 USD }\nminimize cost\n"
+    )
+    plans = []
+    for extra in ("fee = 0.05 USD/h,", "disk { size = 100 GiB, price = 0.0005 USD/GiB/h },", ""):
+        spec = mrdsl.loads(text.replace("EXTRA", extra))
+        plans.append(mrdsl.solve(spec).plan_of(JointPlan))
+        assert broken(spec, plans[-1]) == []
+    fee, disk, without = plans
+    assert disk.total == pytest.approx(fee.total)
+    assert disk.total == pytest.approx(without.total + 2 * 0.05 * float(disk.vms.sum()))
+    assert any("for a VM of" in each for each in broken(mrdsl.loads(text.replace("EXTRA", "")), disk))
