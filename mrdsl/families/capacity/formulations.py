@@ -87,7 +87,7 @@ def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveMo
 
 
 def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
-    """Solve a spec of one period by ``direct``; a large one without comparisons that it does not know, for a bound."""
+    """Solve a spec of one period by ``direct``; a large one with other comparisons or data by the rental program."""
     from mrdsl.families.capacity.methods import direct as method
 
     if spec.facts.demand is not None or is_about_runs(spec):
@@ -95,9 +95,7 @@ def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
     found = method.direct(spec, relax, limits)
     if found is not None or relax or nodes_of_large(spec, relax) is None:
         return found
-    from mrdsl.families.capacity.methods.other_comparisons import without_others
-
-    return without_others(spec, relax, limits)
+    return method.with_comparisons(spec, limits)
 
 
 def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | None:

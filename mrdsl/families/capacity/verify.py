@@ -50,7 +50,8 @@ def verify_mix(spec: Spec, plan: CapacityPlan, ledger: Ledger, shares: Shares, r
         total = sum(each.count for each in ledger.rentals if each.way == way)
         if not abs(total - shown) <= FEASIBILITY * max(1.0, total):
             yield error("broken-plan", f"{total:g} VMs are bought {way.replace('_', ' ')}, not {shown:g}", spec.span)
-    if [masters_of(facts).get(vm.name, 0) for vm in facts.vms] != np.asarray(plan.mix.masters).tolist():
+    masters = masters_of(facts)
+    if [masters.get(vm.name, 0) for vm in facts.vms] != np.asarray(plan.mix.masters).tolist():
         yield error("broken-plan", "the masters of the plan are not those of the spec", spec.span)
     paid = cost_of(facts, [each for each in ledger.rentals if each.master])
     yield from claimed("its masters", plan.mix.masters_cost, paid, spec.span)

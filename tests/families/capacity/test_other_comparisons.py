@@ -1,4 +1,4 @@
-"""``direct`` without the comparisons that it does not know bounds every plan, and its plan counts if it keeps them."""
+"""The rental program of large specs has rows for comparisons: its bound and its plan hold for the spec with these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.capacity import formulations
-from mrdsl.families.capacity.methods.other_comparisons import without_others
 from mrdsl.families.capacity.verify import verify
 from mrdsl.solving import checked_answer
 from mrdsl.spec import Constraint
@@ -58,7 +57,7 @@ def test_a_search_without_a_plan_has_the_bound(monkeypatch: pytest.MonkeyPatch) 
     assert result.bound >= known.bound * (1.0 - 1e-9)
 
 
-def test_less_spot_gives_a_plan_that_keeps_a_limit_on_spot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_keeps_a_limit_on_spot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
     spec = mrdsl.loads(LIMITED)
     known = formulations.direct(spec, False, Limits())
@@ -73,19 +72,19 @@ def test_less_spot_gives_a_plan_that_keeps_a_limit_on_spot(monkeypatch: pytest.M
     assert mrdsl.solve(spec).value == pytest.approx(best.value, rel=1e-6)
 
 
-def test_a_solver_without_a_bound_or_a_plan_does_not_lose_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proven_plan_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
     nothing = Answer(Termination.TIME_LIMIT, SolutionStatus.NONE, solver="highs")
     monkeypatch.setattr(checked_answer, "solve_model", lambda *given, **named: nothing)
     spec = mrdsl.loads(LIMITED)
     known, result = formulations.direct(spec, False, Limits()), mrdsl.solve(spec)
     assert known is not None
-    assert (result.termination, result.solution) == (Termination.TIME_LIMIT, SolutionStatus.FEASIBLE)
+    assert (result.termination, result.solution) == (Termination.OPTIMAL, SolutionStatus.OPTIMAL)
     assert (result.value, result.bound) == (known.value, known.bound)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_prices_of_a_limit_on_spot_bound_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_on_spot_bound_the_optimum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also at high limits, and with VMs that are rented for the limit alone."""
     spec = varied_types(40 + seed, classes=3, types=3, jobs=4)
     spec = replace(
@@ -106,7 +105,7 @@ def test_prices_of_a_limit_on_spot_bound_the_optimum(seed: int, monkeypatch: pyt
         assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
 
 
-def test_idle_firm_vms_keep_a_limit_on_spot() -> None:
+def test_idle_firm_vms_keep_a_limit_on_spot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs on 4 large spot VMs, and 10 of the smallest type; parts of VMs cost less."""
     spec = mrdsl.loads(
         """problem capacity
@@ -118,7 +117,8 @@ def test_idle_firm_vms_keep_a_limit_on_spot() -> None:
         subject to { share(spot) <= 30% }
         """
     )
-    found = without_others(spec, False, Limits())
+    monkeypatch.setattr(formulations, "LARGE_OF_A_CATALOGUE", 0)
+    found = formulations.direct(spec, False, Limits())
     best = mrdsl.solve(spec, "highs")
     assert found is not None
     assert best.value is not None

@@ -31,7 +31,7 @@ from mrdsl.families.capacity.constraints import (
     serves,
 )
 from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.forms import as_solved, has_closed_form
+from mrdsl.families.capacity.forms import as_solved, has_closed_form, wholeness_of
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
@@ -55,7 +55,7 @@ from mrdsl.families.capacity.methods.direct_types import (
 from mrdsl.families.capacity.methods.lane_columns import MOST_CLASSES, LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, costs_by_way
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
-from mrdsl.families.capacity.methods.rental import Rented, planned, rented
+from mrdsl.families.capacity.methods.rental import Rented, has_rows, planned, rented
 from mrdsl.families.capacity.methods.slot_prices import on_slots, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
 from mrdsl.families.capacity.methods.vector_program import Placed, by_program
@@ -88,18 +88,22 @@ def _is_planned(draft: Draft) -> bool:
 
 def read(spec: Spec, draft: Draft) -> Draft:
     """:func:`prepare` of a spec as it is, whose slots may be whole though its jobs and VMs are not."""
-    draft = replace(draft, spec=spec)
     refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
     refuse_hdfs(spec.facts, "direct")
     refuse_groups(spec.facts, "direct")
-    class_bounds, mix = class_bounds_of(spec), solved_mix(spec)
+    others = class_bounds_of(spec).others
     if has_closed_form(spec.facts):
-        quotas: dict[str, float] = {}
-        refuse(class_bounds.others, "admitted(c) and completion(c)")
+        refuse(others, "admitted(c) and completion(c)")
     else:
-        quotas, others = quotas_in(class_bounds.others)
-        refuse(others, "admitted(c), completion(c) and from above on vms(TYPE)")
+        refuse(quotas_in(others)[1], "admitted(c), completion(c) and from above on vms(TYPE)")
+    return _read(spec, draft)
+
+
+def _read(spec: Spec, draft: Draft) -> Draft:
+    draft = replace(draft, spec=spec)
+    class_bounds, mix = class_bounds_of(spec), solved_mix(spec)
+    quotas = quotas_in(class_bounds.others)[0]
     low = class_bounds.tighten(mix.names, "admitted", mix.low, at_most=False)
     most = np.where(mix.possible.any(axis=0), mix.expected, 0.0)
     high = class_bounds.tighten(mix.names, "admitted", most, at_most=True)
@@ -172,6 +176,8 @@ def fill(draft: Draft) -> Draft:
 def _is_rented(draft: Draft) -> bool:
     """Return True if the rental program alone finds the plan: no VM type is limited, and classes share VMs."""
     task: Task = draft.state
+    if not serves(draft.spec):
+        return True
     if draft.relax or task.mix.wholeness == MACHINES or has_closed_form(draft.spec.facts):
         return False
     return not np.isfinite(task.available).any()
@@ -337,7 +343,7 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
 def _rented(draft: Draft, gap: float) -> Iterator[tuple[Placed | None, float]]:
     """Yield the best plan of the rental program so far, and a bound."""
     program: Rented = draft.state
-    first = near_relaxed(program.task, until_of(draft))
+    first = near_relaxed(program.task, until_of(draft)) if serves(draft.spec) else None
     yield _cheapest(draft, first), program.bound
     for plan, bound in planned(draft.spec, program, gap, until_of(draft)):
         best = None if plan is None else as_placed(program.task, plan)
@@ -437,6 +443,17 @@ def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | No
         return None
     draft = Draft(spec, relax, limits=limits or Limits(), started=time.monotonic())
     return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], draft)
+
+
+def with_comparisons(spec: Spec, limits: Limits) -> Result | None:
+    """Return the result of the rental program for a spec with comparisons of VMs or jobs, or with data on disks.
+
+    None if classes share no VMs or never run together, or if a comparison has no row.
+    """
+    if wholeness_of(spec.facts) == MACHINES or len(spec.facts.never_together) or not has_rows(spec):
+        return None
+    draft = Draft(spec, False, limits=limits, started=time.monotonic())
+    return run_steps([(lambda draft: _read(spec, draft), {}), (fill, {}), (whole_jobs, {})], draft)
 
 
 def _with_packing(draft: Draft) -> Draft:

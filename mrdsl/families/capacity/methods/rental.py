@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mrdsl.checking.comparisons import broken
 from mrdsl.core.rounding import FEASIBILITY, ceiling
-from mrdsl.families.capacity.constraints import class_bounds_of
+from mrdsl.families.capacity.constraints import class_bounds_of, compares_completion
 from mrdsl.families.capacity.facts import NO
-from mrdsl.families.capacity.instance import Mix
+from mrdsl.families.capacity.instance import Mix, mix_of
 from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, useful_time
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.packed_plans import packed_on_more
 from mrdsl.families.capacity.packing import PackedLane, sizes_of
-from mrdsl.families.capacity.periods.comparisons import rows_of_period
+from mrdsl.families.capacity.periods.comparisons import of_sums, rows_of_period, rows_of_sums
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.plan_building import mix_plan_of
 from mrdsl.families.capacity.slot_choices import choices_in_fractions, choices_in_whole_slots
+from mrdsl.families.capacity.verify import quantity
 from mrdsl.formulas.packing import generated_patterns, units_of
 from mrdsl.programs.columns import Relaxation, lacks, relaxed
 from mrdsl.programs.integer import EXCESS, Fit, Packer, Placed, in_whole_numbers
 from mrdsl.programs.rent import Master
 from mrdsl.programs.renting import WEIGHTS, Choices, Comparison, Renting, SpotLimits
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Aim, Spec
 
-Places = np.ndarray
+Places = NDArray[np.int64]
+Sum = tuple[dict[int, float], float]
+"""Factors by column, and a constant."""
 
 
 def renting_of(spec: Spec, task: Task) -> Renting:
@@ -82,15 +88,44 @@ def bought_masters(spec: Spec, task: Task) -> Floats:
 
 
 def _comparisons(spec: Spec, mix: Mix) -> Iterator[Comparison]:
-    """Yield the comparisons of a spec that limit VMs."""
+    """Yield the comparisons of a spec, apart from those of single classes. Raises KeyError for one without a row."""
     if not class_bounds_of(spec).others:
         return
-    offers = {way: number for number, way in enumerate(mix.market.ways)}
-    for entries, most in rows_of_period(spec, offers):
-        vms = np.zeros(len(offers))
+    market = mix.market
+    offers = {way: number for number, way in enumerate(market.ways)}
+    rows = rows_of_period(spec, offers)
+    if of_sums(spec):
+        rows += rows_of_sums(spec, _sums(mix, offers))
+    for entries, most in rows:
+        both = np.zeros(len(offers) + len(mix))
         for column, value in entries:
-            vms[column] += value
-        yield Comparison(vms, np.zeros(len(mix)), most)
+            both[column] += value
+        yield Comparison(both[: len(offers)], both[len(offers) :], most)
+
+
+def _sums(mix: Mix, offers: Mapping[tuple[str, str, str], int]) -> dict[tuple[str, str], Sum]:
+    """Return the factors by column, offers before classes, and the constant of quantities that are sums."""
+    prices, first = mix.market.prices.tolist(), len(offers)
+    saved = {first + index: -worth for index, worth in enumerate(mix.worth.tolist())}
+    found = {("cost", ""): ({**dict(enumerate(prices)), **saved}, float(mix.penalty @ mix.expected))}
+    found["vms", ""] = dict.fromkeys(range(first), 1.0), 0.0
+    for index, name in enumerate(mix.names):
+        found["admitted", name] = {first + index: 1.0}, 0.0
+    for (vm, _, _), column in offers.items():
+        found.setdefault(("vms", vm), ({}, 0.0))[0][column] = 1.0
+        found.setdefault(("cost", vm), ({}, 0.0))[0][column] = prices[column]
+    return found
+
+
+def has_rows(spec: Spec) -> bool:
+    """Return True if all comparisons of a spec are rows of the rental program."""
+    others = class_bounds_of(spec).others
+    if any(isinstance(each, Aim) for each in others) or compares_completion(spec):
+        return False
+    try:
+        return all(True for _ in _comparisons(spec, mix_of(spec)))
+    except (KeyError, ValueError):  # of a share in a sum, or of a product
+        return False
 
 
 def _parts(mix: Mix) -> Floats:
@@ -236,16 +271,16 @@ def plan_of_placed(spec: Spec, task: Task, placed: Placed) -> CapacityPlan:
 
 def packer_of(spec: Spec, task: Task, found: list[CapacityPlan]) -> Packer:
     """Return a function that packs the slots of a solution; ``found`` gets the plans that fit."""
-
     fixed = float(task.market.prices @ bought_masters(spec, task))
     number_of = {(lane.vm, lane.spot): number for number, lane in enumerate(task.market.lanes)}
 
+    compared = bool(class_bounds_of(spec).others)
+
     def pack(placed: Placed) -> Fit:
         plan = plan_of_placed(spec, task, placed)
-        if plan.wholeness == NO:
-            found.append(plan)
-            return Fit(plan.total - fixed)
-        fitting, lacking = packed_on_more(spec, plan)
+        fitting, lacking = (plan, {}) if plan.wholeness == NO else packed_on_more(spec, plan)
+        if fitting is not None and compared and any(broken(spec, partial(quantity, spec, fitting))):
+            fitting = None
         if fitting is not None:
             found.append(fitting)
         cuts, proven = {}, task.mix.sizes is not None or not leaves_lanes_out(spec)
