@@ -9,8 +9,10 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.core.watching import LateError, sharing
 from mrdsl.families.capacity.methods import grouped_periods
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
+from mrdsl.families.capacity.periods.program import blocks_of
 from mrdsl.solving.processes import kept
 
 SPEC = """problem capacity
@@ -82,3 +84,16 @@ def test_limits_that_a_quick_plan_breaks_leave_none(monkeypatch: pytest.MonkeyPa
         result = mrdsl.solve(spec, "direct")
     assert result.termination is Termination.INTERRUPTED
     assert result.plan is None
+
+
+def test_building_the_programs_of_periods_ends_with_the_shared_time(tmp_path: Path) -> None:
+    """With containers, each period has a program of its own."""
+    (tmp_path / "spec.mrspec").write_text(
+        SPEC.replace("vm a {", "vm a { cores = 4, memory = 16 GiB,")
+        .replace("vm b {", "vm b { cores = 4, memory = 8 GiB,")
+        .replace("slots { map = 4, reduce = 2 }", "container { cores = 1, memory = 2 GiB }")
+    )
+    (tmp_path / "day.csv").write_text("factor\n" + "1\n2\n3\n" * 3)
+    spec = mrdsl.load(tmp_path / "spec.mrspec")
+    with sharing(0.0), pytest.raises(LateError):
+        blocks_of(spec, False)

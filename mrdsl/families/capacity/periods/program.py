@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.watching import look
 from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
 from mrdsl.families.capacity.forms import as_solved
 from mrdsl.families.capacity.instance import mix_of
@@ -236,12 +237,12 @@ def blocks_of(spec: Spec, relax: bool, bound: bool = False) -> list[Block]:
     periods, alike = periods_of(spec), alike_blocks(spec, relax, bound)
     priced = [(number, prices_of(spec, number)) for number in range(len(periods.low))]
     if alike is None:
-        return [
-            block_of(spec_of_period(spec, number), relax, bound)
-            .with_savings(covered_types(spec.facts, prices))
-            .compared(spec)
-            for number, prices in priced
-        ]
+        blocks = []
+        for number, prices in priced:
+            look()
+            block = block_of(spec_of_period(spec, number), relax, bound)
+            blocks.append(block.with_savings(covered_types(spec.facts, prices)).compared(spec))
+        return blocks
     return [alike.block(periods.low[number], periods.expected[number], prices) for number, prices in priced]
 
 
