@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
+from itertools import chain
 from math import ceil, inf
 from typing import Any
 
@@ -185,14 +186,18 @@ def _quotas(facts: Any, rentals: Sequence[Rental]) -> Iterator[Diagnostic]:
 def _masters(facts: Any, ledger: Ledger) -> Iterator[Diagnostic]:
     """Find a time in which masters of a type are not rented; those of one time are not those of another."""
     for name, number in masters_of(facts).items() if ledger.managed else ():
-        left = {place: each.count for place, each in enumerate(ledger.rentals) if each.master and each.vm == name}
+        left: dict[tuple[float, float], float] = {}
+        for each in ledger.rentals:
+            if each.master and each.vm == name:
+                left[each.begin, each.end] = left.get((each.begin, each.end), 0.0) + each.count
         for begin, end in ledger.managed:
             missing = float(number)
-            for place in sorted(left, key=lambda at: ledger.rentals[at].end - ledger.rentals[at].begin):
-                each = ledger.rentals[place]
-                if each.begin < begin + SLACK and each.end > end - SLACK:
-                    part = min(left[place], missing)
-                    left[place], missing = left[place] - part, missing - part
+            for there in chain([(begin, end)], left):
+                if there in left and there[0] < begin + SLACK and there[1] > end - SLACK:
+                    part = min(left[there], missing)
+                    left[there], missing = left[there] - part, missing - part
+                if missing <= FEASIBILITY:
+                    break
             if missing > FEASIBILITY:
                 yield _broken(f"VMs are rented from {begin:g} s to {end:g} s without {number} masters of {name}")
                 return

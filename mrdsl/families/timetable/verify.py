@@ -203,6 +203,8 @@ def _types(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan, t
     names = [vm.name for vm in facts.vms]
     of_vm = np.array([names.index(rental.vm) for rental in plan.rentals], dtype=np.int64)
     spot = np.array([rental.spot for rental in plan.rentals], dtype=bool)
+    if len(names) == 1 and not spot.any():
+        return
     each = np.unique(np.stack([tasks.run, of_vm[tasks.machine], spot[tasks.machine]]), axis=1)
     if len(np.unique(each[0])) < each.shape[1]:
         yield _wrong("a run is on machines of several VM types, or on spot VMs and on others")
