@@ -15,7 +15,8 @@ at least the least value of its offer. QED (Geoffrion 1974, *Lagrangean relaxati
 constraints, as packing or one type for a class, only remove plans.
 
 If a class may have a part on spot, its firm jobs can hold slots beyond a pair. A slot whose price is below 0 then
-counts as often as a job can hold it: a linear function of the slots of a job is least at an end.
+counts as often as a job can hold it: a linear function of the slots of a job is least at an end. Such a class has a
+firm job if it has jobs, which is a row too.
 
 The prices are the duals of a linear program over some columns, and columns that cost less than the program pays for
 their class are added (Gilmore and Gomory 1961, *A linear programming approach to the cutting-stock problem*).
@@ -51,7 +52,7 @@ class Relaxation:
         costs: Least cost of one job, (lanes, classes).
         resources: Prices of resources by lane, (resources, lanes).
         of_classes: The cost of the cheapest job of each class.
-        of_spot: Price of the part on spot of each class.
+        of_spot: Price of the part on spot of each class, and what a firm job saves, (2, classes).
         lacking: Jobs that lack in the program's optimum.
     """
 
@@ -143,8 +144,11 @@ def bounded(master: Master, solved: Solved) -> Relaxation:
         offers, jobs, constant = offers + price * each.vms, jobs + price * each.jobs, constant - price * each.most
     for price in of_data.tolist():
         offers, constant = offers - price * renting.stored[lane], constant + price * renting.stored_least
-    of_spot = np.zeros(len(renting.low))
-    of_spot[renting.spots.limited] = below[master.spot_row]
+    of_spot = np.zeros((2, len(renting.low)))
+    of_spot[0, renting.spots.limited] = below[master.spot_row]
+    of_spot[1, renting.spots.limited] = above[master.firm_row]
+    constant += float(of_spot[1] @ renting.has_firm_jobs)
+    jobs = jobs + of_spot[1] * renting.firm_jobs_of_one
     resources = _prices_of_lanes(master, below[master.lane_rows], offers, above[master.class_row])
     total = resources.sum(axis=0)
     left = offers - total[lane]
@@ -202,11 +206,11 @@ def costs_of_jobs(master: Master, resources: Floats, of_spot: Floats) -> Floats:
         lanes = np.flatnonzero(renting.possible[:, index])
         for kind in np.unique(renting.kind[lanes]).tolist():
             mine = lanes[renting.kind[lanes] == kind]
-            costs[mine, index] = limited_costs(master, mine, index, resources[:, mine], of_spot[index]).min(axis=0)
+            costs[mine, index] = limited_costs(master, mine, index, resources[:, mine], of_spot[:, index]).min(axis=0)
     return costs
 
 
-def limited_costs(master: Master, lanes: Places, index: int, resources: Floats, of_spot: float) -> Floats:
+def limited_costs(master: Master, lanes: Places, index: int, resources: Floats, of_spot: Floats) -> Floats:
     """Return the least cost of a job on each of its pairs in lanes of a kind, (pairs, lanes).
 
     A part of the class may be on spot: firm jobs hold slots beyond their pair if these cost less than 0.
@@ -214,11 +218,11 @@ def limited_costs(master: Master, lanes: Places, index: int, resources: Floats, 
     renting, spots, lane = master.renting, master.renting.spots, int(lanes[0])
     choices = renting.choices_of(int(renting.kind[lane]), index)
     part = float(renting.spot[lane]) - float(spots.share[index])
-    slots = spots.parts[lane, :, :, index] @ resources + (part * of_spot * spots.vm_time[lane, :, index])[:, None]
+    slots = spots.parts[lane, :, :, index] @ resources + (part * of_spot[0] * spots.vm_time[lane, :, index])[:, None]
     held = choices.pairs * choices.near
     if renting.spot[lane]:
         return np.asarray(held @ slots)
-    return np.asarray(held @ slots + spots.more(lane, index, held) @ np.minimum(slots, 0.0))
+    return np.asarray(held @ slots + spots.more(lane, index, held) @ np.minimum(slots, 0.0) - of_spot[1])
 
 
 def _cheaper(master: Master, found: Relaxation, solved: Solved) -> list[Column]:
@@ -237,6 +241,6 @@ def pair_costs(master: Master, found: Relaxation, lane: int, index: int) -> Floa
     """Return the least cost of a job of a class in a lane on each of its pairs."""
     renting = master.renting
     if index in renting.spots.limited:
-        return limited_costs(master, np.array([lane]), index, found.resources[:, [lane]], found.of_spot[index])[:, 0]
+        return limited_costs(master, np.array([lane]), index, found.resources[:, [lane]], found.of_spot[:, index])[:, 0]
     choices = renting.choices_of(int(renting.kind[lane]), index)
     return np.asarray((choices.takes @ found.resources[:, lane]) * choices.near)

@@ -48,12 +48,14 @@ class Placed:
 class Fit:
     """The cost of a plan whose slots are packed, infinite without room; and by lane, prices of slots that do not pack.
 
-    At prices that are ``proven``, no content of a VM is worth more than 1.
+    At prices that are ``proven``, no content of a VM is worth more than 1. Without room, ``beyond`` are the VMs of
+    types and the cores of quotas that packing takes in excess.
     """
 
     cost: float
     cuts: dict[int, Floats] = field(default_factory=dict)
     proven: bool = True
+    beyond: tuple[Floats, Floats] | None = None
 
 
 Packer = Callable[[Placed], Fit]
@@ -93,7 +95,9 @@ def in_whole_numbers(
         yield placed, fit.cost, bound
         if best - bound <= gap * abs(bound) or (turn + 1 >= TURNS and np.isfinite(best)) or not _cut(master, fit):
             return
-        proves &= fit.proven
+        proves &= fit.proven and fit.beyond is None
+        if fit.beyond is not None:
+            master.leave(*fit.beyond)
         if until is not None and time.monotonic() >= until:
             return
 

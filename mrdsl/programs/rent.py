@@ -51,6 +51,7 @@ class Master:
         self.comparison_row = program.add_rows(np.full(len(most), -np.inf), most)
         limited = renting.spots.limited
         self.spot_row = program.add_rows(np.full(len(limited), -np.inf), np.zeros(len(limited)))
+        self.firm_row = program.add_rows(renting.has_firm_jobs[limited], np.full(len(limited), np.inf))
         self._add_offers()
         self._add_classes()
 
@@ -77,14 +78,15 @@ class Master:
         entries = [(self.class_row, each, np.full(len(each), -1.0))]
         for row, comparison in zip(self.comparison_row, renting.comparisons, strict=True):
             entries.append((np.full(len(each), row), each, comparison.jobs))
+        limited = renting.spots.limited
+        entries.append((self.firm_row, limited, -renting.firm_jobs_of_one[limited]))
         self.admitted = self.program.add(-renting.worth, renting.low, renting.high, True, entries)
         finite = np.where(np.isfinite(renting.least), renting.least, 0.0)
         largest = finite.max(initial=0.0)
         self.dear = DEAR * max(float(np.abs(renting.worth).max(initial=0.0)), float(renting.prices.max()) * largest)
         self.dear = self.dear or 1.0
-        self.short = self.program.add(
-            np.full(len(each), self.dear), 0.0, np.inf, False, [(self.class_row, each, np.ones(len(each)))]
-        )
+        entries = [(self.class_row, each, np.ones(len(each))), (self.firm_row, limited, np.ones(len(limited)))]
+        self.short = self.program.add(np.full(len(each), self.dear), 0.0, np.inf, False, entries)
 
     def table(self, kind: int) -> Table:
         """Return the choices of all classes in lanes of a kind."""
@@ -110,6 +112,8 @@ class Master:
             time = (slots[some] * spots.vm_time[lane[some], :, index[some]]).sum(axis=1)
             part = self.renting.spot[lane[some]] - spots.share[index[some]]
             entries.append((row_of[index[some]], some, time * part))
+            firm = some[~self.renting.spot[lane[some]]]
+            entries.append((row_of[index[firm]] + len(spots.limited), firm, np.ones(len(firm))))
         for place, (where, what) in enumerate(zip(lane.tolist(), index.tolist(), strict=True)):
             if row_of[what] >= 0 and not self.renting.spot[where]:
                 entries += self._spare_of(where, what, place, slots[place], row_of[what])
@@ -169,6 +173,15 @@ class Master:
             self.cuts.setdefault(lane, []).append((row, prices))
             added += 1
         return added
+
+    def leave(self, vms: Floats, cores: Floats) -> None:
+        """Leave VMs of types and cores of quotas to packing, but no more than there are beyond masters."""
+        renting, program = self.renting, self.program
+        least = np.bincount(renting.vm_of_lane, renting.masters, len(renting.available))
+        rows = program.row_upper[self.type_row] - vms[renting.limited_types]
+        program.limit_rows(self.type_row, np.maximum(rows, least[renting.limited_types]))
+        rows = program.row_upper[self.quota_row] - cores
+        program.limit_rows(self.quota_row, np.maximum(rows, renting.cores @ renting.masters))
 
     def keep_together(self) -> None:
         """Add the rows that keep the jobs of each class of ``together`` on one VM type, for the columns there are."""

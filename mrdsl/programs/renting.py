@@ -144,10 +144,15 @@ class Renting:
         """One lane of each kind."""
         return np.unique(self.kind, return_index=True)[1]
 
-    @cached_property
-    def lanes_of_type(self) -> Places:
-        """The number of offers of each VM type."""
-        return np.bincount(self.vm_of_lane[self.offer_lane], minlength=len(self.available))
+    @property
+    def has_firm_jobs(self) -> Floats:
+        """1 for classes with jobs, and 0 for those that may have none: with a limit on spot, some job is firm."""
+        return np.where(self.low >= 1.0, 1.0, 0.0)
+
+    @property
+    def firm_jobs_of_one(self) -> Floats:
+        """The part of a firm job that one job of a class asks for if the class may have none."""
+        return np.where(self.low >= 1.0, 0.0, 1.0 / np.maximum(self.high, 1.0))
 
     @cached_property
     def limited_types(self) -> Places:

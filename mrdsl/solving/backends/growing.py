@@ -103,6 +103,12 @@ class Program:
         each = (np.ascontiguousarray(limits[columns]) for limits in (self.lower, self.upper))
         self._solver.changeColsBounds(len(columns), np.asarray(columns, dtype=np.int32), *each)
 
+    def limit_rows(self, rows: Indices, upper: Array) -> None:
+        """Give rows other upper limits."""
+        self.row_upper[rows] = upper
+        for row, most in zip(rows.tolist(), upper.tolist(), strict=True):
+            self._solver.changeRowBounds(row, float(self.row_lower[row]), most)
+
     def relaxed(self, seconds: float | None = None) -> Solved | None:
         """Return the optimum in fractions; None if it is not found within that many seconds."""
         _within(self._solver, seconds)

@@ -18,7 +18,7 @@ from mrdsl.families.capacity.instance import Mix, mix_of
 from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, useful_time
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task
-from mrdsl.families.capacity.packed_plans import packed_on_more
+from mrdsl.families.capacity.packed_plans import beyond_quotas, packed_on_more
 from mrdsl.families.capacity.packing import PackedLane, sizes_of
 from mrdsl.families.capacity.periods.comparisons import of_sums, rows_of_period, rows_of_sums
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -288,7 +288,9 @@ def packer_of(spec: Spec, task: Task, found: list[CapacityPlan]) -> Packer:
             number = number_of[vm, spot]
             cuts[number], sure = _prices_of_slots(lane, vms, len(task.mix))
             proven &= sure
-        return Fit(np.inf if fitting is None else fitting.total - fixed, cuts, proven)
+        if fitting is not None:
+            return Fit(fitting.total - fixed, cuts, proven)
+        return Fit(np.inf, cuts, proven, None if compared else beyond_quotas(spec, plan))
 
     return pack
 
