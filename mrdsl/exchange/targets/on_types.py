@@ -13,7 +13,7 @@ from mrdsl.spec.blocks import Resources
 
 
 def machine_types(vms: Sequence[Any]) -> tuple[MachineType, ...]:
-    """Return the machine types of VM types, without disks."""
+    """Return the machine types of VM types."""
     left = [left_to_containers(vms, resource) for resource in RESOURCES]
     return tuple(
         MachineType(
@@ -25,6 +25,8 @@ def machine_types(vms: Sequence[Any]) -> tuple[MachineType, ...]:
             if vm.system is None or vm.cores is None or vm.memory is None
             else (vm.cores - float(left[0][place]), vm.memory - float(left[1][place])),
             None if vm.spot is None else vm.spot.price,
+            None if vm.disk is None else vm.disk.size,
+            vm.disk is not None and vm.disk.price > 0.0,
         )
         for place, vm in enumerate(vms)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mrdsl.exchange.registry import TARGETS, Target
 from mrdsl.exchange.targets.deployment import (
@@ -12,14 +11,13 @@ from mrdsl.exchange.targets.deployment import (
     Container,
     Deployment,
     Group,
-    MachineType,
     Share,
     TargetError,
     Workload,
 )
 from mrdsl.exchange.targets.on_types import executor_of, machine_types, tasks_on
 from mrdsl.families.capacity import market
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.formulas.containers import tasks_of_slots
 from mrdsl.formulas.pairs import slots_on_types
@@ -50,7 +48,7 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     masters = dict(zip(plan.mixture.types, map(int, plan.mixture.masters), strict=True))
     return (
         Deployment(
-            types=tuple(_with_disk(each, vm) for each, vm in zip(machine_types(facts.vms), facts.vms, strict=True)),
+            types=machine_types(facts.vms),
             groups=groups,
             workloads=_workloads(facts, plan),
             masters={name: count for name, count in masters.items() if count},
@@ -58,12 +56,6 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
             notes=tuple(_notes(facts, plan)),
         ),
     )
-
-
-def _with_disk(machine: MachineType, vm: VmType) -> MachineType:
-    if vm.disk is None:
-        return machine
-    return replace(machine, disk=vm.disk.size, disk_paid=vm.disk.price > 0.0)
 
 
 def _groups(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[Group]:

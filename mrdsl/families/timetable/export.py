@@ -274,14 +274,7 @@ def _most(changes: Sequence[tuple[float, int]]) -> int:
 
 def _cluster(spec: Spec, vm: VmType) -> Deployment:
     return Deployment(
-        tuple(
-            replace(
-                each,
-                disk=None if one.disk is None else one.disk.size,
-                disk_paid=one.disk is not None and one.disk.price > 0.0,
-            )
-            for each, one in zip(machine_types(spec.facts.vms), spec.facts.vms, strict=True)
-        ),
+        machine_types(spec.facts.vms),
         (),
         (),
         {each.name: each.masters for each in ([vm] if vm.masters else spec.facts.vms) if each.masters},

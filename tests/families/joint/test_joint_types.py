@@ -289,3 +289,6 @@ def test_a_disk_costs_what_a_fee_does() -> None:
     assert disk.total == pytest.approx(fee.total)
     assert disk.total == pytest.approx(without.total + 2 * 0.05 * float(disk.vms.sum()))
     assert any("for a VM of" in each for each in broken(mrdsl.loads(text.replace("EXTRA", "")), disk))
+    with_disk = mrdsl.loads(text.replace("EXTRA", "disk { size = 100 GiB, price = 0.0005 USD/GiB/h },"))
+    (machine,) = deployments(with_disk, disk)[0].types
+    assert (machine.disk, machine.disk_paid) == (100 * 2.0**30, True)
