@@ -19,8 +19,7 @@ from mrdsl.contracts.pipeline import Draft, Step, last_draft
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
-from mrdsl.families.makespan.methods.balanced_pools import balanced_pools, divide
-from mrdsl.families.makespan.methods.genetic import Effort, genetic, search
+from mrdsl.families.makespan.methods.balanced_pools import Effort, balanced_pools, divide, genetic, search
 from mrdsl.families.makespan.methods.orders import Judge, johnson, johnson_rows, makespans, phase_makespans
 from mrdsl.families.makespan.methods.priorities import priorities
 from mrdsl.families.makespan.schedule import Batch, batch_of

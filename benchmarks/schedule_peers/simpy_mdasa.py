@@ -109,7 +109,7 @@ def job(cluster: Cluster, one: Any, slots: tuple[int, int]) -> Iterator[Any]:
 
 
 def arrivals(cluster: Cluster, jobs: list[Any], sizing: str) -> Iterator[Any]:
-    from mrdsl.families.schedule.methods.sizing import slots_for
+    from mrdsl.families.schedule.methods.policy import slots_for
 
     for one in jobs:
         yield cluster.env.timeout(max(one.submit - cluster.env.now, 0.0))

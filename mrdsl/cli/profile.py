@@ -138,7 +138,7 @@ def profile(
 
 def _write_tables(profiles: Profiles, outputs: Outputs) -> None:
     from mrdsl.core.csv_text import csv_text
-    from mrdsl.profiling import tables
+    from mrdsl.profiling import report as tables
 
     rows: dict[str, Callable[[], tuple[Sequence[str], Iterable[Sequence[Any]]]]] = {
         "--jobs": lambda: (tables.JOB_COLUMNS, tables.job_rows(profiles.jobs)),

@@ -37,7 +37,7 @@ Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 
 _report = lazy("mrdsl.profiling.report", "report")
-_class_table = lazy("mrdsl.profiling.tables", "class_table")
+_class_table = lazy("mrdsl.profiling.report", "class_table")
 
 
 @dataclass(frozen=True)

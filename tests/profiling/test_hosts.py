@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl import api
-from mrdsl.profiling.hosts import requests_of
+from mrdsl.profiling.cluster import requests_of
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.report import report
 from tests.shared_data import shared

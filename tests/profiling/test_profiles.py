@@ -276,7 +276,7 @@ def test_what_the_cluster_costs_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", ["*3.jhist", "*.jhist"])
 def test_profiles_as_a_table_are_read_back(pattern: str, tmp_path: Path) -> None:
     from mrdsl.core.csv_text import csv_text
-    from mrdsl.profiling.tables import class_table
+    from mrdsl.profiling.report import class_table
 
     found = api.profile([LOGS / pattern])
     (tmp_path / "classes.csv").write_text(csv_text(*class_table(found.classes)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mrdsl.contracts.plan_warnings import IMPOSSIBLE, UNPRICED, firm, soft_deadline_warnings
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.bounds.checks import find_impossible
-from mrdsl.families.bounds.methods.formulas import plan_of
+from mrdsl.families.bounds.models import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.verify import verify as broken
 from mrdsl.spec.estimates import default_guarantee

@@ -63,5 +63,12 @@ FAMILY = Family(
     check=check,
     infeasible=hook("explain", "exclusions"),
     choose=choose,
-    **hooks_in(__name__, quantity="verify", why="explain", simulate_plan="simulate"),
+    **hooks_in(
+        __name__,
+        quantity="verify",
+        why="explain",
+        simulate_plan="simulate",
+        targets="explain",
+        deployments="explain",
+    ),
 )

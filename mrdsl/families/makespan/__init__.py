@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, QuantityKind, hooks_in
 from mrdsl.core.lazy import lazily
-from mrdsl.families.makespan.checks import check
-from mrdsl.families.makespan.facts import MakespanFacts
+from mrdsl.families.makespan.facts import MakespanFacts, check
 from mrdsl.spec.spec import Spec
 
 

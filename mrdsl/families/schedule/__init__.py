@@ -34,5 +34,12 @@ FAMILY = Family(
     check=check,
     impossible=never_in_time,
     choose=choose,
-    **hooks_in(__name__, why="explain", simulate="simulate", plans="simulate"),
+    **hooks_in(
+        __name__,
+        why="explain",
+        simulate="simulate",
+        plans="simulate",
+        targets="explain",
+        deployments="explain",
+    ),
 )

@@ -1,4 +1,7 @@
-"""Report, explanation and settings of a policy's run."""
+"""Report, explanation and settings of a policy's run.
+
+For YARN's load simulator a run is a cluster: its jobs as they arrive, on its machines at their most.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,12 @@ from mrdsl.core.charts import Chart, Interval, IntervalChart, parts_chart
 from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result, Table
 from mrdsl.core.units import HOUR, show
-from mrdsl.families.schedule.facts import Policy
+from mrdsl.exchange.registry import SLS, Target
+from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, TargetError, Tasks, Workload
+from mrdsl.families.schedule.facts import Policy, ScheduleFacts
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import run_once
+from mrdsl.families.schedule.trace import jobs
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.reporting.report import Shown
 from mrdsl.simulation.rental import Entry, Job
@@ -221,3 +227,54 @@ def _instead(spec: Spec, plan: SchedulePlan) -> str:
         f"{other.cost.total:.4g} {spec.currency} instead of {plan.cost.total:.4g}, with {other.jobs.tardy} late "
         f"jobs instead of {plan.jobs.tardy}; those may be late by up to {period / HOUR:g} h a phase (late_within)."
     )
+
+
+def deployments(spec: Spec, plan: SchedulePlan) -> tuple[Deployment, ...]:
+    """Return the one cluster of a run. Raises TargetError if the run is unknown, as in a saved plan."""
+    facts: ScheduleFacts = spec.facts
+    if plan.log is None:
+        raise TargetError(
+            "a saved plan does not have the run, and so not how many machines there were", "give the spec"
+        )
+    vm = facts.vms[0]
+    most = most_machines(plan.log())
+    slots = vm.slots.map + vm.slots.reduce
+    loads = tuple(_workload(job, vm.name, slots) for job in jobs(facts, spec.seed or 0))
+    return (
+        Deployment(
+            (MachineType(vm.name, price=vm.on_demand.price),),
+            (Group(vm.name, FIRM, most),) if most else (),
+            loads,
+            currency=spec.currency,
+            notes=(
+                f"machines that come and go - there are {most} all the time as the policy had at most",
+                "deadlines - the simulator knows none",
+                f"kinds of slots - any task takes any of the {slots} of a machine",
+            ),
+        ),
+    )
+
+
+def _workload(job: Job, vm: str, slots: int) -> Workload:
+    tasks = [Tasks("map", job.map_tasks, job.map_tasks, slots, seconds=job.map_time)]
+    if job.reduce_tasks:
+        seconds = job.shuffle_time + job.reduce_time
+        tasks.append(Tasks("reduce", job.reduce_tasks, job.reduce_tasks, slots, seconds=seconds))
+    return Workload(job.name, 1.0, (Share(vm, FIRM, 1, tuple(tasks)),), starts=(job.submit,))
+
+
+def most_machines(log: Sequence[Entry]) -> int:
+    """Return the greatest number of machines at one time."""
+    there = most = 0
+    for entry in log:
+        if entry.what == "rent":
+            there += entry.facts["vms"]
+        elif entry.what in ("release", "evict"):
+            there -= entry.facts["vms"]
+        most = max(most, there)
+    return most
+
+
+def targets() -> tuple[Target, ...]:
+    """Return the export targets of plans."""
+    return (SLS,)

@@ -17,7 +17,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
-from mrdsl.profiling.tables import JOB_COLUMNS, STAGE_COLUMNS, job_rows, stage_rows
+from mrdsl.profiling.report import JOB_COLUMNS, STAGE_COLUMNS, job_rows, stage_rows
 from tests.shared_data import shared
 
 

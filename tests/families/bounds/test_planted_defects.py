@@ -11,7 +11,7 @@ import pytest
 
 import mrdsl
 from mrdsl.families.bounds import estimates
-from mrdsl.families.bounds.methods import formulas
+from mrdsl.families.bounds import models as formulas
 from mrdsl.families.bounds.verify import verify
 from tests.families.planted import planted
 

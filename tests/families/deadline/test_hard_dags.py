@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.families.deadline.methods.factors import Direct, Solved
 from mrdsl.families.deadline.methods.interior_point import maximize_product
-from mrdsl.families.deadline.methods.laplacian import Multigrid, Pattern
+from mrdsl.families.deadline.methods.laplacian import Direct, Multigrid, Pattern, Solved
 from mrdsl.families.deadline.methods.slack_limits import contracted, of_each_dag, without_twins
 from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import tasks_of

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from mrdsl.families.deadline.methods.factors import Direct, work_of_factor
-from mrdsl.families.deadline.methods.laplacian import SECONDS, Either, Pattern
+from mrdsl.families.deadline.methods.laplacian import SECONDS, Direct, Either, Pattern, work_of_factor
 from mrdsl.families.deadline.network import Floats, Ints, Levels
 
 

@@ -12,7 +12,7 @@ import mrdsl
 from mrdsl.contracts.pipeline import PIECES, Draft, last_draft
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.watching import stopped_by
-from mrdsl.families.hybrid.methods.baselines import always_outsource, never_outsource, threshold
+from mrdsl.families.hybrid.methods.bookings import always_outsource, never_outsource, threshold
 from mrdsl.families.hybrid.methods.calendar import calendar
 from mrdsl.families.hybrid.methods.controller import control
 

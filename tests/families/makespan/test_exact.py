@@ -22,8 +22,7 @@ from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.methods import constraint_programming
 from mrdsl.families.makespan.methods import orders as steps
 from mrdsl.families.makespan.methods.constraint_programming import cp_sat
-from mrdsl.families.makespan.methods.proof import prove
-from mrdsl.families.makespan.models import grid_of, time_indexed
+from mrdsl.families.makespan.models import grid_of, prove, time_indexed
 from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.families.makespan.verify import verify
 from mrdsl.planning.solve_spec import build_model

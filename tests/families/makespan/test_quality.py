@@ -8,8 +8,7 @@ import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.resources import resource
 from mrdsl.families.makespan.methods import orders as steps
-from mrdsl.families.makespan.methods.balanced_pools import balanced_pools
-from mrdsl.families.makespan.methods.genetic import genetic
+from mrdsl.families.makespan.methods.balanced_pools import balanced_pools, genetic
 from mrdsl.families.makespan.methods.priorities import priorities
 from mrdsl.families.makespan.verify import verify
 

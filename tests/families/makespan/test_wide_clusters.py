@@ -10,8 +10,7 @@ from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.makespan import lower_bounds as bounds
 from mrdsl.families.makespan.lower_bounds import lower_bounds
 from mrdsl.families.makespan.methods import balanced_pools
-from mrdsl.families.makespan.methods.balanced_pools import divide
-from mrdsl.families.makespan.methods.genetic import Effort
+from mrdsl.families.makespan.methods.balanced_pools import Effort, divide
 from mrdsl.families.makespan.schedule import batch_of
 from mrdsl.spec.spec import Spec
 from tests.families.makespan.batches import Row, spec

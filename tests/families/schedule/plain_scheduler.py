@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil, inf
 
-from mrdsl.families.schedule.methods.sizing import slots_for
+from mrdsl.families.schedule.methods.policy import slots_for
 from mrdsl.formulas import waves
 from mrdsl.simulation.rental import Job
 from mrdsl.simulation.sampling import PriceProcess

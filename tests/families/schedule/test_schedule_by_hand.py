@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrdsl.families.schedule.methods.policy import EpochEdf, EventEdf, Malleable, Naive
-from mrdsl.families.schedule.methods.sizing import InstanceTypes, slots_for
+from mrdsl.families.schedule.methods.policy import EpochEdf, EventEdf, InstanceTypes, Malleable, Naive, slots_for
 from mrdsl.formulas.waves import WaveProfile
 from mrdsl.simulation.audit import audit
 from mrdsl.simulation.rental import Job, Log, MachineType

@@ -13,7 +13,7 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table, Termination
 from mrdsl.families.schedule.explain import BOOT, EVICTED, FRACTIONS, NEVER, ON_PURPOSE, UNUSED, WAITED, why
-from mrdsl.families.schedule.methods.sizing import slots_for
+from mrdsl.families.schedule.methods.policy import slots_for
 from mrdsl.families.schedule.models import build as build_offline
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import SimulatedSchedule, simulate

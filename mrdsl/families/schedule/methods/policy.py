@@ -7,7 +7,8 @@ idle slots too, unlike the thesis.
 The thesis leaves details open, and these policies decide them. Idle slots come from the VMs rented first. A job's tasks
 are spread evenly over its slots. After an eviction the lost tasks get the slots that the remaining time requires. The
 thesis describes EDF in two sentences. Here its jobs wait and are served by due time, each as NDASA serves it, with
-slots for the time that is left.
+slots for the time that is left. The number of slots that a job needs for
+its deadline, and the kind of their VMs: 3.5 and 4.2.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from mrdsl.core.result import Termination
 from mrdsl.core.rounding import begun
 from mrdsl.core.watching import is_stopped
 from mrdsl.families.schedule import facts as said
-from mrdsl.families.schedule.methods.frugal import Frugal
-from mrdsl.families.schedule.methods.placing import (
+from mrdsl.families.schedule.methods.frugal import (
+    Frugal,
     Lanes,
     fitting,
     free_slots,
@@ -34,10 +35,11 @@ from mrdsl.families.schedule.methods.placing import (
     slots_for_rest,
     spread,
 )
-from mrdsl.families.schedule.methods.sizing import InstanceTypes, Sizing, slots_for
 from mrdsl.families.schedule.plan import plan_of
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.families.schedule.trace import machine_type, price_process
+from mrdsl.formulas import waves
+from mrdsl.formulas.waves import SlotCounts, WaveProfile
 from mrdsl.simulation.fleet import MAP
 from mrdsl.simulation.rental import Entry, Job, Log
 from mrdsl.simulation.scheduling import JobRun, Observer, Policy, Simulation
@@ -317,3 +319,52 @@ def _deadline(draft: Draft) -> Callable[[], bool]:
         return draft.is_late()
 
     return is_over
+
+
+Sizing = str
+
+
+def slots_for(profile: WaveProfile, time: float, sizing: Sizing) -> tuple[int, int]:
+    """Return whole map and reduce slots for a completion within ``time`` by (3.15), at most the number of tasks.
+
+    ``fixed_reduce``: a reduce slot per reduce task, map slots by (3.16). ``least_slots``: (3.17) and (3.18). If one of
+    them exceeds its tasks, it is fixed there and the other is solved for from (3.15), which the thesis leaves out.
+    """
+    if sizing == "fixed_reduce":
+        wanted = waves.slots_with_fixed_reduce(profile, time)
+    else:
+        wanted = _held_within_tasks(profile, time, waves.least_slots(profile, time))
+    return (waves.whole_slots(wanted.map, profile.map_tasks), waves.whole_slots(wanted.reduce, profile.reduce_tasks))
+
+
+def _held_within_tasks(profile: WaveProfile, time: float, wanted: SlotCounts) -> SlotCounts:
+    a, b, c = waves.coefficients(profile)
+    if not b or time - c <= 0.0:
+        return wanted
+    if wanted.map > profile.map_tasks:
+        left = time - c - a / profile.map_tasks
+        return SlotCounts(profile.map_tasks, waves.slots_within(b, left))
+    if wanted.reduce > profile.reduce_tasks:
+        left = time - c - b / profile.reduce_tasks
+        return SlotCounts(waves.slots_within(a, left), profile.reduce_tasks)
+    return wanted
+
+
+@dataclass(frozen=True)
+class InstanceTypes:
+    """The instance type decision maker (4.2): which VMs to request, and the bid.
+
+    ``kind`` is ``on_demand``, ``spot`` or ``hybrid``. The bid is the least one that outlasts the work with probability
+    ``reliability``; hybrid takes on-demand VMs if that bid exceeds their price. The thesis does not define how to
+    predict the minimum bid.
+    """
+
+    kind: str
+    reliability: float
+
+    def bid(self, sim: Simulation, length: float) -> float | None:
+        """Return the bid for work of ``length`` seconds; None for on-demand VMs."""
+        if self.kind == "on_demand" or sim.prices is None:
+            return None
+        bid = sim.prices.lasting_bid(sim.now, length, self.reliability)
+        return None if self.kind == "hybrid" and bid > sim.machine.price else bid

@@ -1,1 +1,0 @@
-"""Heuristics of the family: steps that the pipelines in ``solvers/`` name."""
