@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mrdsl.core.charts import BarChart
 from mrdsl.core.result import Table
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
-from mrdsl.families.bounds.models import plan_of
+from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import ESTIMATES
 from mrdsl.families.bounds.simulate import simulate_plan
 from mrdsl.reporting.report_files import write_chart

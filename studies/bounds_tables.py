@@ -22,7 +22,7 @@ from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.csv_text import csv_rows
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
-from mrdsl.families.bounds.models import plan_of
+from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.simulate import scenario_of
 from mrdsl.reporting.report_files import write_chart

@@ -148,6 +148,19 @@ def half_width(means: NDArray[np.float64]) -> float | None:
     return float(student_95(count - 1) * means.std(ddof=1) / sqrt(count))
 
 
+@dataclass(frozen=True)
+class Interval:
+    """Mean over the runs and half of its 95 % confidence interval, None for a single run."""
+
+    mean: float
+    half_width: float | None
+
+
+def interval_of(values: Sequence[float]) -> Interval:
+    """Return the mean of independent values with its interval."""
+    return Interval(float(np.mean(values)), half_width(np.array(values)))
+
+
 def student_95(freedom: int) -> float:
     """Return the two-sided 95 % quantile of Student's distribution."""
     from scipy.special import stdtrit  # what scipy.stats.t.ppf calls, at a third of the time to import

@@ -48,5 +48,5 @@ FAMILY = Family(
     check=check,
     impossible=find_impossible,
     choose=choose,
-    **hooks_in(__name__, verify="plan_warnings", quantity="verify", simulate_plan="simulate"),
+    **hooks_in(__name__, verify="formulas", quantity="verify", simulate_plan="simulate"),
 )

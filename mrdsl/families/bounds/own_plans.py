@@ -9,7 +9,7 @@ import numpy as np
 from mrdsl.core.decisions import numbers_by_name, plan_builder, wrong
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.bounds.estimates import estimates_of
-from mrdsl.families.bounds.models import plan_on
+from mrdsl.families.bounds.formulas import plan_on
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.spec.columns import names_of

@@ -14,20 +14,12 @@ from mrdsl.core.watching import counted
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.verify import verify
 from mrdsl.families.hybrid.workload import arrivals_of
-from mrdsl.simulation.verdicts import half_width
+from mrdsl.simulation.verdicts import Interval, interval_of
 from mrdsl.solving import registry
 from mrdsl.solving.pipelines import run_pipeline
 from mrdsl.spec.spec import Spec
 
 POLICIES = ("controller", "calendar", "threshold", "always-outsource")
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Mean over the runs and half of its 95 % confidence interval, None for a single run."""
-
-    mean: float
-    half_width: float | None
 
 
 COST = f"cost {MONEY}"
@@ -85,10 +77,7 @@ def _observed(plans: Sequence[HybridPlan]) -> dict[str, Interval]:
         "least acceptance": [min(run.acceptance for run in plan.queues.values()) for plan in plans],
         "worst delay": [float(max(run.worst_delay for run in plan.queues.values())) for plan in plans],
     }
-    return {
-        name: Interval(float(np.mean(values)), half_width(np.array(values)) if len(values) > 1 else None)
-        for name, values in quantities.items()
-    }
+    return {name: interval_of(values) for name, values in quantities.items()}
 
 
 def plans() -> tuple[type[Plan], ...]:

@@ -18,21 +18,13 @@ from mrdsl.core.watching import counted
 from mrdsl.families.schedule.methods.policy import decisions, run_policy, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.trace import jobs as jobs_of
-from mrdsl.simulation.verdicts import half_width
+from mrdsl.simulation.verdicts import Interval, interval_of
 from mrdsl.solving import registry
 from mrdsl.solving.pipelines import run_pipeline
 from mrdsl.solving.references import options_given
 from mrdsl.spec.spec import Spec
 
 FAMILY, OWN_POLICY = "schedule", "policy"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Mean over the runs and half of its 95 % confidence interval, None for a single run."""
-
-    mean: float
-    half_width: float | None
 
 
 @dataclass(frozen=True)
@@ -144,10 +136,7 @@ def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:
         finished=mean("finished"),
         log=plans[0].log,
         runs=len(plans),
-        observed={
-            name: Interval(float(np.mean(values)), half_width(np.array(values)) if len(values) > 1 else None)
-            for name, values in quantities.items()
-        },
+        observed={name: interval_of(values) for name, values in quantities.items()},
     )
 
 

@@ -398,15 +398,3 @@ def _mean_slowdown(times: TaskTimes) -> float:
 def slowdown(share: float, factor: float) -> Sampler:
     """Return factors of attempts: ``factor`` for a ``share`` of them, 1 for the others."""
     return Straggling(Spread(1.0, 1.0, 1.0), share, factor)
-
-
-def spreads(times: Sampler) -> bool:
-    """Return True if two tasks hardly ever take the same time; not so of recorded times, nor of those without a
-    spread.
-    """
-    inner = getattr(times, "times", times)
-    return (
-        not isinstance(times, Repeated)
-        and not isinstance(inner, Samples)
-        and not (isinstance(inner, Spread) and not inner.least < inner.avg < inner.longest)
-    )

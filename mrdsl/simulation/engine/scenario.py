@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.simulation.engine.alone import AloneEngine
-from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes, mean_attempt, spreads
+from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes, mean_attempt
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
@@ -130,18 +129,6 @@ class Scenario:
             and all(stage.slowstart >= 1.0 and stage.limit == inf for stage in self.classes[0].kind.stages)
             and self.faults == Faults()
             and not self.machines_go
-        )
-
-    @property
-    def alone(self) -> bool:
-        """Return True if :class:`AloneEngine` runs it: stages without delays, and times that hardly ever are the
-        same.
-        """
-        one = self.classes[0]
-        return (
-            self.plain
-            and not any(stage.delay for stage in one.kind.stages)
-            and all(spreads(times.work) for times in one.times)
         )
 
     @property
@@ -289,33 +276,24 @@ class _Run:
         if not self.to_warm:
             self._lose_some()
 
-    def _engine(self, record: Record | None) -> Engine | AloneEngine:
+    def _engine(self, record: Record | None) -> Engine:
         s = self.scenario
-        draws = _draws(s, self.stream)
         world = (
             [each.kind for each in s.classes],
             s.machines,
             [Sharing([queue_of(rule) for rule in rules]) for rules in s.queues],
             merge(*(self._arrivals(kind) for kind in range(len(s.classes)))),
-            draws,
+            _draws(s, self.stream),
             self._completed,
             record,
             s.masters,
             s.max_running,
         )
         if s.faults == Faults() and not s.machines_go:
-            if record is None and s.alone:
-                return self._alone(draws)
             return Engine(*world)
         return FaultyEngine(
             *world, faults=s.faults, losses=machine_losses(s.machines, s.losses or LossRule(), self.stream("losses"))
         )
-
-    def _alone(self, draws: StreamDraws) -> AloneEngine:
-        s = self.scenario
-        slots = [(s.slots_of(pool), rules[0].fair) for pool, rules in enumerate(s.queues)]
-        speed = s.machines[0].speed
-        return AloneEngine(s.classes[0].kind, slots, speed, self._arrivals(0), draws, self._completed)
 
     def seen(self) -> Seen:
         """Run the scenario and return the observations."""

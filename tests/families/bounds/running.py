@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.families.bounds.models import plan_of
+from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.simulate import simulate_plan
 from mrdsl.simulation.settings import Settings

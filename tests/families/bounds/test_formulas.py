@@ -13,7 +13,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families.bounds import FAMILY
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
-from mrdsl.families.bounds.models import formulas, plan_of
+from mrdsl.families.bounds.formulas import formulas, plan_of
 from mrdsl.families.bounds.verify import measure, quantity, verify
 from mrdsl.formulas import estimates, waves
 from mrdsl.formulas.mapreduce import Coefficients, completion_expression, deadline_constraint

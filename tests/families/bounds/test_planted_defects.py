@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.bounds import estimates
-from mrdsl.families.bounds import models as formulas
+from mrdsl.families.bounds import estimates, formulas
 from mrdsl.families.bounds.verify import verify
 from tests.families.planted import planted
 
