@@ -7,7 +7,7 @@ from mrdsl.core import ctrl_c  # noqa: F401  # isort: skip  # first of all: a Ct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core import saving
+from mrdsl.core import lazy
 from mrdsl.core.lazy import named
 from mrdsl.core.version import __version__
 
@@ -141,32 +141,32 @@ __all__ = [
 ]
 
 
-def _form(module: str, name: str) -> Callable[[], saving.Form]:
-    def form() -> saving.Form:
-        found: saving.Form = named(module, name)()
+def _form(module: str, name: str) -> Callable[[], lazy.Form]:
+    def form() -> lazy.Form:
+        found: lazy.Form = named(module, name)()
         return found
 
     return form
 
 
-def _quantities() -> saving.QuantityReader:
+def _quantities() -> lazy.QuantityReader:
     from mrdsl.language.items import item_from_text
 
     return item_from_text
 
 
-def _texts() -> saving.SpecWriter:
+def _texts() -> lazy.SpecWriter:
     from mrdsl.api import dumps
 
     return dumps
 
 
-saving.register("result", _form("mrdsl.planning.saved_plans", "ResultForm"))
-saving.register("quantity", _quantities)
-saving.register("chart", lambda: named("mrdsl.reporting.charts.rendering", "altair_chart"))
-saving.register("charts", lambda: named("mrdsl.explaining.report", "charts_of"))
-saving.register("text", _texts)
-saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
+lazy.register("result", _form("mrdsl.planning.saved_plans", "ResultForm"))
+lazy.register("quantity", _quantities)
+lazy.register("chart", lambda: named("mrdsl.reporting.charts.rendering", "altair_chart"))
+lazy.register("charts", lambda: named("mrdsl.explaining.report", "charts_of"))
+lazy.register("text", _texts)
+lazy.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 
 
 def __getattr__(name: str) -> Any:

@@ -24,9 +24,6 @@ from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.tables import print_tables
 from mrdsl.core.watching import GLANCE, is_stopped, tell, work
-from mrdsl.families.schedule.plan import SchedulePlan
-from mrdsl.families.schedule.trace import jobs as jobs_of
-from mrdsl.families.schedule.trace import machine_type
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning import solver_contract
 from mrdsl.planning.results import goal_of
@@ -34,13 +31,12 @@ from mrdsl.planning.saved_plans import read_saved
 from mrdsl.planning.simulate_spec import simulate
 from mrdsl.planning.solve_spec import solve
 from mrdsl.planning.verified_plans import verify
-from mrdsl.simulation.audit import audit
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving import registry
 from mrdsl.solving.claims import contradicts
 from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.pipelines import steps_of
 from mrdsl.solving.processes import end_later, ended_itself, signals_deferred
-from mrdsl.solving.references import steps_of
 from mrdsl.solving.worker import GRACE, Report, Worker
 from mrdsl.spec.spec import METHOD_NAME, Spec
 
@@ -316,7 +312,7 @@ def by_the_familys_choice(spec: Spec) -> Result:
 def of_run(
     declared: SolverFile, name: str, spec: Spec, known: Callable[[Spec], Result] = by_the_familys_choice
 ) -> Iterator[str | Diagnostic]:
-    """Run a heuristic of a family twice; yield complaints about its plan, its claims, its log, and the second plan.
+    """Run a heuristic of a family twice; yield complaints about its plan, its claims, and the second plan.
 
     ``known`` returns the result of the family's own choice, to compare claims with.
     """
@@ -336,16 +332,6 @@ def of_run(
     if Termination.TIME_LIMIT not in (result.termination, again.termination) and again.plan != result.plan:
         yield "a second run from the same seed gives another plan"
     yield from false_claims(spec, name, result, known)
-    if isinstance(result.plan, SchedulePlan):
-        yield from audited(spec, result.plan)
-
-
-def audited(spec: Spec, plan: SchedulePlan) -> Iterator[str]:
-    """Audit the log of a run of a policy, VM by VM and slot by slot; yield at most five complaints."""
-    if plan.log is not None:
-        jobs = jobs_of(spec.facts, spec.seed or 0)
-        found = audit(plan.log(), machine_type(spec.facts.vms[0]), jobs, plan.cost.total)
-        yield from (f"its log breaks a rule: {message}" for message in found[:5])
 
 
 def false_claims(spec: Spec, name: str, result: Result, known: Callable[[Spec], Result]) -> Iterator[str]:

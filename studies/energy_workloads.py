@@ -13,7 +13,7 @@ from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.solving import registry
 from mrdsl.solving.checked_answer import solve_model
-from mrdsl.solving.references import steps_of
+from mrdsl.solving.pipelines import steps_of
 from mrdsl.spec.spec import Spec
 
 SCALES = ("small", "medium", "large")

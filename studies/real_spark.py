@@ -21,7 +21,7 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Table
 from mrdsl.core.tables import cell_text
 from mrdsl.core.writer import write_text
-from mrdsl.profiling.known_jobs import Known, repeated
+from mrdsl.profiling.gathering import Known, repeated
 from mrdsl.profiling.predicting import JobRuns, Run, runs_of
 
 SCRIPT = Path(__file__).parent / "spark_programs.py"

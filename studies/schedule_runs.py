@@ -17,7 +17,7 @@ from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import simulation
 from mrdsl.families.schedule.simulate import OWN_POLICY, run_of_method
 from mrdsl.reporting.report_files import write_chart
-from mrdsl.simulation.rental import Entry
+from mrdsl.simulation.fleet import Entry
 from mrdsl.spec.spec import Spec
 
 POINTS = 1000

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import mrdsl
-from mrdsl.core.clock import DAY_SECONDS, TICK
 from mrdsl.core.diagnostics import MrdslError, error, has_errors
 from mrdsl.core.result import Table
+from mrdsl.core.units import DAY_SECONDS, TICK
 from mrdsl.core.writer import write_text
 from mrdsl.families.timetable.bounds import fewest_machines
 from mrdsl.families.timetable.facts import Arrivals, Billing, JobClass, Runs, TimetableFacts

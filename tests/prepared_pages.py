@@ -16,9 +16,9 @@ import pytest
 
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Termination
-from mrdsl.solving.request import Reply
 from mrdsl.spec.spec import Spec
 from tests.families.foreign.installing import install
 

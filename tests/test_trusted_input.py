@@ -17,7 +17,7 @@ from mrdsl.core.arguments import written_number
 from mrdsl.core.reading import UnreadableError, read_bytes, walked
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import find_logs
-from mrdsl.exchange.starts import Event, airflow_dag, crontab
+from mrdsl.exchange.schedulers import Event, airflow_dag, crontab
 from mrdsl.sweeping.cells import parse_seeds
 from tests.command_lines import ROOT, run_here
 

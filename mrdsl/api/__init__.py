@@ -1,6 +1,6 @@
 """Functions of the Python API. Every command of the command line is here under the same name."""
 
-from mrdsl.api.files import check_plugin, export, from_table, vm_types
+from mrdsl.api.files import check_plugin, explain, export, from_table, read, sweep, vm_types, why
 from mrdsl.api.plans import (
     asolve,
     check,
@@ -20,7 +20,6 @@ from mrdsl.api.plans import (
     solve,
     verify,
 )
-from mrdsl.api.studies import explain, read, sweep, why
 
 __all__ = [
     "asolve",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from threading import Event
 
     from mrdsl.core.watching import Progress
-    from mrdsl.planning.compiled_model import CompiledModel
     from mrdsl.planning.difference import Difference
+    from mrdsl.planning.solver_files import CompiledModel
     from mrdsl.planning.verified_plans import Verified
     from mrdsl.profiling.predicting import Predictions
     from mrdsl.profiling.profiles import Profiles, Watch
@@ -490,7 +490,7 @@ def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) 
     Raises:
         MrdslError: If the spec has errors, or the family does not support the formulation.
     """
-    from mrdsl.planning.compiled_model import CompiledModel
+    from mrdsl.planning.solver_files import CompiledModel
 
     return CompiledModel(spec, formulation=formulation, relax=relax)
 

@@ -15,7 +15,7 @@ import click
 from mrdsl.cli.outputs import OutputLostError, say, take_every_character, terminal_width, write_no_more
 from mrdsl.core import ctrl_c
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error, printable
-from mrdsl.core.wrapping import wrapped
+from mrdsl.core.tables import wrapped
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO, BROKEN, UNDECIDED = range(8)

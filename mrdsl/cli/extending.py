@@ -12,7 +12,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file, say_wrapped
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, one_error
-from mrdsl.core.output_names import is_standard_output
+from mrdsl.core.reading import is_standard_output
 from mrdsl.families import family_names, reference_text, summary
 
 if TYPE_CHECKING:

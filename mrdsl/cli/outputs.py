@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from mrdsl.core.diagnostics import MrdslError, one_error
-from mrdsl.core.output_names import STANDARD_OUTPUT, identities
+from mrdsl.core.reading import STANDARD_OUTPUT, identities
 
 if TYPE_CHECKING:
     from mrdsl.cli.progress import StatusLine
@@ -96,7 +96,7 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises MrdslError ``unwritable-file`` if the system does not let it be written."""
-        from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, unwritable
+        from mrdsl.core.reading import STANDARD_OUTPUT, is_standard_output, unwritable
 
         if not str(value):
             self.fail("the file name is empty", param, ctx)
@@ -155,7 +155,7 @@ def escaped_for(text: str, encoding: str | None) -> str:
 
 def say_wrapped(text: str, hanging: int = 2, *, err: bool = False) -> None:
     """Print lines in the width of the terminal; ``hanging`` indents the rest of a long line."""
-    from mrdsl.core.wrapping import wrapped
+    from mrdsl.core.tables import wrapped
 
     say(wrapped(text, terminal_width(sys.stderr if err else sys.stdout), hanging), err=err)
 

@@ -9,12 +9,11 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import WRONG_INPUT, diagnostics_exit_code, print_briefly, print_diagnostics
-from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, open_input, solve_command, standard_input
+from mrdsl.cli.options import STANDARD_INPUT, STANDARD_INPUT_NAME, open_input, solve_command, standard_input
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say, say_tables
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, did_you_mean, one_error
-from mrdsl.core.output_names import STANDARD_OUTPUT
-from mrdsl.core.reading import is_json_object
+from mrdsl.core.reading import STANDARD_OUTPUT, is_json_object
 from mrdsl.core.result import Limits, Termination
 from mrdsl.spec.declared import SIMULATION
 

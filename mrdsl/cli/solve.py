@@ -25,11 +25,11 @@ from mrdsl.cli.boundary import (
     print_cause,
     print_diagnostics,
 )
-from mrdsl.cli.inputs import Opened, open_input
+from mrdsl.cli.options import Opened, open_input
 from mrdsl.cli.outputs import Outputs, say, terminal_style, terminal_width
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, has_errors, in_order, one_error
-from mrdsl.core.output_names import STANDARD_OUTPUT, is_through
+from mrdsl.core.reading import STANDARD_OUTPUT, is_through
 from mrdsl.core.result import Limits, Outcome, Result, SolutionStatus, Termination
 from mrdsl.exchange.registry import OF_A_PLAN, OF_A_RUN, PlanWriter
 from mrdsl.spec.spec import Spec
@@ -167,8 +167,7 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool],
     If the family has reported an impossible part, a change that resolves everything is added: its hints are about one
     constraint each, without all others.
     """
-    from mrdsl.explaining.infeasibility import explain
-    from mrdsl.explaining.why import as_diagnostic
+    from mrdsl.explaining.why import as_diagnostic, explain
 
     explanation = explain(spec, *method, seconds=seconds)
     said = tuple(d for d in result.diagnostics if d.code != "no-plan")

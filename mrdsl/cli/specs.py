@@ -12,13 +12,13 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import COMPLETION, PLAN, WRONG_INPUT, diagnostics_exit_code, print_diagnostics
-from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
+from mrdsl.cli.options import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, specs_below, standard_input
 from mrdsl.cli.outputs import say, say_file, say_wrapped, terminal_width
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, error, number_of, one_error
 from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
 from mrdsl.core.resources import codes, page
-from mrdsl.core.wrapping import unfolded
+from mrdsl.core.tables import unfolded
 from mrdsl.exchange.text import decode
 from mrdsl.reporting.diagnostics import as_github, as_json, as_sarif, as_text, colour, plain
 

@@ -19,9 +19,9 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
+    from mrdsl.core.charts import Use
     from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
-    from mrdsl.core.today import Use
     from mrdsl.exchange.registry import Target, Writer
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.reporting.report import Shown

@@ -137,7 +137,7 @@ _diagnostics = _all_are(Diagnostic, "Diagnostics")
 
 
 def _use(value: Any) -> str:
-    from mrdsl.core.today import Use
+    from mrdsl.core.charts import Use
 
     return _is(Use, "the use of a cluster")(value)
 

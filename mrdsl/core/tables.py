@@ -1,4 +1,4 @@
-"""Tables, and how they read: aligned columns in the width of a terminal, or HTML in a notebook."""
+"""Tables and wrapped text, and how they read: aligned columns in the width of a terminal, or HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -8,14 +8,74 @@ from functools import cached_property
 from html import escape
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any, overload
+from unicodedata import combining, east_asian_width
 
-from mrdsl.core import saving
+from mrdsl.core import lazy
 from mrdsl.core.diagnostics import one_error, printable, shortened
-from mrdsl.core.wrapping import broken, display_width, wrapped
 
 if TYPE_CHECKING:
     import altair
     import pandas
+
+
+def display_width(text: str) -> int:
+    """Return the columns that a text takes: two for a wide character, none for one that joins the one before it."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def broken(line: str, width: int) -> list[str]:
+    """Return a line as lines of at most ``width`` columns, broken at spaces; a longer word has a line of its own."""
+    lines: list[str] = []
+    taken = ""
+    for word in line.split(" "):
+        if taken and display_width(taken) + 1 + display_width(word) > width:
+            lines.append(taken)
+            taken = word
+        else:
+            taken = f"{taken} {word}" if taken else word
+    return [*lines, taken]
+
+
+def wrapped(text: str, width: int | None, hanging: int = 0) -> str:
+    """Return a text with long lines broken at spaces; the rest of a line keeps its indent, and ``hanging`` more.
+
+    Args:
+        text: Lines of any length.
+        width: Columns of the terminal; None leaves the text as it is.
+        hanging: Further columns before the rest of a broken line.
+    """
+    if width is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _hung(line, width, hanging))
+
+
+def _hung(line: str, width: int, hanging: int) -> list[str]:
+    if display_width(line) <= width:
+        return [line]
+    text = line.lstrip(" ")
+    indent = min(len(line) - len(text), width // 2)
+    first, *rest = broken(text, width - indent)
+    below = broken(" ".join(rest), max(1, width - indent - hanging)) if rest else []
+    return [" " * indent + first, *(" " * (indent + hanging) + part for part in below)]
+
+
+def unfolded(text: str) -> str:
+    """Return Markdown with one line per paragraph and per item of a list; code and tables stay."""
+    lines: list[str] = []
+    code, joins = False, False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if joins and line.strip() and not code and not line.startswith(_STARTS):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+        joins = bool(line.strip()) and not code and not line.startswith(_STARTS[2:])
+    return "\n".join(lines)
+
+
+_STARTS = ("- ", "* ", "#", "|", "```", "    ", "> ")
 
 
 class Readable:
@@ -56,7 +116,7 @@ class Readable:
         Raises:
             MrdslError: `unknown-name` if there is no such chart; `missing-extra` if Altair is not installed.
         """
-        return saving.of_charts()(with_title(title, self.charts, "chart"))
+        return lazy.of_charts()(with_title(title, self.charts, "chart"))
 
     def _repr_html_(self) -> str:
         return "\n".join(part.html() if isinstance(part, Table) else _paragraph(part) for part in self.readable())

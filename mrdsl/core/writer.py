@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, one_error
 from mrdsl.core.guarded import nameless_file
-from mrdsl.core.output_names import STANDARD_OUTPUT, Target, is_standard_output, may, target_of, unwritable
+from mrdsl.core.reading import STANDARD_OUTPUT, Target, is_standard_output, may, target_of, unwritable
 from mrdsl.core.watching import setting
 
 try:

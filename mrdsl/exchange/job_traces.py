@@ -1,4 +1,4 @@
-"""Jobs of a trace, read one at a time: tables of jobs, and of runs of classes, with deadlines; SWIM workload traces.
+"""Jobs of a trace, read one at a time: tables of jobs, and of runs of classes; SWIM traces; their errors in a spec.
 
 A table is CSV with a header that names each column and its unit. Cells are separated by commas, tabs or
 semicolons; with semicolons, a number can have a decimal comma.
@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from io import StringIO
 from math import ceil
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from mrdsl.core.arguments import written_number
 from mrdsl.core.csv_text import CsvError, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, Span, error, has_errors
 from mrdsl.core.units import TIME, UNITS, scaled
-from mrdsl.exchange.text import SEPARATOR_LINE, FormatError, delimiter_of, plain_table
+from mrdsl.exchange.registry import BYTE_TRACES, JOBS, RUN_TABLES, named
+from mrdsl.exchange.text import SEPARATOR_LINE, EmptyFileError, FormatError, delimiter_of, plain_table
 from mrdsl.spec.blocks import JobFile
 
 SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}
@@ -329,3 +330,78 @@ def tasks_of_trace_job(line: SwimJob, how: JobFile) -> tuple[int, float, int, fl
     shuffle, reduce = each / (how.shuffle_speed or 1.0), each / (how.reduce_speed or 1.0)
     overhead = how.task_overhead
     return maps, map_time + overhead, reduces, shuffle, reduce + overhead if reduces else 0.0
+
+
+SPEEDS = {
+    "block": "128 MB",
+    "map_speed": "20 MB/s",
+    "reduce_input": "512 MB",
+    "shuffle_speed": "10 MB/s",
+    "reduce_speed": "20 MB/s",
+}
+
+
+def check_job_file(file: JobFile, jobs: str = "jobs", rows: list[Any] | None = None) -> Iterator[Diagnostic]:
+    """Yield the errors of a file and of its block.
+
+    Args:
+        file: The block.
+        jobs: Name of the rows in messages.
+        rows: Receives the rows between `begin` and `end`, if it is given.
+    """
+    if file.source is None:
+        yield error("missing-item", "arrivals name no file", file.span, 'write arrivals from jobs("jobs.csv") { ... }')
+        return
+    if file.end is not None and file.end <= file.begin:
+        yield error(
+            "empty-range",
+            f"the {jobs} begin at {file.begin:g} s and end at {file.end:g} s",
+            file.span_of("end"),
+            "write an `end` after `begin`",
+        )
+        return
+    if named(BYTE_TRACES, file.source.reader) is not None:
+        for item, example in SPEEDS.items():
+            if getattr(file, item) is None:
+                yield error(
+                    "missing-item",
+                    f"a SWIM trace contains bytes: tasks and times need `{item}`",
+                    file.span,
+                    f"add {item} = {example}",
+                )
+    mistakes: list[Diagnostic] = []
+    there = False
+    for row in rows_of(file, mistakes):
+        if file.begin <= row.submit < (float("inf") if file.end is None else file.end):
+            there = True
+            if rows is not None:
+                rows.append(row)
+    yield from mistakes
+    if not there and not has_errors(mistakes):
+        between = " between `begin` and `end`" if file.begin or file.end else ""
+        yield error(
+            "empty-trace",
+            f"{file.source.written} has no {jobs}{between}",
+            file.source.span or file.span,
+            f"name a file with {jobs}",
+        )
+
+
+def rows_of(file: JobFile, mistakes: list[Diagnostic]) -> Iterator[Any]:
+    """Yield all rows of a file in their order, by submit time; add its errors to ``mistakes``."""
+    assert file.source is not None
+    reader = named((*RUN_TABLES, *JOBS), file.source.reader)
+    assert reader is not None, file.source.reader
+    try:
+        yield from reader.read(file.source.path, mistakes)
+    except EmptyFileError:
+        return
+    except FormatError as cause:
+        mistakes.append(
+            error(
+                "missing-file",
+                f"{file.source.written} cannot be read: {cause}",
+                file.source.span or file.span,
+                "check the file; its path is relative to the spec",
+            )
+        )

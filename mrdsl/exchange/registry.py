@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.job_traces import SwimJob, TableJob, TableRun
     from mrdsl.exchange.logs.formats import LogFormat
-    from mrdsl.exchange.model_names import Written
+    from mrdsl.exchange.model_files import Written
     from mrdsl.exchange.spot_history import SpotRecord
     from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes
     from mrdsl.exchange.workflows import Workflow
@@ -279,7 +279,7 @@ SETTINGS: tuple[Reader[dict[str, str]], ...] = (
         "spark",
         "settings",
         "Spark's spark-defaults.conf",
-        _of_text("markup", "read_spark_settings"),
+        _of_text("text", "read_spark_settings"),
         (".conf",),
     ),
 )
@@ -394,20 +394,20 @@ SLS = Target(
 )
 TARGETS: tuple[Target, ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBERNETES, SLS)
 CRON: Writer[Any] = Writer(
-    "cron", "starts", "a crontab that rents machines and starts runs", _loads("starts", "crontab"), ("",)
+    "cron", "starts", "a crontab that rents machines and starts runs", _loads("schedulers", "crontab"), ("",)
 )
 AIRFLOW: Writer[Any] = Writer(
     "airflow",
     "starts",
     "a DAG of Airflow that rents machines and starts runs",
-    _loads("starts", "airflow_dag"),
+    _loads("schedulers", "airflow_dag"),
     (".py",),
 )
 YARN_RESERVATIONS: Writer[Any] = Writer(
     "yarn-reservations",
     "starts",
     "a script that reserves containers of YARN for each run",
-    _loads("starts", "reservations"),
+    _loads("schedulers", "reservations"),
     (".sh",),
 )
 STARTS = (CRON, AIRFLOW, YARN_RESERVATIONS)

@@ -14,9 +14,8 @@ from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.core.watching import sharing
-from mrdsl.explaining.infeasibility import explain
 from mrdsl.explaining.sensitivity import How, curves, effects, steps
-from mrdsl.explaining.why import as_tables
+from mrdsl.explaining.why import as_tables, explain
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.simulate_spec import observe
 from mrdsl.planning.solve_spec import solve

@@ -25,11 +25,10 @@ from mrdsl.formulas.containers import (
     with_drivers,
 )
 from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm
-from mrdsl.formulas.exact_slots import settled
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.own_times import PAPER, Model
 from mrdsl.formulas.packing import Size
-from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.formulas.whole_slots import settled, whole_slots
 from mrdsl.spec.blocks import ONE, OnType, any_rows, shared_rows
 from mrdsl.spec.columns import words
 from mrdsl.spec.rented import described_on
@@ -56,7 +55,7 @@ class Pairs:
     """Input of Theorem 4.1 for every class on every VM type.
 
     ``estimates``, ``exact`` (the guaranteed estimate) and ``limits`` are as in :class:`Instance`. ``work`` is the same
-    requirement for the time limits, see :func:`mrdsl.formulas.exact_slots.settled`. A VM hosts ``map_per_vm`` map slots
+    requirement for the time limits, see :func:`mrdsl.formulas.whole_slots.settled`. A VM hosts ``map_per_vm`` map slots
     or ``reduce_per_vm`` reduce slots, 1 if it holds none. ``allowed`` marks the types that a class may use and that
     hold its tasks.
     """

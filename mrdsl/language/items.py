@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mrdsl.core import units
-from mrdsl.core.clock import EXAMPLES, parse_clock
 from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, one_error, shortened
 from mrdsl.core.reading import FOLDER, MISSING, problem_of, reason, shown_name
+from mrdsl.core.units import EXAMPLES, parse_clock
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, finite, require_printable
 from mrdsl.language.parsing import parse_expression

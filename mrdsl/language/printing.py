@@ -10,7 +10,7 @@ from mrdsl.contracts.plan_expressions import SECOND, MixedDimensionsError, dimen
 from mrdsl.core import units
 from mrdsl.core.units import KINDS, NUMBER, Dimension
 from mrdsl.families import family as find_family
-from mrdsl.language.methods import options_of
+from mrdsl.language.parameters import options_of
 from mrdsl.language.vocabulary import float_text, name_text, quoted, vocabulary
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
 from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source

@@ -22,8 +22,7 @@ from mrdsl.language.block_context import NO_SEED, BlockContext
 from mrdsl.language.blocks import ItemSpans, resolve_block
 from mrdsl.language.evaluate import require_printable
 from mrdsl.language.items import Files, outside_error
-from mrdsl.language.methods import report_repeats, resolve_method
-from mrdsl.language.parameters import Parameters, is_param
+from mrdsl.language.parameters import Parameters, is_param, report_repeats, resolve_method
 from mrdsl.language.parsing import parse
 from mrdsl.language.plan_expressions import OwnQuantities, is_let, resolve_constraints, resolve_goal
 from mrdsl.language.requirements import check_requirements, is_requirement

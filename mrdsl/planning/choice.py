@@ -14,7 +14,7 @@ from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.watching import INFO, log
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.references import options_given
+from mrdsl.solving.pipelines import options_given
 from mrdsl.spec.spec import Method, Spec
 
 EMBEDDED = registry.EMBEDDED

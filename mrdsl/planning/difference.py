@@ -9,8 +9,7 @@ from typing import Any
 from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RENTAL, RUN, Family, Operated, Setting, kind_words
 from mrdsl.core.charts import BarChart
 from mrdsl.core.diagnostics import MrdslError, error, number_of, one_error
-from mrdsl.core.result import Result, Table
-from mrdsl.core.status import value_text
+from mrdsl.core.result import Result, Table, value_text
 from mrdsl.core.tables import Readable, cell_text
 from mrdsl.families.diagnosis import find_family
 from mrdsl.reporting.report_files import plain, table_markdown

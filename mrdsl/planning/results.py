@@ -29,15 +29,14 @@ from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import Choice, formulation_named
 from mrdsl.solving.claims import failure
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.references import last_plugin
+from mrdsl.solving.pipelines import last_plugin
 from mrdsl.solving.registry import version
 from mrdsl.spec.expression import value_of
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.contracts.pipeline import Draft
-    from mrdsl.core.charts import Series
-    from mrdsl.core.today import Today
+    from mrdsl.core.charts import Series, Today
 
 
 def goal_of(spec: Spec, family: Family) -> GoalKind:
@@ -249,7 +248,7 @@ def today_of(spec: Spec, family: Family, plan: Plan | None) -> Today | None:
     node = getattr(spec.facts, "observed", None)
     if node is None or plan is None or family.today is None:
         return None
-    from mrdsl.core.today import Today, Use
+    from mrdsl.core.charts import Today, Use
     from mrdsl.spec.rented import Billing
 
     vm = next(iter(spec.facts.vms))

@@ -16,7 +16,7 @@ import numpy as np
 from mrdsl.core.diagnostics import number_of
 from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.cluster import HOUR, counts_of, growth, most_within
-from mrdsl.profiling.growth import MIB, Growth, growth_of, sizes_of
+from mrdsl.profiling.losses import MIB, Growth, growth_of, sizes_of
 from mrdsl.profiling.phases import Durations, Overhead, Phases, Times, phases_of, summed
 
 SPREAD_OF_A_CLASS = 1.0

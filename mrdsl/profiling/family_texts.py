@@ -12,10 +12,9 @@ from mrdsl.profiling.classes import JobClass, Summary
 from mrdsl.profiling.containers import Containers, machine_of, peaks_of, usual_containers, with_peaks
 from mrdsl.profiling.containers import lines as container_lines
 from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.growth import alike, stem
-from mrdsl.profiling.spec_text import GUESSED, Price
+from mrdsl.profiling.losses import alike, stem
+from mrdsl.profiling.spec_text import GUESSED, Price, most_runs_at_once, never_together, starts_apart, timetable
 from mrdsl.profiling.stage_classes import StageClass
-from mrdsl.profiling.timetables import most_runs_at_once, never_together, starts_apart, timetable
 
 LARGEST_BATCH = 200
 

@@ -20,8 +20,7 @@ from mrdsl.core.diagnostics import number_of
 from mrdsl.core.json_text import plain
 from mrdsl.core.tables import Readable, Table
 from mrdsl.exchange.logs.records import SparkApplication
-from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.known_jobs import Known, estimates, own_stages, repeated
+from mrdsl.profiling.gathering import Gathered, Known, estimates, own_stages, repeated
 from mrdsl.profiling.ran import Ran, ran_stages
 from mrdsl.profiling.stage_classes import slots_of_run, times_of
 from mrdsl.profiling.whole_runs import known_job, known_run, pools_of

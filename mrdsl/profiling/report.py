@@ -14,8 +14,7 @@ from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
 from mrdsl.profiling.classes import JobClass, Profiled, Summary
 from mrdsl.profiling.gathering import Gathered
-from mrdsl.profiling.growth import NAMES
-from mrdsl.profiling.losses import lost_tasks, usable
+from mrdsl.profiling.losses import NAMES, lost_tasks, usable
 from mrdsl.profiling.phases import Durations, phases_of
 from mrdsl.profiling.profiles import Profiles
 from mrdsl.profiling.spec_text import jobs_at_once, times_of, words_of

@@ -19,7 +19,7 @@ from mrdsl.core.result import Table
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun
 from mrdsl.profiling.classes import BY_NAME, Profiled, Taught
 from mrdsl.profiling.cluster import counts_of
-from mrdsl.profiling.known_jobs import Known, Part, estimates, simulated
+from mrdsl.profiling.gathering import Known, Part, estimates, simulated
 from mrdsl.profiling.phases import Phases
 from mrdsl.profiling.ran import shape_of
 from mrdsl.profiling.stage_classes import Grouped, times_of

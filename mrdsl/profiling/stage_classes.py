@@ -15,8 +15,17 @@ from mrdsl.core.diagnostics import number_of
 from mrdsl.exchange.logs.records import SparkApplication
 from mrdsl.profiling.classes import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
 from mrdsl.profiling.cluster import counts_of
-from mrdsl.profiling.growth import SIZES, Growth, RunGrowth, growth_of, run_growth
-from mrdsl.profiling.losses import LONGEST_IDLE, damage, lost_tasks, usable
+from mrdsl.profiling.losses import (
+    LONGEST_IDLE,
+    SIZES,
+    Growth,
+    RunGrowth,
+    damage,
+    growth_of,
+    lost_tasks,
+    run_growth,
+    usable,
+)
 from mrdsl.profiling.phases import Durations, Overhead, Times, believed
 from mrdsl.profiling.ran import Alike, Ran, alike, idle_between, ran_stages
 

@@ -22,7 +22,7 @@ from itertools import pairwise
 from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
 from mrdsl.profiling.classes import BY_NAME, Profiled, Taught, with_sort
 from mrdsl.profiling.cluster import parallel_tasks
-from mrdsl.profiling.known_jobs import Known, Part, estimates, repeated, scaled, simulated, together
+from mrdsl.profiling.gathering import Known, Part, estimates, repeated, scaled, simulated, together
 from mrdsl.profiling.losses import damage
 from mrdsl.profiling.phases import Phases
 from mrdsl.profiling.ran import Shape, ran_stages

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span, json_printable, printable
 from mrdsl.core.reading import problem_of
+from mrdsl.core.tables import wrapped
 from mrdsl.core.version import __version__
-from mrdsl.core.wrapping import wrapped
 
 FORMAT = 1
 MAX_LINE = 160

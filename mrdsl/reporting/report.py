@@ -1,6 +1,6 @@
 """Reports as values: the decision, then sections of sentences, tables, charts and the spec's text.
 
-:mod:`mrdsl.reporting.html_page` and :mod:`mrdsl.reporting.report_files` write them.
+:mod:`mrdsl.reporting.report_files` writes them.
 """
 
 from __future__ import annotations

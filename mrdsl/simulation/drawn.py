@@ -16,9 +16,9 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
 from mrdsl.simulation.engine.draws import Sampler, Straggling, sampler
 from mrdsl.simulation.observed import Observed, Simulated
 from mrdsl.simulation.planned import override_notes
-from mrdsl.simulation.promises import Promised, observed_of
 from mrdsl.simulation.sampling import stream_again
 from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.verdicts import Promised, observed_of
 from mrdsl.spec.simulated import Spread, Stragglers
 from mrdsl.spec.spec import Spec
 

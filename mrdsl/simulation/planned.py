@@ -28,8 +28,8 @@ from mrdsl.simulation.engine.scenario import (
 )
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed
-from mrdsl.simulation.promises import Promised, observed_classes, observed_of, promised, verdict_warnings
 from mrdsl.simulation.settings import Settings, WhatIf
+from mrdsl.simulation.verdicts import Promised, observed_classes, observed_of, promised, verdict_warnings
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.simulated import Run
 

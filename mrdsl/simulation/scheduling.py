@@ -26,8 +26,19 @@ from math import inf
 from typing import Any, Protocol
 
 from mrdsl.core.rounding import floor
-from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Lateness, Piece, charge, refund
-from mrdsl.simulation.rental import Job, MachineType, started_periods
+from mrdsl.simulation.fleet import (
+    MAP,
+    REDUCE,
+    Bill,
+    Cohort,
+    Job,
+    Lateness,
+    MachineType,
+    Piece,
+    charge,
+    refund,
+    started_periods,
+)
 from mrdsl.simulation.sampling import PriceProcess
 
 PIECE, PRICE, PERIOD, ARRIVAL, CLOCK = range(5)

@@ -23,7 +23,7 @@ from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import INTEGRALITY, Array, LinearProgram, Names, natural_scale
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.rounding import FEASIBILITY
-from mrdsl.exchange.model_names import plain_names
+from mrdsl.exchange.model_files import plain_names
 from mrdsl.solving import arrays, registry
 from mrdsl.solving.arrays import (
     constraints_of,

@@ -27,7 +27,7 @@ from mrdsl.solving import registry
 from mrdsl.solving.backends.program import solve_with_command
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.references import loaded, unloaded
+from mrdsl.solving.pipelines import loaded, unloaded
 from mrdsl.solving.registry import require, version
 from mrdsl.solving.request import DEFAULT_GAP, Request
 from mrdsl.solving.worker import run_in_worker

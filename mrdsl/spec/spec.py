@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.core import saving
+from mrdsl.core import lazy
 from mrdsl.core.arguments import checked as _checked
 from mrdsl.core.diagnostics import Diagnostic, Span
 from mrdsl.core.tables import Readable
@@ -169,7 +169,7 @@ class Spec(Readable):
 
     def to_json(self) -> str:
         """Return the spec as JSON, with the data files that it names. Raises MrdslError for an invalid spec."""
-        return saving.of_specs().write(self)
+        return lazy.of_specs().write(self)
 
     def to_mrspec(self) -> str:
         """Return the spec as text, in SI and exact. Raises MrdslError for an invalid spec.
@@ -177,13 +177,13 @@ class Spec(Readable):
         The text gives an equal spec, except that the values of params, imports, tables and generators are written out,
         and a currency without any amount is left out. Data files have the names that the spec has.
         """
-        return saving.of_texts()(self)
+        return lazy.of_texts()(self)
 
     @classmethod
     @_checked
     def from_json(cls, text: str, name: str = "") -> Spec:
         """Return the spec in a text of :meth:`to_json`; ``name`` is the file's, for messages. Raises MrdslError."""
-        found: Spec = saving.of_specs().read(text, name)
+        found: Spec = lazy.of_specs().read(text, name)
         return found
 
     @property

@@ -7,9 +7,9 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from mrdsl.core import saving, units
-from mrdsl.core.clock import EXAMPLES, parse_clock
+from mrdsl.core import lazy, units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, described, error, is_printable
+from mrdsl.core.units import EXAMPLES, parse_clock
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.declared import (
     DISTRIBUTIONS,
@@ -63,7 +63,7 @@ def mistake_in(key: str, item: Item, text: str, currency: str) -> Mistake | None
     if item.form not in _FORMS:
         return None
     try:
-        saving.of_quantities()(key, item, text, currency, 1.0)
+        lazy.of_quantities()(key, item, text, currency, 1.0)
     except MrdslError as failure:
         first = failure.diagnostics[0]
         return Mistake(first.code, first.message, first.hint)
@@ -86,7 +86,7 @@ def _item(name: str, item: Item, value: Any, currency: str, base: float | None =
     if not isinstance(value, str) or item.form not in _FORMS or item.form == "list":
         return value
     try:
-        return saving.of_quantities()(name.rstrip("_"), item, value, currency, base)
+        return lazy.of_quantities()(name.rstrip("_"), item, value, currency, base)
     except MrdslError:
         return value
 

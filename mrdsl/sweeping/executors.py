@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Any, Protocol
 
 from mrdsl.core.diagnostics import MrdslError, one_error, shortened
-from mrdsl.solving.parallel import answers
+from mrdsl.solving.worker import answers
 
 PROCESSES, DASK = "processes", "dask://"
 _PATIENCE = 5.0

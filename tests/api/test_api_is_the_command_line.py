@@ -13,7 +13,7 @@ from mrdsl.core.resources import resource
 from tests.command_lines import run_here
 
 MODELS = Path(str(resource("models")))
-OF_A_TERMINAL = {"new", "lsp", "show", "schema", "solvers", "completion", "experiment"}
+OF_A_TERMINAL = {"new", "lsp", "show", "schema", "solvers", "completion", "experiment", "study"}
 """Commands that print what the package holds, serve an editor or a shell, or say where something moved."""
 TOO_TIGHT = """problem capacity "too tight"
 vm m5 { on_demand { price = 0.2 USD/h } }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.planning.compiled_model import CompiledModel
+from mrdsl.planning.solver_files import CompiledModel
 from mrdsl.profiling.profiles import Profiles
 
 SPEC = mrdsl.load("models/capacity/quickstart.mrspec")

@@ -135,7 +135,7 @@ def test_one_module_prints() -> None:
 
 
 def test_a_date_is_no_value_of_a_param(tmp_path: Path) -> None:
-    from mrdsl.cli.inputs import parameters
+    from mrdsl.cli.options import parameters
     from mrdsl.core.diagnostics import MrdslError
 
     (tmp_path / "data.toml").write_text("peak = 2026-01-01\n", encoding="utf-8")

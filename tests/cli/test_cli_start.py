@@ -35,7 +35,7 @@ DRAWN = {
     "mrdsl.core.charts",
     "mrdsl.exchange.result_files",
     "mrdsl.reporting.charts",
-    "mrdsl.reporting.html_page",
+    "mrdsl.reporting.report_files",
     "altair",
 }
 OTHER_COMMANDS = {

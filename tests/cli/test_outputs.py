@@ -17,7 +17,7 @@ import pytest
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
 from mrdsl.cli.outputs import Outputs
-from mrdsl.core import output_names
+from mrdsl.core import reading
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.reporting.document import FORMAT
@@ -297,13 +297,13 @@ def test_a_spec_with_an_error_leaves_no_file_in_the_way(monkeypatch: pytest.Monk
 
 def test_many_outputs_are_compared_without_pairs_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Path] = []
-    target_of = output_names.target_of
+    target_of = reading.target_of
 
-    def counted(path: Path) -> output_names.Target:
+    def counted(path: Path) -> reading.Target:
         asked.append(path)
         return target_of(path)
 
-    monkeypatch.setattr(output_names, "target_of", counted)
+    monkeypatch.setattr(reading, "target_of", counted)
     files = {str(number): tmp_path / str(number) for number in range(200)}
     Outputs(files, force=False).check()
     assert len(asked) <= 3 * 200

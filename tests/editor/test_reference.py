@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mrdsl.editor.reference import reference
+from mrdsl.editor.assist import reference
 from mrdsl.families import SHIPPED, family
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.schema import Node

@@ -20,7 +20,7 @@ from mrdsl.cli import cli
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.exchange.logs.formats import Telling
 from mrdsl.exchange.logs.reading import Log, read_logs
-from mrdsl.exchange.model_names import Written
+from mrdsl.exchange.model_files import Written
 from mrdsl.exchange.registry import (
     JOBS,
     LOGS,

@@ -9,9 +9,8 @@ from math import ceil, sqrt
 import pytest
 
 import mrdsl
-from mrdsl.explaining.infeasibility import Explanation, explain
 from mrdsl.explaining.promises import Oracle, given_up, lines_of, moved
-from mrdsl.explaining.why import as_diagnostic, as_tables
+from mrdsl.explaining.why import Explanation, as_diagnostic, as_tables, explain
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
 

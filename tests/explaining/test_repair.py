@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.explaining.infeasibility import explain
 from mrdsl.explaining.promises import Oracle, OutOfTimeError, irreducible, lines_of, moved
 from mrdsl.explaining.repair import TOLERANCE, Search
-from mrdsl.explaining.why import as_diagnostic, as_tables
+from mrdsl.explaining.why import as_diagnostic, as_tables, explain
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
 from tests.explaining.test_infeasibility import GAMMA_A, GAMMA_B, spec_with

@@ -22,7 +22,7 @@ from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
 from mrdsl.editor.assist import hover
 from mrdsl.editor.completion import complete
-from mrdsl.editor.reference import reference
+from mrdsl.editor.assist import reference
 from mrdsl.editor.written import Written
 
 def told(*words):

@@ -1,4 +1,4 @@
-"""A policy of one's own: it decides where a spec says `solve with` it, in simulations too, and its runs are audited."""
+"""A policy of one's own: it decides where a spec says `solve with` it, in simulations too."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.extending import audited, named
+from mrdsl.extending import named
 from mrdsl.simulation.scheduling import Observed, Simulation
 from studies.schedule_runs import watch
 from tests.extending.plugins import kit, write
+from tests.families.schedule.audit_of_runs import audited
 
 MODELS = Path(__file__).resolve().parents[2] / "models" / "schedule"
 

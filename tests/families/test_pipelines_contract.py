@@ -21,7 +21,7 @@ from mrdsl.families import SHIPPED
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SHIPPED as COMES_WITH_MRDSL
 from mrdsl.solving.declaration import Pipeline
-from mrdsl.solving.references import steps_of
+from mrdsl.solving.pipelines import steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_A_FILE = (int, float, str, bool, type(None))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.cli.inputs import parameters
+from mrdsl.cli.options import parameters
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import result_text

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrdsl.core.diagnostics import MrdslError, Span
-from mrdsl.exchange.model_names import LONGEST, legal_names
+from mrdsl.exchange.model_files import LONGEST, legal_names
 from mrdsl.planning.solver_files import write_model
 from mrdsl.solving.checked_answer import solve_model
 from tests.solving.outside import SOLVERS, run_outside

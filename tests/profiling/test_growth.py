@@ -16,7 +16,7 @@ from mrdsl import api
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.profiling.family_texts import spec_text
 from mrdsl.profiling.gathering import gather
-from mrdsl.profiling.growth import MIB, _fitted, growth_of, run_growth, sizes_of
+from mrdsl.profiling.losses import MIB, _fitted, growth_of, run_growth, sizes_of
 from mrdsl.profiling.report import report
 
 from ..exchange.logs.making import BEGIN, Stage, spark_events

@@ -8,7 +8,7 @@ import pytest
 
 import mrdsl
 from mrdsl import api
-from mrdsl.profiling.growth import alike, divided, stem
+from mrdsl.profiling.losses import alike, divided, stem
 from tests.profiling.test_growth import night
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.profiling.known_jobs import Known, Part, estimates
+from mrdsl.profiling.gathering import Known, Part, estimates
 from mrdsl.profiling.predicting import JobRuns, Run
 from mrdsl.simulation.engine.draws import shared_deviation
 from tests.command_lines import run_here

@@ -16,7 +16,7 @@ import pytest
 
 from mrdsl import api
 from mrdsl.exchange.logs.records import SparkApplication
-from mrdsl.profiling.known_jobs import Known, Part, estimates, repeated
+from mrdsl.profiling.gathering import Known, Part, estimates, repeated
 from mrdsl.profiling.losses import damage, usable
 from mrdsl.profiling.replay import in_order
 from mrdsl.profiling.stage_classes import slots_of_run, times_of

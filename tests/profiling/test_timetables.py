@@ -21,7 +21,7 @@ from mrdsl.exchange.logs.records import Executor, SparkApplication, StageRun
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.profiling.cluster import Slots, cluster_of
-from mrdsl.profiling.timetables import never_together, recurrence
+from mrdsl.profiling.spec_text import never_together, recurrence
 from tests.shared_data import shared
 
 from ..exchange.logs.making import BEGIN, as_json, job_events, spark_events

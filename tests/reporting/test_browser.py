@@ -14,9 +14,9 @@ from mrdsl.explaining.report import report
 from mrdsl.explaining.sensitivity import How
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
-from mrdsl.reporting.html_page import page
 from mrdsl.reporting.report import Report, Section
-from mrdsl.sweeping.report import sweep_report
+from mrdsl.reporting.report_files import page
+from mrdsl.sweeping.cells import sweep_report
 from studies.study_files import study_report
 from tests.reporting.browser import (
     browser,

@@ -13,8 +13,8 @@ import pytest
 from mrdsl.core.charts import Bar, BarChart, GanttChart, Graph, GraphNode, Interval, IntervalChart, LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.reporting.charts.colors import GROUNDS, PALETTE
-from mrdsl.reporting.html_page import page
 from mrdsl.reporting.report import Listing, Report, Section
+from mrdsl.reporting.report_files import page
 
 EVIL = '\\", x: 1, "\'</script><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\x1b[31m'
 NAN = float("nan")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrdsl.cli.model_files import spec_lines
+from mrdsl.cli.export import spec_lines
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import stage_graph

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from mrdsl.core.diagnostics import Diagnostic, Severity, Span
 from mrdsl.core.resources import codes, page
 from mrdsl.core.result import Table
-from mrdsl.core.tables import cell_text, print_tables, table_text
+from mrdsl.core.tables import cell_text, display_width, print_tables, table_text, unfolded, wrapped
 from mrdsl.core.units import show
-from mrdsl.core.wrapping import display_width, unfolded, wrapped
 from mrdsl.reporting.diagnostics import as_text, colour
 
 WORDS = st.text("abcxyz", min_size=1, max_size=12)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.simulation.fleet import Bill, Cohort, charge
-from mrdsl.simulation.rental import started_periods
+from mrdsl.simulation.fleet import Bill, Cohort, charge, started_periods
 from mrdsl.simulation.sampling import ConstantPrice, DrawnPrice, PricePath, RecordedPrice, path, stream
 from mrdsl.spec.schema import Distribution
 

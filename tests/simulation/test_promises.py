@@ -16,8 +16,8 @@ from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.core.result import Outcome
 from mrdsl.families.capacity.simulate import held_of
 from mrdsl.simulation.observed import Verdict, outcomes_of
-from mrdsl.simulation.promises import HARDLY_ANY, Promised, observed_of, promised, verdict_warnings
 from mrdsl.simulation.settings import WhatIf
+from mrdsl.simulation.verdicts import HARDLY_ANY, Promised, observed_of, promised, verdict_warnings
 from tests.command_lines import run_here
 
 

@@ -15,7 +15,7 @@ from mrdsl.cli import solve as command
 from mrdsl.core import watching
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, Termination
-from mrdsl.explaining import infeasibility
+from mrdsl.explaining import why
 from mrdsl.families.capacity.periods import packing
 from mrdsl.families.capacity.periods.plan import PeriodsPlan
 from mrdsl.planning.solve_spec import solve
@@ -120,13 +120,13 @@ def test_reasons_have_what_is_left_of_the_limit(
     words: tuple[str, ...], most: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[float] = []
-    real = infeasibility.explain
+    real = why.explain
 
     def explain(*arguments: Any, seconds: float) -> Any:
         asked.append(seconds)
         return real(*arguments, seconds=0.0)
 
-    monkeypatch.setattr(infeasibility, "explain", explain)
+    monkeypatch.setattr(why, "explain", explain)
     text = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
     (tmp_path / "tight.mrspec").write_text(f"{text}\nsubject to {{ vms <= 1 }}\n", encoding="utf-8")
     ran = run_here(("solve", "tight.mrspec", *words), tmp_path)

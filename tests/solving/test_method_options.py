@@ -13,7 +13,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.families import family as find_family
 from mrdsl.language.loading import load_text
-from mrdsl.language.methods import OPTIONS, options_of
+from mrdsl.language.parameters import OPTIONS, options_of
 from mrdsl.language.printing import print_spec
 from mrdsl.planning.choice import choose
 from mrdsl.solving import registry

@@ -14,8 +14,7 @@ import pytest
 
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
-from mrdsl.exchange.model_files import write_mps
-from mrdsl.exchange.model_names import plain_names
+from mrdsl.exchange.model_files import plain_names, write_mps
 from mrdsl.planning import solver_contract as contract
 from mrdsl.planning.solver_contract import Case
 from mrdsl.solving.arrays import linear_program

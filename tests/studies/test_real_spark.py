@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.profiling.known_jobs import Known, Part
+from mrdsl.profiling.gathering import Known, Part
 from studies import real_spark
 from studies.running import study_named
 from studies.spark_programs import PROGRAMS

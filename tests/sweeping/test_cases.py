@@ -11,8 +11,7 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.core.charts import LineChart
-from mrdsl.sweeping.cells import Axis, cells, parse_axis
-from mrdsl.sweeping.report import sweep_chart
+from mrdsl.sweeping.cells import Axis, cells, parse_axis, sweep_chart
 
 SPEC = """problem capacity "q"
 param load = 1

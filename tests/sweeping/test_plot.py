@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from mrdsl.cli import cli
 from mrdsl.core.charts import BarChart, LineChart
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.sweeping.report import sweep_chart, sweep_report
+from mrdsl.sweeping.cells import sweep_chart, sweep_report
 
 SPEC = """param deadline = 10 min
 param price = 1 USD/h

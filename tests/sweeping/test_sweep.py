@@ -18,8 +18,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.sweeping import executors
 from mrdsl.sweeping.cells import Axis, Setting, cells, parse_axis, parse_seeds
-from mrdsl.sweeping.journal import journal_of
-from mrdsl.sweeping.sweep import check_ending, sweep, write_table
+from mrdsl.sweeping.sweep import check_ending, journal_of, sweep, write_table
 from tests.command_lines import run_here
 from tests.sweeping.cluster import Cluster
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from mrdsl.cli import cli
-from mrdsl.sweeping.report import MOST_ROWS, sweep_table
+from mrdsl.sweeping.cells import MOST_ROWS, sweep_table
 
 SPEC = """problem capacity "q"
 param load = 1

@@ -33,9 +33,8 @@ from mrdsl.formulas import wave_estimates
 from mrdsl.formulas.estimates import fixed_reduce as fixed_reduce_slots
 from mrdsl.formulas.estimates import kept, limits_of_tasks, stage_counts
 from mrdsl.formulas.estimates import least_slots as fewest_slots
-from mrdsl.formulas.exact_slots import least_sums, settled
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
-from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.formulas.whole_slots import least_sums, settled, whole_slots
 from mrdsl.spec.blocks import dags_of
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.estimates import default_guarantee

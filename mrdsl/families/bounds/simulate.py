@@ -20,9 +20,9 @@ from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, simulated_as
 from mrdsl.simulation.planned import check_burst, check_load, check_repeats, override_notes
-from mrdsl.simulation.promises import observed_classes, promised, verdict_warnings
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.parallel import run_scenarios
+from mrdsl.simulation.verdicts import observed_classes, promised, verdict_warnings
+from mrdsl.solving.worker import run_scenarios
 from mrdsl.spec.columns import column
 from mrdsl.spec.simulated import Run
 from mrdsl.spec.spec import Spec, tightest

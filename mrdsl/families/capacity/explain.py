@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
-from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, Series, parts_chart
+from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, Series, Use, parts_chart
 from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result
 from mrdsl.core.rounding import SAME_SUM
 from mrdsl.core.tables import cell_text
-from mrdsl.core.today import Use
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.market import RESERVED, market_of

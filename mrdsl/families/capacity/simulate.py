@@ -32,10 +32,9 @@ from mrdsl.simulation.planned import (
     scenario_of,
     told,
 )
-from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.verdicts import judge_share
-from mrdsl.solving.parallel import run_scenarios
+from mrdsl.simulation.verdicts import Promised, judge_share, promised
+from mrdsl.solving.worker import run_scenarios
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec, tightest

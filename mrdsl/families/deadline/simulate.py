@@ -13,8 +13,8 @@ from mrdsl.families.deadline.network import Floats, network_of
 from mrdsl.families.deadline.plan import DeadlinePlan
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.simulation.drawn import Factors, drawing
-from mrdsl.simulation.promises import IT_TAKES, verdict_warnings
 from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.verdicts import IT_TAKES, verdict_warnings
 from mrdsl.spec.spec import Spec
 
 

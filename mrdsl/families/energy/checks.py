@@ -37,7 +37,7 @@ def _table(facts: EnergyFacts, job: Job) -> tuple[Diagnostic, ...]:
     """Return the errors in the table of a job's single tasks."""
     if job.task_times is None:
         return ()
-    from mrdsl.exchange.task_times import read_task_times
+    from mrdsl.exchange.demand import read_task_times
 
     counts = {"map": job.map.tasks, "reduce": job.reduce_tasks}
     return read_task_times(job.task_times, counts, [vm.name for vm in facts.vms])[1]

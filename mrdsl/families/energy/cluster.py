@@ -146,7 +146,7 @@ def _job_data(job: Job, names: list[str], speed: float, io_power: float) -> JobD
 
 def _single(job: Job, names: list[str], alike: list[Floats]) -> Single:
     """Each task as its rows in the table have it, on other types as all tasks of its kind."""
-    from mrdsl.exchange.task_times import read_task_times
+    from mrdsl.exchange.demand import read_task_times
 
     assert job.task_times is not None
     counts = {"map": job.map.tasks, "reduce": job.reduce_tasks}

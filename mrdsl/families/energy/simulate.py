@@ -13,8 +13,8 @@ from mrdsl.families.energy.facts import EnergyFacts, Job
 from mrdsl.families.energy.plan import Bill, EnergyPlan, VmUse
 from mrdsl.simulation.drawn import Drawing, Factors, drawing
 from mrdsl.simulation.observed import Observed
-from mrdsl.simulation.promises import IT_TAKES, Words, verdict_warnings
 from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.verdicts import IT_TAKES, Words, verdict_warnings
 from mrdsl.spec.spec import Spec
 
 

@@ -124,7 +124,7 @@ Stated = Mapping[tuple[str, int, str], tuple[float, float]]
 
 def single_tasks(facts: EnergyFacts, job: Job) -> Stated:
     """Read the times and energies of a job whose tasks differ: a row of the table counts before the type's block."""
-    from mrdsl.exchange.task_times import read_task_times
+    from mrdsl.exchange.demand import read_task_times
 
     counts = {"map": job.map.tasks, "reduce": job.reduce_tasks}
     stated = {

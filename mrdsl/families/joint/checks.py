@@ -34,8 +34,8 @@ from mrdsl.formulas.stage_checks import (
 )
 from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.columns import column, names_of, words
-from mrdsl.spec.demand import check_demand
 from mrdsl.spec.estimates import PAPER
+from mrdsl.spec.rented import check_demand
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,10 +30,10 @@ from mrdsl.spec.blocks import (
     Stage,
     simulation_block,
 )
-from mrdsl.spec.demand import Demand
 from mrdsl.spec.estimates import estimates_item, sharing_item
 from mrdsl.spec.rented import (
     AdmittedClass,
+    Demand,
     RentedVm,
     spot_share_item,
     startup_item,

@@ -28,7 +28,7 @@ from mrdsl.simulation.planned import (
     told,
 )
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.parallel import run_scenarios
+from mrdsl.solving.worker import run_scenarios
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.spec import Spec

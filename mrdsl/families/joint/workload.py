@@ -33,10 +33,9 @@ from mrdsl.formulas.estimates import (
     slots_per_vm,
     stage_counts,
 )
-from mrdsl.formulas.exact_slots import settled
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.own_times import PAPER, Model
-from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.formulas.whole_slots import settled, whole_slots
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.simulated_means import time_model

@@ -13,8 +13,8 @@ from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import Batch, Floats, PoolOrder, batch_of, simulate
 from mrdsl.simulation.drawn import Factors, drawing
-from mrdsl.simulation.promises import Words, verdict_warnings
 from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.verdicts import Words, verdict_warnings
 from mrdsl.spec.spec import Spec, tightest
 
 ENDS = Words("it ends after", "of the runs end in time", "run")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Span, error, impossible, warning
 from mrdsl.core.rounding import floor
-from mrdsl.exchange.job_files import check_job_file, rows_of
+from mrdsl.exchange.job_traces import check_job_file, rows_of
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
 from mrdsl.families.schedule.trace import class_times, jobs, recorded_prices, shortest
 from mrdsl.formulas.profiles import check_profiles

@@ -24,7 +24,7 @@ from mrdsl.families.schedule.simulate import run_once
 from mrdsl.families.schedule.trace import jobs
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.reporting.report import Shown
-from mrdsl.simulation.rental import Entry, Job
+from mrdsl.simulation.fleet import Entry, Job
 from mrdsl.spec.spec import Spec
 
 

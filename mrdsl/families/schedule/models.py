@@ -27,7 +27,7 @@ from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours
 from mrdsl.families.schedule.trace import jobs, machine_type, price_process
-from mrdsl.simulation.rental import Job
+from mrdsl.simulation.fleet import Job
 from mrdsl.simulation.sampling import PricePath, path
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.core.result import MONEY, Plan, Table, Trace
 from mrdsl.core.units import HOUR
-from mrdsl.simulation.rental import Entry
+from mrdsl.simulation.fleet import Entry
 from mrdsl.simulation.scheduling import Observed
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, Vm
 from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.simulation.verdicts import Interval, interval_of
 from mrdsl.solving import registry
-from mrdsl.solving.pipelines import run_pipeline
-from mrdsl.solving.references import options_given
+from mrdsl.solving.pipelines import options_given, run_pipeline
 from mrdsl.spec.spec import Spec
 
 FAMILY, OWN_POLICY = "schedule", "policy"

@@ -12,7 +12,7 @@ from mrdsl.exchange.registry import JOBS, SPOT_PRICES, named
 from mrdsl.exchange.spot_history import PriceSteps, gaps, price_steps
 from mrdsl.exchange.text import FormatError
 from mrdsl.families.schedule.facts import Arrivals, JobClass, ScheduleFacts, Vm
-from mrdsl.simulation.rental import Job, MachineType
+from mrdsl.simulation.fleet import Job, MachineType
 from mrdsl.spec.schema import Distribution, Source
 
 if TYPE_CHECKING:

@@ -136,9 +136,9 @@ class Asked:
 def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterator[Diagnostic]:
     """Check that every job has ended, late ones are counted, the bill adds up, and the slots hold all the work.
 
-    A plan does not record which slot ran which task, and so which jobs are late. :mod:`mrdsl.simulation.audit` checks
-    the event-by-event rules on a run's log: no slot runs two tasks, no task runs outside a paid hour. For a mean of
-    several runs with random seeds, only sums are checked.
+    A plan does not record which slot ran which task, and so which jobs are late. Tests
+    audit the event-by-event rules on a run's log: no slot runs two tasks, no task runs outside a paid hour. For a mean
+    of several runs with random seeds, only sums are checked.
     """
     facts: ScheduleFacts = spec.facts
     several = bool(getattr(plan, "runs", 0))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, error, has_errors, warning
 from mrdsl.core.lazy import kept
-from mrdsl.exchange.job_files import SPEEDS, check_job_file, rows_of
+from mrdsl.exchange.job_traces import SPEEDS, check_job_file, rows_of
 from mrdsl.exchange.registry import BYTE_TRACES, RUN_TABLES, named
 from mrdsl.families.timetable.facts import Arrivals, JobClass, Runs, TimetableFacts
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase

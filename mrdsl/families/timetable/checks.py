@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core.clock import DAY_SECONDS, EXAMPLES, TICK, clock_text, parse_clock
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, never_admitted, note, warning
-from mrdsl.core.units import show
+from mrdsl.core.units import DAY_SECONDS, EXAMPLES, TICK, clock_text, parse_clock, show
 from mrdsl.families.timetable.arrivals import check_arrivals, filled
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts
 from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mrdsl.core.clock import DAY_SECONDS, TICK
+from mrdsl.core.units import DAY_SECONDS, TICK
 from mrdsl.exchange.registry import TARGETS, Target
-from mrdsl.exchange.starts import (
+from mrdsl.exchange.schedulers import (
     CRON_FILE,
     DAG_FILE,
     RESERVATIONS_FILE,

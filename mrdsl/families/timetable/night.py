@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import Any
 
-from mrdsl.core.clock import TICK as TICK
-from mrdsl.core.clock import ticks_of
+from mrdsl.core.units import TICK as TICK
+from mrdsl.core.units import ticks_of
 from mrdsl.families.timetable.facts import Billing, JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.releases import calendar_of, due_of, releases_of
 from mrdsl.formulas.stages import parents_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mrdsl.core.clock import ticks_of
 from mrdsl.core.decisions import place_among, plan_builder, wrong
 from mrdsl.core.diagnostics import MrdslError, described
+from mrdsl.core.units import ticks_of
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.plan import Rental, TimetablePlan
 from mrdsl.families.timetable.rented import Lease, Piece, plan_of, rented_on

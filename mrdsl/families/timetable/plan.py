@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ADMIT, RENTAL, SET, Operated, Setting
-from mrdsl.core.clock import clock_text
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
 from mrdsl.core.tables import Rows
-from mrdsl.core.units import HOUR
+from mrdsl.core.units import HOUR, clock_text
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
 

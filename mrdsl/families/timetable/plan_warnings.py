@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mrdsl.core.clock import TICK
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.units import show
+from mrdsl.core.units import TICK, show
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.night import Job, job_of
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs

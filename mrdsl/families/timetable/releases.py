@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import inf
 
-from mrdsl.core.clock import DAY_SECONDS as DAY
-from mrdsl.core.clock import Clock, parse_clock
 from mrdsl.core.lazy import kept
+from mrdsl.core.units import DAY_SECONDS as DAY
+from mrdsl.core.units import Clock, parse_clock
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 
 Moment = float | str

@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series
-from mrdsl.core.clock import ticks_of
+from mrdsl.core.charts import Bar, GanttChart, Interval, IntervalChart, LineChart, Series, Use
 from mrdsl.core.diagnostics import number_of
 from mrdsl.core.result import Result
-from mrdsl.core.today import Use
-from mrdsl.core.units import show
+from mrdsl.core.units import show, ticks_of
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
 from mrdsl.families.timetable.types import market_of_plan

@@ -9,8 +9,8 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.clock import TICK
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.units import TICK
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 from mrdsl.families.timetable.plan import Bill, Evidence, RunSeen, TimetablePlan, types_of_runs
@@ -21,10 +21,20 @@ from mrdsl.simulation.drawn import MOST_TASKS, options_without_effect
 from mrdsl.simulation.engine.reserved import Executed, Timetable, execute
 from mrdsl.simulation.observed import Observed, Simulated, Verdict
 from mrdsl.simulation.planned import check_repeats, override_notes
-from mrdsl.simulation.promises import IT_TAKES, JOBS_TAKE, observed_of, promised, verdict_warnings
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.verdicts import CONFIDENCE, confidence_of_each, judge_mean, judge_share, on_time_share
-from mrdsl.solving.parallel import in_processes
+from mrdsl.simulation.verdicts import (
+    CONFIDENCE,
+    IT_TAKES,
+    JOBS_TAKE,
+    confidence_of_each,
+    judge_mean,
+    judge_share,
+    observed_of,
+    on_time_share,
+    promised,
+    verdict_warnings,
+)
+from mrdsl.solving.worker import in_processes
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.schema import PERCENTILES

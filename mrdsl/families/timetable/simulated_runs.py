@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from mrdsl.core.clock import TICK
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.units import TICK
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
 from mrdsl.families.timetable.night import Machine, Night, tasks_in_slot
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs

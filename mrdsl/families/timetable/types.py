@@ -8,8 +8,8 @@ from functools import cached_property
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.clock import TICK, ticks_of
 from mrdsl.core.lazy import kept
+from mrdsl.core.units import TICK, ticks_of
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
 from mrdsl.families.timetable.limits import Limit, limit_of, limits_of

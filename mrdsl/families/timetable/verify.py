@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from mrdsl.checking.evidence import doubt_about
 from mrdsl.checking.rows import left_to_containers
-from mrdsl.core.clock import DAY_SECONDS as DAY
-from mrdsl.core.clock import parse_clock
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.units import DAY_SECONDS as DAY
+from mrdsl.core.units import parse_clock
 from mrdsl.families.timetable.facts import Billing, JobClass, Runs, TimetableFacts, VmType
 from mrdsl.families.timetable.plan import Rental as RentedThere
 from mrdsl.families.timetable.plan import RunTimes, Tasks, TimetablePlan

@@ -15,7 +15,7 @@ from math import ceil, inf
 
 import numpy as np
 
-from mrdsl.core.clock import ticks_of
+from mrdsl.core.units import ticks_of
 from mrdsl.simulation.engine.draws import Block, StreamDraws
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission

@@ -22,12 +22,11 @@ from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.watching import DEBUG, GLANCE, is_stoppable, is_stopped, is_wanted, log
-from mrdsl.exchange.model_files import relations, write_lp, write_mps
-from mrdsl.exchange.model_names import plain_names
+from mrdsl.exchange.model_files import plain_names, relations, write_lp, write_mps
 from mrdsl.exchange.text import FormatError
 from mrdsl.solving.declaration import Command, SolverFile
+from mrdsl.solving.pipelines import loaded, unloaded
 from mrdsl.solving.processes import end, is_kept, signals_deferred, start
-from mrdsl.solving.references import loaded, unloaded
 from mrdsl.solving.registry import locate
 from mrdsl.solving.worker import GRACE
 

@@ -18,8 +18,7 @@ from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
-from mrdsl.exchange.model_files import write_mps
-from mrdsl.exchange.model_names import plain_names
+from mrdsl.exchange.model_files import plain_names, write_mps
 from mrdsl.solving.request import Request
 
 TERMINATIONS = MappingProxyType(

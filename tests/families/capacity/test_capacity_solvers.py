@@ -11,7 +11,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.explaining.infeasibility import explain
+from mrdsl.explaining.why import explain
 from mrdsl.families.capacity import FAMILY
 from mrdsl.planning.solve_spec import build_model, solve
 from mrdsl.planning.solver_files import span_of

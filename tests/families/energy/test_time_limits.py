@@ -11,7 +11,7 @@ from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families.energy.cluster import jobs_of, machines_of
 from mrdsl.families.energy.methods import exact, moves, steps
-from mrdsl.solving.references import steps_of
+from mrdsl.solving.pipelines import steps_of
 from mrdsl.solving.registry import find
 
 

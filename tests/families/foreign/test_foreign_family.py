@@ -12,9 +12,8 @@ from click.testing import CliRunner, Result
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.editor.assist import hover
+from mrdsl.editor.assist import hover, reference
 from mrdsl.editor.completion import complete
-from mrdsl.editor.reference import reference
 from mrdsl.editor.written import Written
 from mrdsl.families import SHIPPED, family, family_names
 from tests.families.foreign.installing import SHOP, forget, install

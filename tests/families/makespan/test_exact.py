@@ -17,7 +17,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.explaining.infeasibility import explain
+from mrdsl.explaining.why import explain
 from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.methods import constraint_programming
 from mrdsl.families.makespan.methods import orders as steps

@@ -11,7 +11,7 @@ from math import ceil, inf
 
 from mrdsl.families.schedule.methods.policy import slots_for
 from mrdsl.formulas import waves
-from mrdsl.simulation.rental import Job
+from mrdsl.simulation.fleet import Job
 from mrdsl.simulation.sampling import PriceProcess
 
 

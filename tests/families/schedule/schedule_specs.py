@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.families.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
-from mrdsl.simulation.rental import Job
+from mrdsl.simulation.fleet import Job
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec

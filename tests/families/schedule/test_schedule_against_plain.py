@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mrdsl.families.schedule.methods.policy import policy_of
-from mrdsl.simulation.audit import audit
-from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.fleet import Job, Log, MachineType
 from mrdsl.simulation.sampling import DrawnPrice, stream
 from mrdsl.simulation.scheduling import Simulation
 from mrdsl.spec.schema import Distribution
+from tests.families.schedule.audit_of_runs import audit
 from tests.families.schedule.plain_scheduler import Plain
 from tests.families.schedule.schedule_specs import spec
 

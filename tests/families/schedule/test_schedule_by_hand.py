@@ -6,10 +6,10 @@ import pytest
 
 from mrdsl.families.schedule.methods.policy import EpochEdf, EventEdf, InstanceTypes, Malleable, Naive, slots_for
 from mrdsl.formulas.waves import WaveProfile
-from mrdsl.simulation.audit import audit
-from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.fleet import Job, Log, MachineType
 from mrdsl.simulation.sampling import ConstantPrice, RecordedPrice
 from mrdsl.simulation.scheduling import Observed, Policy, Simulation
+from tests.families.schedule.audit_of_runs import audit
 
 HOUR = 3600.0
 ON_DEMAND = InstanceTypes("on_demand", 0.9)

@@ -13,7 +13,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.schedule.methods.frugal import Frugal, fewest_vms
 from mrdsl.families.schedule.methods.policy import run_policy
 from mrdsl.families.schedule.plan import SchedulePlan
-from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.fleet import Job, Log, MachineType
 from mrdsl.simulation.scheduling import JobRun, Simulation
 from mrdsl.spec.spec import Spec
 from tests.families.schedule.schedule_specs import spec, vm, with_policy

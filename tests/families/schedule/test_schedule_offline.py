@@ -20,7 +20,7 @@ from mrdsl.families.schedule.methods.policy import run_policy
 from mrdsl.families.schedule.models import instance_of
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.planning.solve_spec import solve
-from mrdsl.simulation.rental import Job
+from mrdsl.simulation.fleet import Job
 from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec
 from tests.families.schedule.schedule_specs import spec, vm, with_policy

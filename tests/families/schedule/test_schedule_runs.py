@@ -17,13 +17,13 @@ from mrdsl.families.schedule.facts import Spot
 from mrdsl.families.schedule.methods.policy import run_policy, simulation
 from mrdsl.families.schedule.trace import jobs, machine_type
 from mrdsl.families.schedule.verify import measure, verify
-from mrdsl.simulation.audit import audit
-from mrdsl.simulation.rental import Job, Log, MachineType
+from mrdsl.simulation.fleet import Job, Log, MachineType
 from mrdsl.simulation.sampling import DrawnPrice, stream
 from mrdsl.simulation.scheduling import Simulation
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 from tests.command_lines import run_python
+from tests.families.schedule.audit_of_runs import audit
 from tests.families.schedule.schedule_specs import JOBS, spec, swim, vm, work
 
 ALGORITHMS = ("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
-from mrdsl.core.clock import TICK
+from mrdsl.core.units import TICK
 from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.methods import rent
 from mrdsl.families.timetable.night import Job, Machine, Night, Run

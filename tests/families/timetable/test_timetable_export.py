@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 import mrdsl
-from mrdsl.exchange.starts import Event, crontab
+from mrdsl.exchange.schedulers import Event, crontab
 from mrdsl.exchange.targets.emr_rules import mistakes
 from mrdsl.families.timetable.export import deployments
 from mrdsl.families.timetable.plan import TimetablePlan

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.core.clock import TICK
+from mrdsl.core.units import TICK
 from mrdsl.families.timetable.facts import RENTS
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.simulated_runs import timetable_of

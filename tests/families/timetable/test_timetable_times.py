@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import mrdsl
-from mrdsl.core.clock import clock_text, parse_clock
+from mrdsl.core.units import clock_text, parse_clock
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.releases import calendar_of, due_of, horizon_of, releases_of
 from mrdsl.families.timetable.verify import _stated_runs

@@ -6,7 +6,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Table
-from mrdsl.explaining.infeasibility import explain
+from mrdsl.explaining.why import explain
 from mrdsl.families.timetable.bounds import bottleneck, fewest_machines
 from mrdsl.families.timetable.night import TICK
 from mrdsl.families.timetable.types import market_of

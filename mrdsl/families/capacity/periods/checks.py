@@ -16,7 +16,7 @@ from mrdsl.families.capacity.periods.comparisons import check_comparisons
 from mrdsl.families.capacity.periods.demand import periods_of, rented, spec_of_period, types_of
 from mrdsl.families.capacity.periods.table import FACTOR, SPOT, WEIGHT, Written, demand_of, read_table
 from mrdsl.families.capacity.type_checks import find_impossible_types
-from mrdsl.spec.demand import check_demand
+from mrdsl.spec.rented import check_demand
 from mrdsl.spec.spec import Spec
 
 MOST_PERIODS = 110_000

@@ -17,7 +17,7 @@ from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.columns import column, names_of
-from mrdsl.spec.demand import BIMODAL
+from mrdsl.spec.rented import BIMODAL
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]

@@ -33,8 +33,7 @@ from math import ceil, inf, nextafter
 from mrdsl.core.rounding import begun, floor
 from mrdsl.core.units import HOUR
 from mrdsl.formulas import waves
-from mrdsl.simulation.fleet import MAP, REDUCE, Cohort, Lateness
-from mrdsl.simulation.rental import started_periods
+from mrdsl.simulation.fleet import MAP, REDUCE, Cohort, Lateness, started_periods
 from mrdsl.simulation.scheduling import JobRun, Simulation
 
 #: Late jobs held back for the largest savings; measured on the Facebook day (benchmarks/README.md).

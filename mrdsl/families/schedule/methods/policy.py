@@ -40,8 +40,7 @@ from mrdsl.families.schedule.trace import jobs as jobs_of
 from mrdsl.families.schedule.trace import machine_type, price_process
 from mrdsl.formulas import waves
 from mrdsl.formulas.waves import SlotCounts, WaveProfile
-from mrdsl.simulation.fleet import MAP
-from mrdsl.simulation.rental import Entry, Job, Log
+from mrdsl.simulation.fleet import MAP, Entry, Job, Log
 from mrdsl.simulation.scheduling import JobRun, Observer, Policy, Simulation
 
 

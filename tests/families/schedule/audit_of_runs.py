@@ -12,7 +12,11 @@ from itertools import pairwise
 from math import inf
 
 from mrdsl.core.rounding import begun, floor
-from mrdsl.simulation.rental import Entry, Job, MachineType
+from mrdsl.families.schedule.plan import SchedulePlan
+from mrdsl.families.schedule.trace import jobs as jobs_of
+from mrdsl.families.schedule.trace import machine_type
+from mrdsl.simulation.fleet import Entry, Job, MachineType
+from mrdsl.spec.spec import Spec
 
 TOLERANCE = 1e-7
 PHASES = ("map", "reduce")
@@ -149,3 +153,10 @@ def _audit_payments(cohort: _Cohort, machine: MachineType, over: float) -> list[
             broken.append(f"{price} given back, {paid_price} was paid")
     paid = sum(vms * periods for _, vms, periods, _ in cohort.payments)
     return broken if due == paid else [*broken, f"{paid} VM periods paid, {due} were used"]
+
+
+def audited(spec: Spec, plan: SchedulePlan) -> list[str]:
+    """Audit the log of a plan's run, VM by VM and slot by slot."""
+    assert plan.log is not None
+    jobs = jobs_of(spec.facts, spec.seed or 0)
+    return audit(plan.log(), machine_type(spec.facts.vms[0]), jobs, plan.cost.total)
