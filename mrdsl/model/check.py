@@ -46,15 +46,14 @@ def _offers(facts: Any) -> Iterator[tuple[Way, Offer]]:
         yield (vm.name, ON_DEMAND, ""), Offer(vm.on_demand.price + more)
         if vm.spot is not None:
             yield (vm.name, SPOT, ""), Offer(vm.spot.price + more)
-        for term, contract in contracts_of(vm):
-            price = more if contract.prepaid == "yes" else contract.price + more
-            yield (vm.name, RESERVED, term), Offer(price, float(contract.available))
+        for term in contracts_of(vm):
+            price = more if term.prepaid == "yes" else term.price + more
+            yield (vm.name, RESERVED, term.name), Offer(price, float(term.available))
 
 
-def contracts_of(vm: Any) -> list[tuple[str, Any]]:
-    """List the contracts of a type by name, which is empty for the only one."""
-    only = [] if vm.reserved is None else [("", vm.reserved)]
-    return only + [(term.name, term) for term in vm.terms]
+def contracts_of(vm: Any) -> list[Any]:
+    """List the contracts of a type; the only one has an empty name."""
+    return [*([] if vm.reserved is None else [vm.reserved]), *vm.terms]
 
 
 def _disk_price(vm: Any) -> float:
@@ -87,13 +86,13 @@ def cost_of_disks(facts: Any, rentals: Iterable[Rental]) -> float:
 
 def prepaid_cost(facts: Any, seconds: float) -> float:
     """Compute the cost of prepaid contracts over a time that begins after a boot, whether or not VMs are used."""
-    both = [(vm, each) for vm in facts.vms for _, each in contracts_of(vm) if each.prepaid == "yes"]
+    both = [(vm, each) for vm in facts.vms for each in contracts_of(vm) if each.prepaid == "yes"]
     return float(sum(each.price * each.available * (seconds + vm.boot) for vm, each in both))
 
 
 def committed_cost(facts: Any, counts: Mapping[tuple[str, str], float]) -> float:
     """Compute what so many VMs of each contract, by type and name, cost in any period [1/s]; prepaid ones nothing."""
-    known = {(vm.name, name): each.price for vm in facts.vms for name, each in contracts_of(vm) if each.prepaid == "no"}
+    known = {(vm.name, each.name): each.price for vm in facts.vms for each in contracts_of(vm) if each.prepaid == "no"}
     return float(sum(known.get(key, 0.0) * count for key, count in counts.items()))
 
 
@@ -148,16 +147,17 @@ def check(facts: Any, ledger: Ledger, relax: bool) -> Iterator[Diagnostic]:
 
 def _type(facts: Any, vm: Any, rentals: Sequence[Rental], ledger: Ledger, relax: bool) -> Iterator[Diagnostic]:
     """Check the numbers of VMs of one type, those under contract, and how many are there."""
-    if not all(each.count >= -FEASIBILITY for each in rentals):
-        yield _broken("a number of VMs is negative", vm.span)
-    if not relax and any(each.count != round(each.count) for each in rentals):
-        count = next(each.count for each in rentals if each.count != round(each.count))
-        yield _broken(f"{count:g} VMs of {vm.name} are not a whole number", vm.span)
-    for term, contract in contracts_of(vm):
-        most = most_at_once(each for each in rentals if each.bought == (vm.name, RESERVED, term))
-        if beyond(most, contract.available):
-            label = f"{RESERVED} {term}".strip()
-            yield _broken(f"{most:g} VMs of {vm.name} are {label} at once of {contract.available:g}", vm.span)
+    if not all(-FEASIBILITY <= each.count < inf for each in rentals):
+        yield _broken("a number of VMs is negative, or no number", vm.span)
+        return
+    for each in rentals:
+        if not relax and abs(each.count - round(each.count)) > FEASIBILITY:
+            yield _broken(f"{each.count:g} VMs of {vm.name} are not a whole number", vm.span)
+    for term in contracts_of(vm):
+        most = most_at_once(each for each in rentals if each.bought == (vm.name, RESERVED, term.name))
+        if beyond(most, term.available):
+            label = f"{RESERVED} {term.name}".strip()
+            yield _broken(f"{most:g} VMs of {vm.name} are {label} at once of {term.available:g}", vm.span)
     if vm.available is not None:
         room = [each for each in ledger.room if each.vm == vm.name]
         most = most_at_once(each for each in (*rentals, *room) if ledger.masters_count or not each.master)
@@ -261,22 +261,21 @@ def claimed(what: str, said: float, right: float, span: Span | None, size: float
 def with_commitments(facts: Any, counts: Mapping[tuple[str, str], float]) -> Any:
     """Return the facts of one period: with so many VMs of each contract by type and name, which cost nothing there."""
 
-    def there(vm: Any, term: Any, name: str) -> Any:
+    def there(vm: Any, term: Any) -> Any:
         if term is None or term.prepaid == "yes":
             return term
-        return replace(term, price=0.0, available=counts.get((vm.name, name), 0))
+        return replace(term, price=0.0, available=counts.get((vm.name, term.name), 0))
 
-    def committed(vm: Any) -> Any:
-        found = replace(vm, reserved=there(vm, vm.reserved, ""))
-        terms = vm.terms
-        return replace(found, terms=tuple(there(vm, term, term.name) for term in terms)) if terms else found
-
-    return replace(facts, vms=tuple(map(committed, facts.vms)))
+    vms = (
+        replace(vm, reserved=there(vm, vm.reserved), terms=tuple(there(vm, term) for term in vm.terms))
+        for vm in facts.vms
+    )
+    return replace(facts, vms=tuple(vms))
 
 
 def check_commitments(facts: Any, counts: Mapping[tuple[str, str], float], relax: bool) -> Iterator[Diagnostic]:
     """Check that a contract covers as many VMs as there are, all of them if they are prepaid."""
-    known = {(vm.name, name): term for vm in facts.vms for name, term in contracts_of(vm)}
+    known = {(vm.name, term.name): term for vm in facts.vms for term in contracts_of(vm)}
     for key, count in counts.items():
         term = known.get(key)
         most = 0.0 if term is None else float(term.available)

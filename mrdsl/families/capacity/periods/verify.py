@@ -54,7 +54,7 @@ def verify(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
 def _commitments(spec: Spec, plan: PeriodsPlan, relax: bool) -> Iterator[Diagnostic]:
     """Check that the contracts are those of the spec, with their prices, and that there are so many VMs."""
     facts: CapacityFacts = spec.facts
-    terms = {(vm.name, name): term for vm in facts.vms for name, term in contracts_of(vm) if term.prepaid != "yes"}
+    terms = {(vm.name, term.name): term for vm in facts.vms for term in contracts_of(vm) if term.prepaid != "yes"}
     if [(each.vm, each.term) for each in plan.committed] != list(terms):
         yield error("broken-plan", "the plan is of other contracts", facts.vms[0].span)
         return
