@@ -35,7 +35,6 @@ from mrdsl.families.capacity.forms import as_solved, has_closed_form, wholeness_
 from mrdsl.families.capacity.groups import refuse_groups
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.methods.both_resources import Both, as_hosted, relaxed_by_both
 from mrdsl.families.capacity.methods.class_columns import tightened
 from mrdsl.families.capacity.methods.contents_program import by_contents
 from mrdsl.families.capacity.methods.direct_types import (
@@ -55,7 +54,7 @@ from mrdsl.families.capacity.methods.direct_types import (
 from mrdsl.families.capacity.methods.lane_columns import MOST_CLASSES, LaneProgram, Lanes, program_of_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, costs_by_way
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
-from mrdsl.families.capacity.methods.rental import Rented, has_rows, planned, rented
+from mrdsl.families.capacity.methods.rental import Rented, Spread, has_rows, planned, rented, spread
 from mrdsl.families.capacity.methods.slot_prices import on_slots, priced
 from mrdsl.families.capacity.methods.vector_lanes import VectorLanes, Vessels
 from mrdsl.families.capacity.methods.vector_program import Placed, by_program
@@ -150,16 +149,14 @@ def fill(draft: Draft) -> Draft:
     both = None
     if task.mix.sizes is not None and not (alone or draft.relax):
         large = task.has_limits and np.count_nonzero(task.mix.possible) > MANY_PAIRS
-        both = relaxed_by_both(draft.state, until)
-        least = least if both is None else max(least, both.bound)
+        program = rented(spec, draft.state, until)
+        both, least = spread(program, until), max(least, program.bound)
         if both is not None and not by_lanes:
-            hosted = replace(draft.state, mix=as_hosted(draft.state.mix))
-            filling = relaxed_by_both(hosted, until) if _fills_cores(task) else both
-            near = near_filled(draft, filling or both, until) if large or _fills_cores(task) else None
+            near = near_filled(draft, both, until) if large else None
             near = near_both(draft, draft.state) if near is None else near
     elif task.has_limits and task.mix.sizes is None and not (alone or draft.relax or found.lacking > ROUNDING):
         near = near_full(task, found, until)
-    close = near is not None and (_ends_filled(near) or _is_close(draft, near, least))
+    close = near is not None and _is_close(draft, near, least)
     if task.has_limits and not (alone or draft.relax or close or found.lacking > ROUNDING or _is_divided(task)):
         below, columns, least = _by_columns(task, below, found, least, until, both)
     draft = replace(draft, state=Placement(task, draft.state, below, found, least, columns, near=near), bound=least)
@@ -197,7 +194,7 @@ def _no_room(spec: Spec, task: Task) -> Diagnostic:
 
 
 def _by_columns(
-    task: Task, below: Task, found: Relaxed, least: float, until: float | None, both: Both | None
+    task: Task, below: Task, found: Relaxed, least: float, until: float | None, both: Spread | None
 ) -> tuple[Task, LaneProgram | None, float]:
     """Return the task that bounds the cost, its program of columns, and the best bound.
 
@@ -298,7 +295,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=stopped(draft))
     plan = found.plan or plan_in(draft.spec, found.task, found.jobs, found.bought)
-    total = plan.total if found.task.mix.sizes is None or _ends_filled(found) else _packed(draft, found)
+    total = plan.total if found.task.mix.sizes is None else _packed(draft, found)
     total = total if np.isfinite(total) else plan.total
     bound = max(bound, -np.inf if draft.bound is None else draft.bound)
     bound = min(total, bound)
@@ -314,7 +311,7 @@ def _improved(draft: Draft, placement: Placement, gap: float) -> Iterator[tuple[
     near = placement.near
     if near is not None:
         yield near, placement.bound
-        if _ends_filled(near) or _is_close(draft, near, placement.bound):
+        if _is_close(draft, near, placement.bound):
             return
     placement, found = by_columns(draft, placement)
     task, bound, program = placement.task, placement.bound, placement.program
@@ -379,16 +376,6 @@ def _by_program(draft: Draft, placement: Placement, own: Placed, gap: float) -> 
 def _is_divided(task: Task) -> bool:
     """Return True if many classes of containers have a part on spot: columns take minutes."""
     return task.mix.sizes is not None and len(limited_classes(task.mix)) > FEW_CLASSES
-
-
-def _fills_cores(task: Task) -> bool:
-    """Return True if many classes of containers fill lanes within quotas of cores: other plans take minutes."""
-    return bool(task.market.quotas) and len(task.mix) > MOST_CLASSES
-
-
-def _ends_filled(near: Placed) -> bool:
-    """Return True if no plan but that of filled lanes is looked for: to pack it takes as long as to find it."""
-    return near.task.mix.sizes is not None and _fills_cores(near.task)
 
 
 def _is_close(draft: Draft, near: Placed, bound: float) -> bool:

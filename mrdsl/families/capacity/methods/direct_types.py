@@ -19,14 +19,12 @@ from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
-from mrdsl.families.capacity.methods.both_resources import Both, as_hosted, relaxed_by_both
 from mrdsl.families.capacity.methods.filled_lanes import filled
 from mrdsl.families.capacity.methods.lane_columns import LaneProgram, dived, program_of_plans
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, exceeds
 from mrdsl.families.capacity.methods.own_machines import on_own_machines, rounded
 from mrdsl.families.capacity.methods.relaxation import relaxed
-from mrdsl.families.capacity.methods.rental import planned, rented
-from mrdsl.families.capacity.methods.spot_limits import rounded_within_spot
+from mrdsl.families.capacity.methods.rental import Spread, as_hosted, planned, rented, spread
 from mrdsl.families.capacity.methods.vector_program import Placed
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.packed_plans import beyond_quotas
@@ -82,14 +80,12 @@ def near_both(draft: Draft, task: Task) -> Placed | None:
         return None
     left = replace(task, mix=as_hosted(task.mix))
     for _ in range(TURNS):
-        found = relaxed_by_both(left, until_of(draft))
+        found = spread(rented(draft.spec, left, until_of(draft)), until_of(draft))
         if found is None:
             return None
         mine = replace(task, mix=replace(found.mix, market=task.market, sizes=task.mix.sizes))
         jobs = rounded(mine, found.jobs)
         for index in limited_classes(task.mix).tolist():
-            near = rounded_within_spot(mine, index, found.jobs[:, index], found.prices)
-            jobs[:, index] = jobs[:, index] if near is None else near
             if mine.spare.vms(index, jobs[:, index]) is None:
                 return None
         bought = task.market.buy(needed_vms(mine, jobs, relax=False))
@@ -107,7 +103,7 @@ def near_both(draft: Draft, task: Task) -> Placed | None:
     return None
 
 
-def near_full(task: Task, found: Relaxed | Both, until: float | None) -> Placed | None:
+def near_full(task: Task, found: Relaxed | Spread, until: float | None) -> Placed | None:
     """Return whole jobs that fill the cheapest lanes within quotas; None if they do not fit."""
     plan = filled(task, found, until)
     if plan is None:
@@ -116,7 +112,7 @@ def near_full(task: Task, found: Relaxed | Both, until: float | None) -> Placed 
     return None if exceeds(task, bought, ROUNDING) else Placed(task, plan[0], bought)
 
 
-def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None:
+def near_filled(draft: Draft, found: Spread, until: float | None) -> Placed | None:
     """Return :func:`near_full` of containers with the pairs of slots of a relaxation; None if they do not pack.
 
     VMs that packing takes beyond quotas are left out in the next turn. Slots in fractions do not pack VM by VM.
@@ -126,7 +122,7 @@ def near_filled(draft: Draft, found: Both, until: float | None) -> Placed | None
         return None
     left = replace(task, mix=replace(found.mix, market=task.market))
     mine = replace(left, mix=replace(left.mix, sizes=task.mix.sizes))
-    for _ in range(TURNS if task.market.quotas else FILLED_TURNS):
+    for _ in range(FILLED_TURNS):
         plan = near_full(left, found, until)
         if plan is None:
             return None

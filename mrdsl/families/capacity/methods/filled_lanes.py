@@ -21,10 +21,10 @@ import numpy as np
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.both_resources import Both
 from mrdsl.families.capacity.methods.lane_columns import DIVISIBLE, Room
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, cheapest
 from mrdsl.families.capacity.methods.machine_sizes import steps_of
+from mrdsl.families.capacity.methods.rental import Spread
 from mrdsl.families.capacity.methods.weighing import alike
 
 MOST_VMS, CELLS = 16, 6_000
@@ -53,7 +53,7 @@ MOST_TURNS = 4_000
 SLACK = 1e-7
 
 
-def filled(task: Task, relaxed: Relaxed | Both, until: float | None) -> tuple[Floats, Floats] | None:
+def filled(task: Task, relaxed: Relaxed | Spread, until: float | None) -> tuple[Floats, Floats] | None:
     """Return whole jobs, (lanes, classes), and the VMs by lane that hold them, masters not among them.
 
     None if they do not have room, or if the task has classes with a part on spot or on one type. VMs cost their cores
@@ -88,7 +88,7 @@ def filled(task: Task, relaxed: Relaxed | Both, until: float | None) -> tuple[Fl
 class _Lanes:
     """Jobs by lane and class, the VMs that hold them, and the jobs that are left."""
 
-    def __init__(self, task: Task, relaxed: Relaxed | Both) -> None:
+    def __init__(self, task: Task, relaxed: Relaxed | Spread) -> None:
         mix = task.mix
         self.task, self.room = task, Room(mix)
         self.gamma = np.where(mix.possible & (task.high > 0.0), mix.gamma, np.inf)

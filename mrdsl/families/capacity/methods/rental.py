@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.comparisons import broken
-from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of, compares_completion
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Mix, mix_of
@@ -314,3 +315,81 @@ def _prices_of_slots(lane: PackedLane, vms: float, classes: int) -> tuple[Floats
     prices = np.zeros((2, classes))
     prices[held.reduces.astype(np.int64), held.of_class] = each[place.ravel()]
     return prices, proven
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The relaxed jobs of (lanes, classes) on one pair of slots of each, those of ``mix``; and prices.
+
+    ``cores`` are prices of cores of quotas, ``prices`` those of VMs of lanes, ``costs`` those of a job of each class.
+    """
+
+    mix: Mix
+    jobs: Floats
+    bound: float
+    cores: Floats
+    prices: Floats
+    costs: Floats
+
+
+def spread(program: Rented, until: float | None = None) -> Spread | None:
+    """Return the relaxed jobs of containers on the pair of which most are, elsewhere on the cheapest pair.
+
+    None if jobs lack, or without time.
+    """
+    master, best, mix = program.master, program.relaxation, program.task.mix
+    renting = master.renting
+    solved = master.program.relaxed(None if until is None else until - time.monotonic())
+    if solved is None or float(solved.point[master.short].sum()) > FEASIBILITY:
+        return None
+    prices = best.resources.sum(axis=0)
+    weights = np.where(prices > 0.0, best.resources / np.where(prices > 0.0, prices, 1.0), 1.0 / renting.resources)
+    gamma, slots = np.full_like(mix.gamma, np.inf), np.stack([mix.map_slots, mix.reduce_slots])
+    for kind in range(len(renting.lane_of_kind)):
+        table, lanes = master.table(kind), np.flatnonzero(renting.kind == kind)
+        if not len(table.classes):
+            continue
+        values = table.takes @ weights[:, lanes]
+        least = np.minimum.reduceat(values, table.starts, axis=0)
+        sizes = np.diff(np.append(table.starts, len(values)))
+        places = np.where(values <= np.repeat(least, sizes, axis=0), np.arange(len(values))[:, None], len(values))
+        chosen = np.minimum.reduceat(places, table.starts, axis=0)
+        at = np.ix_(lanes, table.classes)
+        gamma[at] = least.T
+        for number in (0, 1):
+            slots[number][at] = table.pairs[chosen, number].T
+    jobs, most = np.zeros_like(mix.gamma), np.zeros_like(mix.gamma)
+    for (lane, index, pair), column in master.jobs.items():
+        count = float(solved.point[column])
+        jobs[lane, index] += count
+        if count > most[lane, index]:
+            choices = renting.choices_of(int(renting.kind[lane]), index)
+            most[lane, index], slots[:, lane, index] = count, choices.pairs[pair]
+            gamma[lane, index] = float(choices.takes[pair] @ weights[:, lane])
+    for index in renting.spots.limited.tolist():
+        time_of_slots = (renting.spots.vm_time[:, :, index] * slots[:, :, index].T).sum(axis=1)
+        gamma[:, index] = np.where(mix.possible[:, index], time_of_slots, np.inf)
+    planned_mix = replace(mix, gamma=gamma, map_slots=slots[0], reduce_slots=slots[1])
+    cores = np.maximum(-solved.duals[master.quota_row], 0.0)
+    return Spread(planned_mix, jobs, program.bound, cores, prices, best.of_classes)
+
+
+SMALL = 2
+"""If a VM holds at most this number of slots of a kind, what they leave rarely fits another slot."""
+
+
+def as_hosted(mix: Mix) -> Mix:
+    """Return the mix in which a slot takes the part of a VM that holds whole slots of its kind alone.
+
+    On small VMs it takes that part of both resources. Plans of such jobs rarely need more VMs for their packing.
+    """
+    if mix.sizes is None or mix.wholeness == NO:
+        return mix
+    parts = mix.sizes.parts
+    most = parts.max(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alone = np.maximum(floor(np.where(most > 0.0, 1.0 / most, 1.0)), 1.0)
+        scale = np.where(most > 0.0, 1.0 / (alone * most), 1.0)
+    hosted = parts * np.maximum(scale, 1.0)
+    hosted = np.where((alone <= SMALL) & (most > 0.0), np.maximum(hosted, 1.0 / alone), hosted)
+    return replace(mix, sizes=replace(mix.sizes, parts=hosted))

@@ -1,4 +1,4 @@
-"""The relaxation of containers with rows for cores and memory, against the best plans of a solver."""
+"""The rental program of containers, with rows for cores and memory, against the best plans of a solver."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.methods import direct
-from mrdsl.families.capacity.methods.both_resources import relaxed_by_both
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.methods.rental import Rented, rented, spread
 from mrdsl.families.capacity.methods.vector_program import Placed
 from mrdsl.families.capacity.methods.weighing import weighed
 from mrdsl.families.capacity.verify import verify
+
+
+def program_of(spec: mrdsl.Spec) -> Rented:
+    """Return the rental program of a spec, with its relaxation."""
+    mix = solved_mix(spec)
+    return rented(spec, Task(mix, mix.low, mix.expected, mix.market.available, same_type=True), None)
 
 
 def drawn(seed: int, available: int | None = None) -> mrdsl.Spec:
@@ -52,12 +58,9 @@ def drawn(seed: int, available: int | None = None) -> mrdsl.Spec:
 @pytest.mark.parametrize("seed", range(12))
 def test_it_bounds_the_cheapest_plan_and_one_weighting_bounds_it(seed: int) -> None:
     spec = drawn(seed)
-    mix = solved_mix(spec)
-    task = Task(mix, mix.low, mix.expected, mix.market.available, same_type=True)
-    both = relaxed_by_both(task, None)
-    assert both is not None
-    assert both.bound == pytest.approx(both.value, rel=1e-3)
-    assert both.value >= relaxed(weighed(task)[1], 1e-9).bound * (1.0 - 1e-6)
+    both = program_of(spec)
+    assert both.bound == pytest.approx(both.relaxation.value, rel=1e-3)
+    assert both.bound >= relaxed(weighed(both.task)[1], 1e-9).bound * (1.0 - 1e-4)
     best = mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=0.0))
     near = mrdsl.solve(spec, "direct")
     assert best.value is not None
@@ -114,15 +117,13 @@ def limited(seed: int) -> mrdsl.Spec:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_prices_of_parts_on_spot_bound_the_cheapest_plan(seed: int) -> None:
     spec = limited(seed)
-    mix = solved_mix(spec)
-    task = Task(mix, mix.low, mix.expected, mix.market.available, same_type=True)
-    both = None if mix.sizes is None else relaxed_by_both(task, None)
+    both = program_of(spec)
     best = mrdsl.solve(spec, "highs", limits=mrdsl.Limits(gap=0.0))
     near = mrdsl.solve(spec, "direct")
     if best.value is None:
         assert near.value is None
         return
-    assert both is None or both.bound <= best.value * (1.0 + 1e-6)
+    assert both.bound <= best.value * (1.0 + 1e-6)
     assert (near.bound or 0.0) <= best.value * (1.0 + 1e-6)
     assert near.value is not None
     assert best.value <= near.value * (1.0 + 1e-6)
@@ -140,9 +141,8 @@ minimize cost
 """
     spec = mrdsl.loads(text)
     mix = solved_mix(spec)
-    both = relaxed_by_both(Task(mix, mix.low, mix.expected, mix.market.available, same_type=True), None)
+    both = program_of(spec)
     gamma = float(mix.gamma[0, 0])
-    assert both is not None
     assert both.bound == pytest.approx(0.001 + 8.0 * gamma * (0.5 * 1.0 + 0.5 * 0.1), rel=1e-3)
 
 
@@ -157,13 +157,13 @@ class d { map { tasks = 8, avg = 60 s, max = 60 s }, container { map { cores = 1
           jobs = 0..1, deadline = 2 min, penalty = 0.01 USD, guarantee = average, spot = 0% }
 minimize cost
 """
-    mix = solved_mix(mrdsl.loads(text))
-    both = relaxed_by_both(Task(mix, mix.low, mix.expected, mix.market.available, same_type=True), None)
-    vms = 3.0 * float(mix.gamma[1, 0])
-    assert both is not None
+    both = program_of(mrdsl.loads(text))
+    found = spread(both)
+    vms = 3.0 * float(both.task.mix.gamma[1, 0])
+    assert found is not None
     assert 3.0 < vms < 6.0
-    assert both.value == pytest.approx(2.0 + 3.0 * 1.0 + (vms - 3.0) * 1.5 + 0.01)
-    assert both.jobs.sum(axis=1) == pytest.approx([0.0, 9.0 / vms, 3.0 - 9.0 / vms])
+    assert both.relaxation.value + both.fixed == pytest.approx(2.0 + 3.0 * 1.0 + (vms - 3.0) * 1.5 + 0.01)
+    assert found.jobs.sum(axis=1) == pytest.approx([0.0, 9.0 / vms, 3.0 - 9.0 / vms])
 
 
 def test_classes_that_run_nowhere_are_turned_away() -> None:
