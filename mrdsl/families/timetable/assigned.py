@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mrdsl.families.timetable.night import Machine, Night
-from mrdsl.families.timetable.rented import Lease, Piece, Rented, masters_of, rented_on
+from mrdsl.families.timetable.rented import Lease, Piece, Rented, is_mixed, masters_of, rented_on
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import alone as market_alone
 
@@ -47,7 +47,7 @@ def elastic_of(night: Night, placed: Sequence[Placed | None]) -> Rented:
         if each is not None
         for stage, start, count in each.waves
     )
-    return _rented(night, _assigned(night.machine, waves, []), placed)
+    return _rented(night, _assigned(night, waves, []), placed)
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,13 @@ def opened_of(night: Night, machines: Iterable[Opened], placed: Sequence[Placed 
     """Return runs on these machines, each rented from its first task to its last, and on if that saves another one."""
     pools: list[_Pool] = []
     for each in machines:
-        pools += _assigned(night.machine, each.waves, [_Pool(each.begin - night.machine.boot, each.count, each.end)])
+        pools += _assigned(night, each.waves, [_Pool(each.begin - night.machine.boot, each.count, each.end)])
     return _rented(night, _joined(night.machine, [pool for pool in pools if pool.pieces]), placed)
 
 
-def _assigned(machine: Machine, waves: Iterable[Wave], there: list[_Pool]) -> list[_Pool]:
+def _assigned(night: Night, waves: Iterable[Wave], there: list[_Pool]) -> list[_Pool]:
     """Assign tasks to machines that are there, or to new ones; return all machines."""
+    machine = night.machine
     slots = machine.slots
     known: dict[int, int] = {}
 
@@ -84,6 +85,7 @@ def _assigned(machine: Machine, waves: Iterable[Wave], there: list[_Pool]) -> li
     for start, ticks, run, stage, tasks in sorted(waves, key=lambda wave: (wave[0], -wave[1], *wave[2:])):
         end = start + ticks
         alone = billed(machine.boot + ticks)
+        parts = night.jobs[night.runs[run].job].stages[stage].parts
         kept: list[_Pool] = []
         choices = []
         for pool in there:
@@ -94,6 +96,7 @@ def _assigned(machine: Machine, waves: Iterable[Wave], there: list[_Pool]) -> li
             if pool.busy and pool.busy[0][0] <= start:
                 pool.busy = [each for each in pool.busy if each[0] > start]
             free = slots - sum(count for _, count in pool.busy)
+            free -= free % parts
             if free:
                 paid = billed(pool.end - pool.begin)
                 more = billed(end - pool.begin) - paid if end > pool.end and end > pool.until else 0
@@ -150,17 +153,21 @@ def _joined(machine: Machine, pools: Iterable[_Pool]) -> list[_Pool]:
 
 def _rented(night: Night, pools: Iterable[_Pool], placed: Sequence[Placed | None]) -> Rented:
     """Return a timetable on these machines; those with the same times are one rental."""
-    leases: dict[tuple[int, int], int] = {}
-    counts: list[int] = []
+    market, found = market_alone(night), list[Lease]()
+    alike: dict[tuple[int, int], list[_Pool]] = {}
     pieces: list[Piece] = []
     for pool in pools:
-        place = leases.setdefault((pool.begin, pool.end), len(leases))
-        if place == len(counts):
-            counts.append(0)
-        counts[place] += pool.count
-        pieces += [(run, stage, place, start, each * pool.count) for run, stage, start, each in pool.pieces]
-    found = [Lease(begin, end, count) for (begin, end), count in zip(leases, counts, strict=True)]
-    market = market_alone(night)
+        alike.setdefault((pool.begin, pool.end), []).append(pool)
+    for (begin, end), mine in alike.items():
+        tasks = [(r, s, len(found), at, each * pool.count) for pool in mine for r, s, at, each in pool.pieces]
+        if is_mixed(market, 0, tasks):
+            for pool in mine:
+                for _ in range(pool.count):
+                    pieces += [(r, s, len(found), at, each) for r, s, at, each in pool.pieces]
+                    found.append(Lease(begin, end, 1))
+        else:
+            pieces += tasks
+            found.append(Lease(begin, end, sum(pool.count for pool in mine)))
     return rented_on(market, "elastic", [*found, *masters_of(market, found)], pieces, placed)
 
 

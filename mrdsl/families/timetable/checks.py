@@ -9,7 +9,7 @@ from mrdsl.core.units import DAY_SECONDS, EXAMPLES, TICK, clock_text, parse_cloc
 from mrdsl.families.timetable.arrivals import check_arrivals, filled
 from mrdsl.families.timetable.facts import JobClass, Runs, TimetableFacts
 from mrdsl.families.timetable.releases import Calendar, calendar_of, due_of, horizon_of, moments_of, releases_of
-from mrdsl.families.timetable.type_checks import check_hosting, check_simulated, check_types, has_slots_on_all
+from mrdsl.families.timetable.type_checks import check_hosting, check_types, has_slots_on_all
 from mrdsl.families.timetable.types import node_on
 from mrdsl.formulas.profiles import check_profiles
 from mrdsl.formulas.stage_checks import check_several_slots, check_stages
@@ -49,8 +49,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     ]
     yield from found
     if not has_errors(found):
-        hosting = list(check_hosting(facts))
-        yield from hosting or check_simulated(facts)
+        yield from check_hosting(facts)
         yield from _sizes(facts)
     times = list(_times(facts))
     yield from times

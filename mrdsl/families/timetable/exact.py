@@ -18,8 +18,8 @@ from mrdsl.core.watching import look
 from mrdsl.families.timetable.bounds import time_option
 from mrdsl.families.timetable.limits import Limit
 from mrdsl.families.timetable.night import TICK, Machine, Night, Run
-from mrdsl.families.timetable.rented import Lease, Rented, masters_of, rented_on
-from mrdsl.families.timetable.reserved import split
+from mrdsl.families.timetable.rented import Lease, Rented, masters_of, packed, rented_on
+from mrdsl.families.timetable.reserved import split, with_reserved
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market
 
@@ -145,7 +145,7 @@ def solve_exactly(market: Market, rent: str, seconds: float | None, bounded: Mar
         each is None and market.penalties[run.job] is None for run, each in zip(market.runs, plan.placed, strict=True)
     ):
         return Exact(None, bound, False)
-    if found.status == 0 and not any(night.extra for night in (bounded or market).nights):
+    if found.status == 0 and not any(night.extra or night.has_parts for night in (bounded or market).nights):
         bound = max(bound, plan.value * (1.0 - 1e-9))
     return Exact(plan, bound, found.status == 0)
 
@@ -181,14 +181,15 @@ class _Program:
         ends = [0] * len(market.runs)
         of_type: list[list[int]] = [[] for _ in market.nights]
         for (number, stage, vm), places in self.tasks.items():
-            ticks = market.nights[vm].jobs[market.runs[number].job].stages[stage].ticks
+            each = market.nights[vm].jobs[market.runs[number].job].stages[stage]
+            ticks, parts = each.ticks, each.parts
             for column, kind, step in places:
                 if values[column]:
                     start = step * self.step
                     first, last = spans.get(kind, (start, start + ticks))
                     spans[kind] = min(first, start), max(last, start + ticks)
-                    taken.append((number, stage, kind, start, values[column]))
-                    waves[number].append((stage, start, values[column]))
+                    taken.append((number, stage, kind, start, values[column] * parts))
+                    waves[number].append((stage, start, values[column] * parts))
                     ends[number] = max(ends[number], start + ticks)
                     of_type[vm].append(number)
         reserved = {kind: values[self.reserved[kind]] if kind in self.reserved else 0 for kind in self.kinds}
@@ -209,8 +210,9 @@ class _Program:
         pieces = [(each, stage, place[kind], start, count) for each, stage, kind, start, count in taken]
         masters = masters_of(market, leases)
         found = rented_on(market, rent, [*leases, *masters], pieces, placed)
-        if not any(reserved.values()):
-            return found
+        single = packed(market, found)
+        if single is not found or not any(reserved.values()):
+            return with_reserved(market, single) if any(reserved.values()) else single
         return split(market, found, [*(reserved[kind] for kind in sorted(spans)), *(0 for _ in masters)])
 
 
@@ -341,7 +343,7 @@ def _add_masters(program: _Program, market: Market, rent: str, window: tuple[int
         each = market.nights[vm].jobs[market.runs[run].job].stages[stage]
         for at, terms in starts.items():
             begin = None if rent == "constant" else at - boots[vm]
-            require(terms, float(each.tasks), begin, at + each.ticks // step)
+            require(terms, float(each.tasks // each.parts), begin, at + each.ticks // step)
 
 
 def _add_one_type(program: _Program, market: Market, left_out: list[dict[int, int]]) -> None:
@@ -431,7 +433,7 @@ def _add_run(
     heads, tails = job.ends(max(each.tasks for each in job.stages)), job.tails(max(each.tasks for each in job.stages))
     by_start: list[dict[int, list[tuple[int, float]]]] = []
     for number, stage in enumerate(job.stages):
-        length = stage.ticks // step
+        length, tasks = stage.ticks // step, float(stage.tasks // stage.parts)
         first = (run.ready + heads[number]) // step - length
         latest = (run.due - tails[number]) // step - length
         starts: dict[int, list[tuple[int, float]]] = {}
@@ -441,15 +443,15 @@ def _add_run(
             if rent == "constant" and each.begin * step > run.release:
                 continue
             for at in range(max(first, each.begin), min(latest, each.end - length) + 1):
-                column = program.variable(0.0, float(stage.tasks))
+                column = program.variable(0.0, tasks)
                 places.append((column, kind, at))
                 starts.setdefault(at, []).append((column, 1.0))
                 for busy in range(at, at + length):
-                    capacity.setdefault((kind, busy), []).append((column, 1.0))
+                    capacity.setdefault((kind, busy), []).append((column, float(stage.parts)))
         by_start.append(starts)
         every = [term for terms in starts.values() for term in terms]
-        left_out = [] if out is None else [(out, float(stage.tasks))]
-        program.rows.add([*every, *left_out], float(stage.tasks), float(stage.tasks))
+        left_out = [] if out is None else [(out, tasks)]
+        program.rows.add([*every, *left_out], tasks, tasks)
     parents = {before for stage in job.stages for before in stage.after}
     ended: dict[tuple[int, int], int] = {}
     for number in sorted(parents):
@@ -458,7 +460,8 @@ def _add_run(
         for at in range((run.ready + heads[number]) // step, (run.due - tails[number]) // step + 1):
             column = ended[number, at] = program.variable(0.0, 1.0)
             over = [term for start, terms in by_start[number].items() if start + length <= at for term in terms]
-            program.rows.add([(column, float(stage.tasks)), *((one, -value) for one, value in over)], -inf, 0.0)
+            tasks = float(stage.tasks // stage.parts)
+            program.rows.add([(column, tasks), *((one, -value) for one, value in over)], -inf, 0.0)
     for number, stage in enumerate(job.stages):
         for before in stage.after:
             begun: list[tuple[int, float]] = []
@@ -466,7 +469,7 @@ def _add_run(
                 begun += by_start[number][at]
                 until = ended.get((before, min(at, (run.due - tails[before]) // step)))
                 assert until is not None
-                program.rows.add([*begun, (until, -float(stage.tasks))], -inf, 0.0)
+                program.rows.add([*begun, (until, -float(stage.tasks // stage.parts))], -inf, 0.0)
     if run.start_by is not None:
         early = [
             term

@@ -229,6 +229,7 @@ def _workloads(spec: Spec, plan: TimetablePlan, market: Market, types: Mapping[i
             each = market.nights[types[run]].jobs[job].stages[stage]
             work[job] = work.get(job, 0) + count * each.ticks
             kind = 1 if each.name == "reduce" and not filled(spec.facts).classes[job].stages else 0
+            count //= each.parts
             changes = at_once.setdefault((job, types[run], kind), [])
             changes += [(start, count), (start + each.ticks / TICK, -count)]
     every = sum(work.values())

@@ -25,15 +25,16 @@ SPOT = " (spot)"
 
 @dataclass(frozen=True)
 class Stage:
-    """Alike tasks of a run: how many, how long each takes, and the stages that must have ended before.
+    """Alike tasks of a run: the slots that all take, how long each takes, and the stages that must have ended before.
 
-    If a slot holds several tasks of a stage, these count as one.
+    If a slot holds several tasks of a stage, these count as one. Otherwise a task takes ``parts`` slots of one VM.
     """
 
     name: str
     tasks: int
     ticks: int
     after: tuple[int, ...]
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,11 @@ class Night:
         return next((each for each in reversed(self.seconds[job]) if each.ticks <= left), self.seconds[job][0])
 
     @property
+    def has_parts(self) -> bool:
+        """True if some tasks take several slots of a VM."""
+        return any(stage.parts > 1 for job in self.jobs for stage in job.stages)
+
+    @property
     def first(self) -> int:
         """Release of the first run."""
         return min(run.release for run in self.runs)
@@ -294,26 +300,31 @@ def _hosted(vm: VmType, taken: Any) -> int:
     return min(fits, default=0)
 
 
-def job_of(node: JobClass, counted: Callable[[str, int], int] = lambda kind, tasks: tasks) -> Job:
+def job_of(node: JobClass, counted: Callable[[str, int], tuple[int, int]] = lambda kind, tasks: (tasks, 1)) -> Job:
     """Return one run of a class, with its task times for planning.
 
     Args:
         node: The class.
-        counted: What tasks of a kind count as; default: themselves.
+        counted: The slots that tasks of a kind take, all and each; default: one each.
     """
+
+    def stage(name: str, kind: str, tasks: int, seconds: float, after: tuple[int, ...]) -> Stage:
+        slots, parts = counted(kind, tasks)
+        return Stage(name, slots, ticks_of(seconds), after, parts)
+
     time = "max" if node.guarantee == "upper" else "avg"
     if node.stages:
         parents = parents_of(node.stages)
         stages = [
-            Stage(each.name, counted("task", each.width), ticks_of(getattr(each, time)), tuple(parents[index]))
+            stage(each.name, "task", each.width, getattr(each, time), tuple(parents[index]))
             for index, each in enumerate(node.stages)
         ]
         return _ordered(node.name, stages)
     assert node.map is not None
-    stages = [Stage("map", counted("map", node.map.tasks), ticks_of(getattr(node.map, time)), ())]
+    stages = [stage("map", "map", node.map.tasks, getattr(node.map, time), ())]
     if node.reduce is not None and node.reduce.tasks:
         each_task = getattr(node.reduce, time) + shuffle_of(node, time)
-        stages.append(Stage("reduce", counted("reduce", node.reduce.tasks), ticks_of(each_task), (0,)))
+        stages.append(stage("reduce", "reduce", node.reduce.tasks, each_task, (0,)))
     return _ordered(node.name, stages)
 
 

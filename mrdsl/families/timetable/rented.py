@@ -161,6 +161,51 @@ def joined(market: Market, rent: str, parts: Iterable[tuple[int, Sequence[int], 
     return rented_on(market, rent, leases, pieces, placed)
 
 
+def is_mixed(market: Market, vm: int, pieces: Iterable[Piece]) -> bool:
+    """Return True if tasks that take unequal parts of a VM overlap in time, also by tasks between them."""
+    night, until, there = market.nights[vm], 0, 0
+    if not night.has_parts:
+        return False
+    for run, stage, _, start, _ in sorted(pieces, key=lambda piece: piece[3]):
+        each = night.jobs[night.runs[run].job].stages[stage]
+        if start < until and each.parts != there:
+            return True
+        until, there = max(until, start + each.ticks), each.parts
+    return False
+
+
+def packed(market: Market, found: Rented) -> Rented:
+    """Return a timetable with each VM that holds tasks of unequal parts as a rental: first fit, with more if needed."""
+    leases: list[Lease] = []
+    pieces: list[Piece] = []
+    of_lease: dict[int, list[Piece]] = {}
+    for piece in found.pieces:
+        of_lease.setdefault(piece[2], []).append(piece)
+    for place, lease in enumerate(found.leases):
+        mine = of_lease.get(place, [])
+        if lease.master or not is_mixed(market, lease.vm, mine):
+            pieces += [(run, stage, len(leases), start, count) for run, stage, _, start, count in mine]
+            leases.append(lease)
+            continue
+        first, night, busy = len(leases), market.nights[lease.vm], list[list[tuple[int, int]]]()
+        stages = {run: night.jobs[night.runs[run].job].stages for run, *_ in mine}
+        order = sorted(mine, key=lambda piece: (piece[3], -stages[piece[0]][piece[1]].parts, piece))
+        for run, stage, _, start, count in order:
+            each, at = stages[run][stage], 0
+            while count:
+                if at == len(busy):
+                    busy.append([])
+                busy[at] = [(end, taken) for end, taken in busy[at] if end > start]
+                free = night.machine.slots - sum(taken for _, taken in busy[at])
+                if here := min(count, free - free % each.parts):
+                    busy[at].append((start + each.ticks, here))
+                    pieces.append((run, stage, first + at, start, here))
+                    count -= here
+                at += 1
+        leases += [replace(lease, count=1)] * len(busy)
+    return found if leases == list(found.leases) else rented_on(market, found.rent, leases, pieces, found.placed)
+
+
 def masters_of(market: Market, leases: Sequence[Lease]) -> list[Lease]:
     """Return the masters of all types: from the first request of any machine to the last release; none without any."""
     if not leases:

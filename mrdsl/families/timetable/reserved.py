@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from mrdsl.families.timetable.night import Night
-from mrdsl.families.timetable.rented import Lease, Rented, masters_of, pieces_of, rented, rented_on
+from mrdsl.families.timetable.rented import Lease, Rented, masters_of, packed, pieces_of, rented, rented_on
 from mrdsl.families.timetable.slots import Placed
 from mrdsl.families.timetable.types import Market, alone
 
@@ -22,6 +22,7 @@ def constant_of(night: Night, count: int, placed: Sequence[Placed | None]) -> Re
     begin, end = min(release for release, _ in ran) - night.machine.boot, max(each.end for _, each in ran)
     market, leases = alone(night), [Lease(begin, end, count)]
     found = rented_on(market, "constant", [*leases, *masters_of(market, leases)], pieces_of(placed), placed)
+    found = packed(market, found)
     return with_reserved(market, found) if night.machine.reserved else found
 
 
@@ -89,9 +90,10 @@ def split(market: Market, found: Rented, reserved: Sequence[int]) -> Rented:
                 _, part, back = heappop(ends)
                 free[part] += back
             left = tasks
-            end = start + market.nights[lease.vm].jobs[market.runs[run].job].stages[stage].ticks
+            planned = market.nights[lease.vm].jobs[market.runs[run].job].stages[stage]
+            end = start + planned.ticks
             for part in range(2):
-                here = min(left, free[part])
+                here = min(left, free[part] - free[part] % planned.parts)
                 if here:
                     free[part] -= here
                     left -= here

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, lcm
 
-from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.units import TICK
-from mrdsl.families.timetable.facts import JobClass, TimetableFacts
+from mrdsl.families.timetable.facts import TimetableFacts
 from mrdsl.families.timetable.night import Machine, Night, tasks_in_slot
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
-from mrdsl.families.timetable.type_checks import not_simulated
 from mrdsl.families.timetable.types import Market, node_on
 from mrdsl.simulation.described import class_of, faults_of
+from mrdsl.simulation.engine.draws import TaskTimes, repeated
 from mrdsl.simulation.engine.reserved import PlannedJob, Timetable, Wave
 from mrdsl.simulation.engine.scenario import JobClass as SimulatedClass
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Recorded, Scenario
@@ -32,7 +31,8 @@ def timetable_of(
     assert tasks is not None
     types = types_of_runs(plan, [machine.name for machine in market.machines])
     ran = [run for run in sorted(set(tasks.run.tolist())) if types[run] == vm]
-    classes, order = _classes(facts, night, rules)
+    held = tasks_in_slots(facts, night, [night.runs[run].job for run in ran])
+    classes, order = _classes(facts, night, rules, held)
     rows = [
         row
         for row in zip(
@@ -41,7 +41,6 @@ def timetable_of(
         )
         if types[row[0]] == vm
     ]
-    held = tasks_in_slots(facts, night, [night.runs[run].job for run in ran])
     if held > 1:
         left = {
             (run, stage): classes[night.runs[run].job].kind.stages[order[night.runs[run].job][stage]].tasks
@@ -93,9 +92,9 @@ def second_attempts(
     Each has VMs on demand of its own, by ``sizes``. They boot when the first attempt is stopped. Stages are one after
     the other unless each task has a slot.
     """
-    classes, order = _classes(facts, night, rules)
-    jobs, machines, there = [], [], []
     held = tasks_in_slots(facts, night, [each.kind for each in timetable.jobs])
+    classes, order = _classes(facts, night, rules, held)
+    jobs, machines, there = [], [], []
     slots = night.machine.slots * held
     for group, (index, time) in enumerate(sorted(stopped.items())):
         planned = timetable.jobs[index]
@@ -123,20 +122,10 @@ def second_attempts(
 
 
 def tasks_in_slots(facts: TimetableFacts, night: Night, jobs: Iterable[int]) -> int:
-    """Return the tasks that a slot holds at a time.
-
-    Raises:
-        MrdslError: A slot holds more tasks of some stages than of others.
-    """
+    """Return the parts of a slot of which each task on it takes whole ones: the tasks in it if all are alike."""
     vm = next(each for each in facts.vms if each.name == night.machine.vm)
-    held: dict[int, JobClass] = {}
-    for job in sorted(set(jobs)):
-        node = facts.classes[job]
-        held |= dict.fromkeys(tasks_in_slot(vm, node_on(node, vm), night.machine.slots).values(), node)
-    if len(held) > 1:
-        node = held[max(held)]
-        raise MrdslError([not_simulated(vm, node, night.machine.slots * min(held))])
-    return next(iter(held), 1)
+    nodes = [node_on(facts.classes[job], vm) for job in sorted(set(jobs))]
+    return lcm(*(count for node in nodes for count in tasks_in_slot(vm, node, night.machine.slots).values()))
 
 
 def interrupted_at(facts: TimetableFacts, machine: Machine) -> float:
@@ -149,16 +138,38 @@ def _most_at_once(waves: Sequence[Wave]) -> int:
     return max(sum(other.count for other in waves if other.start <= each.start < other.end) for each in waves)
 
 
-def _classes(facts: TimetableFacts, night: Night, rules: Simulation) -> tuple[list[SimulatedClass], list[list[int]]]:
-    """Return the classes as they run on the VM type of a night, and the place of each of their planned stages."""
+def _classes(
+    facts: TimetableFacts, night: Night, rules: Simulation, held: int
+) -> tuple[list[SimulatedClass], list[list[int]]]:
+    """Return the classes as they run on the VM type of a night, and the place of each of their planned stages.
+
+    A task counts as the parts of slots that it takes, with ``held`` in each.
+    """
     vm = next(each for each in facts.vms if each.name == night.machine.vm)
-    nodes = [node_on(node, vm) for node in facts.classes]
-    classes = [class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0)) for node in nodes]
-    order = [
-        [[stage.name for stage in each.kind.stages].index(stage.name) for stage in job.stages]
-        for each, job in zip(classes, night.jobs, strict=True)
-    ]
+    classes, order = [], []
+    for each, job in zip(facts.classes, night.jobs, strict=True):
+        node = node_on(each, vm)
+        found = class_of(replace(node, startup=0.0), Recorded(()), rules, 0, (0, 0))
+        inside = tasks_in_slot(vm, node, night.machine.slots)
+        names = [stage.name for stage in found.kind.stages]
+        order.append([names.index(stage.name) for stage in job.stages])
+        parts = [1] * len(names)
+        for stage, place in zip(job.stages, order[-1], strict=True):
+            parts[place] = stage.parts * max(held // inside["task" if node.stages else stage.name], 1)
+        classes.append(_in_parts(found, parts))
     return classes, order
+
+
+def _in_parts(found: SimulatedClass, parts: Sequence[int]) -> SimulatedClass:
+    """Return a class of which each task is several, which begin and end together as planned."""
+    if max(parts) == 1:
+        return found
+    stages = tuple(replace(each, tasks=each.tasks * n) for each, n in zip(found.kind.stages, parts, strict=True))
+    times = []
+    for each, n in zip(found.times, parts, strict=True):
+        first, shuffle, slow = (draws and repeated(draws, n) for draws in (each.first, each.shuffle, each.slow))
+        times.append(TaskTimes(repeated(each.work, n), first, shuffle, slow, each.shared))
+    return replace(found, kind=replace(found.kind, stages=stages), times=tuple(times))
 
 
 def _scenario(

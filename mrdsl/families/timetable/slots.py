@@ -10,7 +10,7 @@ from mrdsl.core.watching import look
 from mrdsl.families.timetable.night import Job, Night, Run
 
 FOREVER = 1 << 100
-ROUNDS, INSERTIONS = 60, 400_000
+ROUNDS, INSERTIONS = 60, 60_000
 """Rounds in which late runs move forward, and insertions of runs in all rounds, at most."""
 EVERY_SIZE = 200
 """Sizes up to which all are tried for stages that may run at the same time."""
@@ -25,25 +25,25 @@ class Slots:
         self.times = [begin, FOREVER] if end is None else [-FOREVER, begin, end, FOREVER]
         self.free = [count, 0] if end is None else [0, count, 0, 0]
 
-    def insert(self, tasks: int, ticks: int, ready: int) -> list[tuple[int, int]]:
-        """Reserve slots for alike tasks, each as early as there is a free slot for all of its time.
+    def insert(self, tasks: int, ticks: int, ready: int, parts: int = 1) -> list[tuple[int, int]]:
+        """Reserve slots for alike tasks of ``parts`` slots, each as early as these are free for all of its time.
 
-        Returns when they start and how many; never raises, since the last step is free for ever.
+        Returns when they start and the slots; never raises, since the last step is free for ever.
         """
         placed: list[tuple[int, int]] = []
         start = ready
         while tasks:
-            found = self.earliest(ticks, start)
+            found = self.earliest(ticks, start, parts)
             assert found is not None
             start, free, index, last = found
-            count = free if free < tasks else tasks
+            count = free - free % parts if free < tasks else tasks
             placed.append((start, count))
             tasks -= count
             self._take(index, last, start, start + ticks, count)
         return placed
 
-    def earliest(self, ticks: int, ready: int) -> tuple[int, int, int, int] | None:
-        """Return the earliest time from ``ready`` on at which a slot is free for ``ticks``; None if there is none.
+    def earliest(self, ticks: int, ready: int, parts: int = 1) -> tuple[int, int, int, int] | None:
+        """Return the earliest time from ``ready`` on at which slots are free for ``ticks``; None if there is none.
 
         With it, how many are free, and the first and the last step of that time.
         """
@@ -52,12 +52,12 @@ class Slots:
         start = ready
         while index < steps:
             end, last, least = start + ticks, index, free[index]
-            blocked = index if not least else -1
+            blocked = index if least < parts else -1
             while blocked < 0 and times[last + 1] < end:
                 last += 1
                 if free[last] < least:
                     least = free[last]
-                    if not least:
+                    if least < parts:
                         blocked = last
             if blocked < 0:
                 return start, least, index, last
@@ -125,7 +125,7 @@ def place(slots: Slots, job: Job, run: Run) -> Placed:
     for index in job.order:
         stage = job.stages[index]
         ready = max((ends[before] for before in stage.after), default=run.ready)
-        placed = slots.insert(stage.tasks, stage.ticks, ready)
+        placed = slots.insert(stage.tasks, stage.ticks, ready, stage.parts)
         waves += [(index, start, count) for start, count in placed]
         ends[index] = max(start for start, _ in placed) + stage.ticks
     return Placed(waves, min(start for _, start, _ in waves), max(ends))

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from mrdsl.core.diagnostics import Diagnostic, Span, error, number_of
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts, VmType
-from mrdsl.families.timetable.night import slots_by_kind, slots_on, tasks_in_executor, tasks_in_slot
+from mrdsl.families.timetable.night import slots_by_kind, tasks_in_executor
 from mrdsl.families.timetable.types import node_on
 from mrdsl.formulas.quotas import check_quotas, unused_quotas
 from mrdsl.formulas.type_checks import check_names, check_rows, check_systems, dear_contracts, may_use, unused_rows
 from mrdsl.model.market import contracts_of
-from mrdsl.spec.schema import PERCENTILES
 
 NAMES = {"map": "map task", "reduce": "reduce task", "task": "task"}
 """Names of tasks by their kind."""
@@ -66,33 +65,6 @@ def check_hosting(facts: TimetableFacts) -> Iterator[Diagnostic]:
         if len(counts) > 1 and packed is not None:
             yield _hosts_several(facts, vm, hosted, packed)
             return
-
-
-def check_simulated(facts: TimetableFacts) -> Iterator[Diagnostic]:
-    """Yield the first class that no simulation can run, if a percentile requires one."""
-    if all(node.guarantee not in PERCENTILES for node in facts.classes):
-        return
-    unequal: dict[str, list[Diagnostic]] = {}
-    for vm in facts.vms:
-        nodes = [node_on(node, vm) for node in facts.classes if may_use(node, vm)]
-        slots = min((slots_on(vm, node) for node in nodes), default=0)
-        for node in nodes if slots else ():
-            held = set(tasks_in_slot(vm, node, slots).values())
-            found = [not_simulated(vm, node, slots * min(held))] if len(held) > 1 else []
-            unequal.setdefault(node.name, []).extend(found)
-    for node in facts.classes:
-        if node.penalty is None and len(found := unequal.get(node.name, [])) == sum(
-            may_use(node, vm) for vm in facts.vms
-        ):
-            yield from found[:1]
-            return
-
-
-def not_simulated(vm: VmType, node: JobClass, same: int) -> Diagnostic:
-    """Return an error for a class of which a VM hosts more of some tasks than of others."""
-    message = f"vm {vm.name} hosts more of some tasks than of others, and only equal numbers are simulated"
-    hint = f"write the same number for all tasks on {vm.name}, such as {same}"
-    return error("not-simulated", message, node.span_of("slots") or node.span, hint)
 
 
 def _hosts_several(

@@ -139,27 +139,32 @@ def market_of(facts: TimetableFacts) -> Market:
 
 
 def markets_of(facts: TimetableFacts) -> Sequence[Market]:
-    """Return the markets of a spec: with the most slots on a VM, and with the fewest if some of those are too small.
+    """Return the markets of a spec: with the fewest slots on a VM, and with parts of it if tasks take unequal ones.
 
-    A VM with 6 map and 4 reduce tasks has 4 slots of one task each, or 2 slots of 3 map or 2 reduce tasks.
+    A VM with 6 map and 4 reduce tasks has 4 slots of one task each, or 12 slots of which a map task takes 2 and a
+    reduce task 3. If these are too many, it has 2 slots of 3 map or 2 reduce tasks.
     """
     return kept(facts, "markets", lambda: _markets(filled(facts)))
 
 
 def _markets(facts: TimetableFacts) -> Sequence[Market]:
     small = _market(facts)
-    if _is_exact(facts) or (large := _market(facts, gcd)).machines == small.machines:
+    if _is_exact(facts) or (parts := _market(facts, lcm)).machines == small.machines:
         return [small]
-    return [small, large]
+    return [small, parts if max(machine.slots for machine in parts.machines) <= PARTS else _market(facts, gcd)]
 
 
 def market_in_parts(facts: TimetableFacts) -> Market | None:
     """Return a market of which every plan of a spec is a plan too; None if all plans are as cheap in the spec's market.
 
-    A slot of the spec's market holds several tasks of one stage of a run. Here a slot is a part of it: each task takes
-    some, on any machine, so tasks of several stages and runs share what is a slot there.
+    Each task takes some slots on any machines. Those of an executor do not have to be of one stage of a run.
     """
-    return kept(facts, "parts", lambda: None if _is_exact(filled(facts)) else _market(filled(facts), lcm))
+    return kept(facts, "parts", lambda: None if _is_exact(filled(facts)) else _market(filled(facts), _relaxed))
+
+
+def _relaxed(*counts: int) -> int:
+    """Return the slots of a VM of which all its tasks take whole ones, or a large number, of which they take fewer."""
+    return min(lcm(*counts), max(PARTS, *counts))
 
 
 def _is_exact(facts: TimetableFacts) -> bool:
@@ -207,7 +212,7 @@ def night_of(facts: TimetableFacts) -> Night:
 
 
 def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
-    """Return a market whose slots are the fewest tasks on a VM, their greatest common divisor, or parts of tasks."""
+    """Return a market whose slots are the fewest tasks on a VM, their divisor, or parts of executors or of tasks."""
     runs = runs_of(facts)
     startups = tuple(ticks_of(node.startup) for node in facts.classes)
     penalties = tuple(node.penalty for node in facts.classes)
@@ -217,12 +222,10 @@ def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
         usable = [there for node, there in zip(facts.classes, nodes, strict=True) if may_use(node, vm)]
         machine = machine_of(facts, vm, usable)
         hosted = [(count, tasks_in_executor(node)) for node in usable for count in slots_by_kind(vm, node).values()]
-        if divided is gcd:
-            machine = replace(machine, slots=gcd(*(count for count, _ in hosted)) or 1)
-        elif divided is lcm:
-            each = [count * inside for count, inside in hosted]
-            machine = replace(machine, slots=min(lcm(*each), max(PARTS, *each)) if each else 1)
-        jobs = tuple(_job_on(vm, node, machine.slots, divided is lcm) for node in nodes)
+        if divided is not min:
+            each = [count * (inside if divided is _relaxed else 1) for count, inside in hosted]
+            machine = replace(machine, slots=divided(*each) if each else 1)
+        jobs = tuple(_job_on(vm, node, machine.slots, divided) for node in nodes)
         nights.append(Night(jobs, runs, machine, startups, penalties))
     every = [*facts.vms]
     for vm, night in zip(facts.vms, list(nights), strict=True):
@@ -239,14 +242,14 @@ def _market(facts: TimetableFacts, divided: Callable[..., int] = min) -> Market:
     return replace(market, nights=tuple(_limited(market, vm) for vm in range(len(nights)))) if limits else market
 
 
-def _job_on(vm: VmType, node: JobClass, slots: int, in_parts: bool) -> Job:
-    """Return a run with its tasks as the slots that they take, or at most the parts of a VM with ``slots`` parts."""
-    if in_parts:
+def _job_on(vm: VmType, node: JobClass, slots: int, divided: Callable[..., int]) -> Job:
+    """Return a run with its tasks as the slots that they take, at most, of a VM with ``slots`` slots."""
+    held, hosted = tasks_in_slot(vm, node, slots), slots_by_kind(vm, node)
+    if divided is _relaxed:
         inside = tasks_in_executor(node)
-        parts = {kind: slots // max(each * inside, 1) for kind, each in slots_by_kind(vm, node).items()}
-        return job_of(node, lambda kind, tasks: tasks * max(parts[kind], 1))
-    held = tasks_in_slot(vm, node, slots)
-    return job_of(node, lambda kind, tasks: -(-tasks // held[kind]))
+        return job_of(node, lambda kind, tasks: (tasks * max(slots // max(hosted[kind] * inside, 1), 1), 1))
+    parts = {kind: max(slots // max(each, 1), 1) for kind, each in hosted.items()}
+    return job_of(node, lambda kind, tasks: (-(-tasks // held[kind]) * parts[kind], parts[kind]))
 
 
 def _limited(market: Market, vm: int) -> Night:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, gcd, inf
+from math import ceil, floor, gcd, inf, lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -367,13 +367,23 @@ def _on_slots(facts: TimetableFacts, node: JobClass, vm: VmType, plan: Timetable
     inside = 1 if executor is None or own else executor.tasks
     found: Durations = []
     for place, (tasks, time, after) in enumerate(_durations(node, vm.name)):
-        held = list(hosted.values())[min(place, len(hosted) - 1)] // slots * inside
-        found.append((ceil(tasks / held), time, after))
+        there = list(hosted.values())[min(place, len(hosted) - 1)]
+        found.append((ceil(tasks / (max(there // slots, 1) * inside)) * max(slots // there, 1), time, after))
     return found
 
 
+def _parts(facts: TimetableFacts, node: JobClass, vm: VmType, plan: TimetablePlan) -> list[int]:
+    """Return the slots of one VM that each task, or executor, of a stage takes."""
+    slots, hosted = _slots_on(facts, vm, plan), list(_hosted(vm, node).values())
+    stages = len(_durations(node, vm.name))
+    return [max(slots // hosted[min(place, len(hosted) - 1)], 1) for place in range(stages)]
+
+
 def _slots_on(facts: TimetableFacts, vm: VmType, plan: TimetablePlan) -> int:
-    """Return the slots of a VM: the fewest tasks, or executors, of a kind that it hosts, or their common divisor."""
+    """Return the slots of a VM: the fewest tasks, or executors, of a kind that it hosts.
+
+    A plan may have their common divisor, as in former ones, or their common multiple, of which a task takes several.
+    """
     hosted = kept(
         facts,
         f"tasks hosted by {vm.name}",
@@ -385,7 +395,7 @@ def _slots_on(facts: TimetableFacts, vm: VmType, plan: TimetablePlan) -> int:
         },
     )
     stated = next((each.slots for each in plan.types if each.vm == vm.name), None)
-    return gcd(*hosted) if hosted and stated == gcd(*hosted) else min(hosted, default=1)
+    return stated if hosted and stated in (gcd(*hosted), lcm(*hosted)) else min(hosted, default=1)
 
 
 def _runs(facts: TimetableFacts, runs: Sequence[Stated], plan: TimetablePlan) -> Iterator[Diagnostic]:
@@ -603,6 +613,29 @@ def _slots(
         if most > each[lane] * counts[lane]:
             yield _wrong(f"{most} tasks run at once on {each[lane] * counts[lane]} slots")
             return
+    pairs = dict.fromkeys((run.job, vm) for run, vm in zip(runs, where, strict=True))
+    known = {(job, vm): _parts(facts, facts.classes[job], facts.vms[vm], plan) for job, vm in pairs}
+    parts = np.array([each for run, vm in zip(runs, where, strict=True) for each in known[run.job, vm]])
+    taken = parts[offsets[tasks.run] + tasks.stage]
+    if (tasks.count % taken).any():
+        yield _wrong("a task is on slots of several machines")
+    yield from _unequal(counts, machine, tasks.start, ends, taken)
+
+
+def _unequal(
+    counts: NDArray[np.int64], lane: NDArray[np.int64], starts: Floats, ends: Floats, taken: NDArray[np.int64]
+) -> Iterator[Diagnostic]:
+    """Yield rentals of several machines with tasks of unequal slots at once: one of these may have to move.
+
+    Tasks of equal slots fit in the order of their starts. They are apart from others if no task overlaps both.
+    """
+    until, last = np.full(len(counts), -np.inf), np.zeros(len(counts), dtype=np.int64)
+    for at in np.lexsort((starts, lane)).tolist() if (taken > 1).any() else ():
+        there = lane[at]
+        if counts[there] > 1 and starts[at] < until[there] - SLACK and last[there] != taken[at]:
+            yield _wrong("tasks that take unequal parts of a machine share a rental of several machines")
+            return
+        until[there], last[there] = max(until[there], ends[at]), taken[at]
 
 
 def _peaks(

@@ -220,13 +220,13 @@ class _Opening:
         ends = [0] * len(job.stages)
         tasks: list[tuple[_Open, int, int, int, int]] = []
         for index in job.order:
-            ticks, left = job.stages[index].ticks, job.stages[index].tasks
+            ticks, left, parts = job.stages[index].ticks, job.stages[index].tasks, job.stages[index].parts
             ready = max((ends[before] for before in job.stages[index].after), default=run.ready)
             latest = run.due - tails[index] - ticks
             heap = []
             for place, each in enumerate(there):
                 if each.end >= ready + ticks and each.begin <= latest:
-                    fit = each.slots.earliest(ticks, max(ready, each.begin))
+                    fit = each.slots.earliest(ticks, max(ready, each.begin), parts)
                     if fit is not None and fit[0] <= latest:
                         heap.append((fit[0], each.end, place, fit))
             heapify(heap)
@@ -236,12 +236,12 @@ class _Opening:
                     return _Tried(tasks, None)
                 start, _, place, fit = heappop(heap)
                 each = there[place]
-                count = min(fit[1], left)
+                count = min(fit[1] - fit[1] % parts, left)
                 each.slots.take(count, ticks, start)
                 tasks.append((each, index, start, ticks, count))
                 left -= count
                 end = max(end, start + ticks)
-                again = each.slots.earliest(ticks, start) if left else None
+                again = each.slots.earliest(ticks, start, parts) if left else None
                 if again is not None and again[0] <= latest:
                     heappush(heap, (again[0], each.end, place, again))
             ends[index] = end

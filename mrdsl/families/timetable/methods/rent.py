@@ -50,13 +50,18 @@ def _planned(draft: Draft, repairs: int, sizes: int) -> Draft:
             draft, market, lambda other: _Ways(draft, other, repairs, sizes, False).found(facts.rent).best
         )
     found = _Ways(draft, market, repairs, sizes).found(facts.rent)
+    parts, least = market_in_parts(facts), None
     for other in markets_of(facts)[1:]:
         another = _Ways(draft, other, repairs, sizes).found(facts.rent)
-        if another.best is not None and (found.best is None or another.best.value < found.best.value):
+        if parts is not None and parts.machines == other.machines:
+            least = another
+        best = another.best
+        if best is not None and not within_limits(other, best.leases, types_of(best)):  # unequal tasks take more VMs
+            continue
+        if best is not None and (found.best is None or best.value < found.best.value):
             found, market = another, other
-    parts = market_in_parts(facts)
     if parts is not None:
-        least = _Ways(draft, parts, repairs, sizes).found(facts.rent)
+        least = least or _Ways(draft, parts, repairs, sizes).found(facts.rent)
         found = replace(found, bound=least.bound, impossible=least.impossible)
     none = found.impossible
     if none is None and found.best is None and found.bound == inf:
