@@ -234,6 +234,8 @@ def _misfit(facts: CapacityFacts, plan: CapacityPlan) -> str:
         inside = (mix.of_class, len(plan.names)), (mix.of_vm, len(facts.vms))
         if any(len(each) and not 0 <= int(each.min()) <= int(each.max()) < limit for each, limit in inside):
             return "the plan runs jobs of classes, or on VM types, that there are not"
+        if len({(each.vm, each.way, each.term) for each in mix.bought}) < len(mix.bought):
+            return "the plan buys VMs twice in the same way"
         return misfit(facts, rentals_of(facts, plan))
     vm = facts.vms[0]
     if len(facts.vms) > 1 or vm.spot is not None or vm.terms or masters_of(facts) or vm.available is not None:
