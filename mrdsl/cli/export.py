@@ -149,7 +149,8 @@ def export(
 def _settings_in(path: Path) -> dict[str, str]:
     """Return the settings in a file of Spark. Raises MrdslError."""
     from mrdsl.core.reading import UnreadableError, read_bytes
-    from mrdsl.exchange.text import FormatError, read_spark_settings
+    from mrdsl.exchange.markup import read_spark_settings
+    from mrdsl.exchange.text import FormatError
 
     try:
         return read_spark_settings(read_bytes(path).decode("utf-8", errors="replace"))

@@ -98,7 +98,7 @@ def why(
 def schema(kind: str | None, output: Path, force: bool) -> None:
     """Print the JSON Schema of saved plans, of the family KIND or of all."""
     from mrdsl.families import family_names
-    from mrdsl.planning.plan_schema import plan_schema
+    from mrdsl.planning.saved_plans import plan_schema
     from mrdsl.reporting.document import to_json
 
     outputs = Outputs({"-o": output}, force)

@@ -279,7 +279,7 @@ SETTINGS: tuple[Reader[dict[str, str]], ...] = (
         "spark",
         "settings",
         "Spark's spark-defaults.conf",
-        _of_text("text", "read_spark_settings"),
+        _of_text("markup", "read_spark_settings"),
         (".conf",),
     ),
 )

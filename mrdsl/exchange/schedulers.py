@@ -19,7 +19,7 @@ from decimal import ROUND_FLOOR, Decimal
 from math import ceil, isfinite
 
 from mrdsl.core.units import DAY_SECONDS
-from mrdsl.exchange.text import settings, written
+from mrdsl.exchange.markup import settings, written
 
 ROOT = "root"
 HUNDRED = Decimal(100)

@@ -20,8 +20,8 @@ from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.simulate_spec import observe
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
+from mrdsl.simulation.engine.scenario import simulated_scenarios, usage_chart
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.usage import simulated_scenarios, usage_chart
 from mrdsl.solving.processes import passed_on
 from mrdsl.spec.scaling import SCALE
 from mrdsl.spec.spec import Spec

@@ -449,7 +449,7 @@ def run_scenarios(scenarios: Sequence[Scenario], settings: Settings, apart: bool
 
     Scenarios have the same jobs in the same run, unless they are ``apart``.
     """
-    from mrdsl.simulation.usage import note_simulated
+    from mrdsl.simulation.engine.scenario import note_simulated
 
     for at, scenario in enumerate(scenarios):
         note_simulated(scenario, settings.seed, at * settings.runs * apart)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import mrdsl
 from mrdsl.core.resources import resource
 from mrdsl.families import SHIPPED
-from mrdsl.planning.plan_schema import plan_schema
+from mrdsl.planning.saved_plans import plan_schema
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from tests.command_lines import run_here
 

@@ -9,7 +9,7 @@ import pytest
 
 import mrdsl
 from mrdsl.exchange.logs.records import Executor, SparkApplication
-from mrdsl.exchange.text import read_spark_settings
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.profiling.containers import Containers, Memory, containers_of
 from mrdsl.profiling.profiles import profile
 from tests.exchange.logs.making import BEGIN, Stage, spark_events

@@ -9,8 +9,8 @@ import mrdsl
 from mrdsl.core.charts import Interval, IntervalChart, LineChart, riskiest_first
 from mrdsl.explaining.report import report
 from mrdsl.explaining.sensitivity import How
+from mrdsl.simulation.engine.scenario import LINES, STRETCHES, busy_shares, simulated_scenarios, usage_chart
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.usage import LINES, STRETCHES, busy_shares, simulated_scenarios, usage_chart
 
 SPEC = """problem capacity "q"
 vm m5 { on_demand { price = 0.2 USD/h } }

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets.clusters import (
     IDLE,
     SparkOfClasses,
@@ -30,7 +31,6 @@ from mrdsl.exchange.targets.clusters import (
 )
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, Origin, TargetError, Wishes, master_of
 from mrdsl.exchange.targets.yarn import ClusterSettings, cluster_settings
-from mrdsl.exchange.text import yaml_text
 from mrdsl.spec.platforms import DATAPROC
 
 Found = Iterator[tuple[str, str]]

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets import spark
 from mrdsl.exchange.targets.clusters import beyond_node
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload, distinct, plain
@@ -26,7 +27,6 @@ from mrdsl.exchange.targets.spark import (
     partition_settings,
     running,
 )
-from mrdsl.exchange.text import yaml_text
 from mrdsl.spec.platforms import KUBERNETES
 
 Document = Mapping[str, Any]

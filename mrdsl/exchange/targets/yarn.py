@@ -16,6 +16,7 @@ from decimal import Decimal
 from math import ceil, floor, gcd, log10
 
 from mrdsl.core.rounding import ceiling
+from mrdsl.exchange.markup import settings
 from mrdsl.exchange.schedulers import (
     ROOT,
     FairQueue,
@@ -36,7 +37,6 @@ from mrdsl.exchange.targets.deployment import (
     file_words,
     queue_names,
 )
-from mrdsl.exchange.text import settings
 
 MIB = 2**20
 SYSTEM_CORES = 1

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.exchange.text import read_spark_settings
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.profiling.profiles import profile
 from tests.exchange.scheduler_files import read_capacity_scheduler, read_fair_scheduler, settings_of
 from tests.exchange.targets.plans import STAGES, exported

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import mrdsl
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.exchange.registry import TARGETS, names
 from mrdsl.exchange.targets.deployment import Exported, Wishes
 from mrdsl.exchange.targets.spark import mib
-from mrdsl.exchange.text import read_spark_settings
 from mrdsl.families import SHIPPED, family
 from mrdsl.planning.exporting import export
 from tests.exchange.targets.plans import MACHINES, STAGES

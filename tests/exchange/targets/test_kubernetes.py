@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mrdsl.exchange.markup import yaml_text
 from mrdsl.exchange.targets.kubernetes import (
     RULES,
     mebibytes,
@@ -17,7 +18,6 @@ from mrdsl.exchange.targets.kubernetes import (
     settings_of,
 )
 from mrdsl.exchange.targets.spark import mib
-from mrdsl.exchange.text import yaml_text
 from tests.exchange.targets.plans import STAGES, changed, exported, planned
 from tests.shared_data import shared, shared_files
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.exchange.text import read_spark_settings
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.planning.exporting import changes
 from tests.command_lines import run_here
 from tests.exchange.targets.plans import STAGES, exported

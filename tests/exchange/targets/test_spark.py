@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 import mrdsl
+from mrdsl.exchange.markup import read_spark_settings
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.exchange.targets.spark import RULES, executors_of, mib, mistakes
 from mrdsl.exchange.targets.yarn import per_job
-from mrdsl.exchange.text import FormatError, read_spark_settings
+from mrdsl.exchange.text import FormatError
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 from tests.shared_data import shared
 

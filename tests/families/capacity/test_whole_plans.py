@@ -25,8 +25,7 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held
 from mrdsl.families.capacity.verify import verify
 from mrdsl.families.capacity.why import why
-from mrdsl.planning.plan_schema import plan_schema
-from mrdsl.planning.saved_plans import read_saved
+from mrdsl.planning.saved_plans import plan_schema, read_saved
 from mrdsl.planning.solve_spec import build_model
 from mrdsl.planning.solver_files import Proof, read_solution, write_model
 from mrdsl.planning.verified_plans import verify as verify_saved
