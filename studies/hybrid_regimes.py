@@ -18,8 +18,7 @@ import mrdsl
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
-from mrdsl.families.hybrid.facts import HybridFacts
-from mrdsl.families.hybrid.guarantees import control_of
+from mrdsl.families.hybrid.facts import HybridFacts, control_of
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.spec import Spec

@@ -48,5 +48,12 @@ FAMILY = Family(
     check=check,
     impossible=find_impossible,
     choose=choose,
-    **hooks_in(__name__, verify="formulas", quantity="verify", simulate_plan="simulate"),
+    **hooks_in(
+        __name__,
+        verify="formulas",
+        quantity="verify",
+        simulate_plan="simulate",
+        report="plan",
+        operated="plan",
+    ),
 )

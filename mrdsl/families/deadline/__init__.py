@@ -52,5 +52,12 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    **hooks_in(__name__, choose="methods.slack_limits", quantity="verify", simulate_plan="simulate"),
+    **hooks_in(
+        __name__,
+        choose="methods.slack_limits",
+        quantity="verify",
+        simulate_plan="simulate",
+        report="plan",
+        operated="plan",
+    ),
 )

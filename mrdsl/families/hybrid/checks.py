@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, number_of, warning
-from mrdsl.families.hybrid.facts import HybridFacts, Queue
-from mrdsl.families.hybrid.guarantees import control_of, shortfall
+from mrdsl.families.hybrid.facts import HybridFacts, Queue, control_of, shortfall
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 

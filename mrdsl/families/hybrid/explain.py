@@ -14,8 +14,7 @@ from mrdsl.core.linear_program import ProgramRows
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.core.units import show
-from mrdsl.families.hybrid.facts import Control, HybridFacts
-from mrdsl.families.hybrid.guarantees import control_of
+from mrdsl.families.hybrid.facts import Control, HybridFacts, control_of
 from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
 from mrdsl.families.hybrid.workload import arrivals_of
 from mrdsl.reporting.report import Shown

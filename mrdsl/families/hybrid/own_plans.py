@@ -8,8 +8,7 @@ import numpy as np
 
 from mrdsl.core.decisions import numbers_by_name, plan_builder, wrong
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.families.hybrid.facts import HybridFacts
-from mrdsl.families.hybrid.guarantees import control_of
+from mrdsl.families.hybrid.facts import HybridFacts, control_of
 from mrdsl.families.hybrid.methods.controller import Bounds, Tasks, outcome_of
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.workload import Counts, arrivals_of

@@ -159,11 +159,6 @@ def measure(spec: Spec, plan: SchedulePlan) -> float:
     return plan.cost.on_demand + plan.cost.spot
 
 
-def quantity(spec: Spec, plan: SchedulePlan, name: str, argument: str) -> float:
-    """Return the schedule family offers no quantity to ``subject to``."""
-    raise KeyError(name)
-
-
 def _asked(facts: ScheduleFacts, seed: int) -> Asked:
     count = late = 0
     maps = reduces = latest = end = 0.0

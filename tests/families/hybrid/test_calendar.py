@@ -11,8 +11,7 @@ import pytest
 import mrdsl
 from mrdsl import api
 from mrdsl.families.hybrid.explain import report
-from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
-from mrdsl.families.hybrid.guarantees import control_of, guarantee, shortfall
+from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm, control_of, guarantee, shortfall
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule, cheapest
 from mrdsl.families.hybrid.methods.controller import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan

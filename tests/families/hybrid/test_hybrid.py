@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl.families.hybrid.checks import check, mean_arrivals
-from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
-from mrdsl.families.hybrid.guarantees import control_of, guarantee, shortfall
+from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm, control_of, guarantee, shortfall
 from mrdsl.families.hybrid.methods.bookings import book
 from mrdsl.families.hybrid.methods.controller import Controlled, Tasks, allocate
 from mrdsl.families.hybrid.plan import HybridPlan

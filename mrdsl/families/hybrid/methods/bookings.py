@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.rounding import floor
-from mrdsl.families.hybrid.facts import HybridFacts, Queue
-from mrdsl.families.hybrid.guarantees import control_of
+from mrdsl.families.hybrid.facts import HybridFacts, Queue, control_of
 from mrdsl.families.hybrid.methods.controller import Bounds, Tasks, lower_bound, outcome_of
 from mrdsl.families.hybrid.workload import arrivals_of, rows_of
 

@@ -23,8 +23,7 @@ from math import ceil, inf, sqrt
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.rounding import ROUNDING, floor
-from mrdsl.families.hybrid.facts import HybridFacts
-from mrdsl.families.hybrid.guarantees import control_of
+from mrdsl.families.hybrid.facts import HybridFacts, control_of
 from mrdsl.families.hybrid.methods.bookings import Bookings
 from mrdsl.families.hybrid.methods.controller import Bounds, Tasks, lower_bound, outcome_of
 from mrdsl.families.hybrid.workload import Counts, arrivals_of, rows_of

@@ -21,8 +21,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.families.hybrid.checks import unpromised
-from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
-from mrdsl.families.hybrid.guarantees import Guarantee, control_of, guarantee
+from mrdsl.families.hybrid.facts import Control, Guarantee, HybridFacts, Queue, control_of, guarantee
 from mrdsl.families.hybrid.plan import Cost, HybridPlan, QueueRun
 from mrdsl.families.hybrid.workload import Counts, arrivals_of, rows_of
 from mrdsl.spec.spec import Spec
