@@ -84,7 +84,11 @@ def in_whole_numbers(
         seconds = None if until is None else max(until - time.monotonic(), 0.0)
         enough = gap * abs(bound) / 2.0
         nodes = max(FEWEST_NODES, EFFORT // len(keep))
+        settled = _settled(master) if turn else settled
         point, least = program.in_whole_numbers(keep, enough, nodes, seconds)
+        if point is None and len(settled):
+            _release(master)
+            point, least = program.in_whole_numbers(keep, enough, nodes, seconds)
         if proves:
             bound = max(bound, min(least + renting.constant, relaxation.bound + left_out))
         if point is None:
@@ -104,7 +108,10 @@ def in_whole_numbers(
 
 def _settled(master: Master) -> Places:
     """Keep the whole jobs of most classes where the relaxation has them, if there are many classes; return columns."""
-    solved = master.program.relaxed() if len(master.renting.low) > MANY else None
+    if len(master.renting.low) <= MANY:
+        return np.zeros(0, dtype=np.int64)
+    _release(master)
+    solved = master.program.relaxed()
     if solved is None:
         return np.zeros(0, dtype=np.int64)
     columns = np.array(list(master.jobs.values()), dtype=np.int64)
@@ -118,6 +125,13 @@ def _settled(master: Master) -> Places:
     master.program.limit(kept, whole, whole)
     master.settled = ~broken
     return kept
+
+
+def _release(master: Master) -> None:
+    """Let jobs of all classes move again."""
+    columns = np.array(list(master.jobs.values()), dtype=np.int64)
+    high = master.renting.high[[index for _, index, _ in master.jobs]]
+    master.program.limit(columns, np.zeros(len(columns)), high)
 
 
 def _cut(master: Master, fit: Fit) -> int:

@@ -233,16 +233,6 @@ def dominated(mix: Mix, limited: Flags) -> Flags:
     return _dominated(mix, scarce, scarce | contracts | (market.masters[market.vm_of_lane] > 0.0))
 
 
-def dominated_without_limits(mix: Mix) -> Flags:
-    """Return the lanes that others would dominate if VMs had no quotas.
-
-    A plan that fits the remaining lanes need not cost more without them. No lane is marked if there are too many to
-    compare.
-    """
-    none = np.zeros(len(mix.market.lanes), dtype=bool)
-    return none if len(none) > MANY else _dominated(mix, none, none)
-
-
 def _dominated(mix: Mix, scarce: Flags, stay: Flags) -> Flags:
     market = mix.market
     cheapest = market.cheapest()

@@ -158,14 +158,6 @@ def vms_of(mix: Mix, jobs: Floats) -> Floats:
     return np.asarray(np.einsum("ln,ln->l", used, jobs) + mix.market.masters_of_lane)
 
 
-def vms_with_spare(mix: Mix, jobs: Floats, spare: SpareSlots) -> Floats:
-    """Return the same with the slots beyond the fewest that jobs on spot VMs ask for."""
-    vms = vms_of(mix, jobs)
-    for index in spare.entries:
-        vms += 0.0 if (more := spare.vms(index, jobs[:, index])) is None else more
-    return vms
-
-
 def dearest(task: Task) -> float:
     """Return the highest cost or worth of a VM; 1 if that is 0."""
     mix = task.mix

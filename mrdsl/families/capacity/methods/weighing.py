@@ -200,17 +200,6 @@ def _slot_parts(parts: Floats, weight: float, reducing: Flags) -> tuple[Floats, 
     return maps / fullest, reduces / fullest
 
 
-def by_scarcer_resource(mix: Mix) -> Mix:
-    """Return the mix in which jobs count for their scarcer resource: jobs that fit then fit both resources.
-
-    Classes with a limited part on spot VMs are unchanged, since that part is of VM time.
-    """
-    limited = np.zeros(len(mix), dtype=bool)
-    limited[limited_classes(mix)] = True
-    taken = mix.taken(mix.map_slots, mix.reduce_slots).max(axis=0)
-    return replace(mix, gamma=np.where(limited, mix.gamma, np.maximum(mix.gamma, taken)))
-
-
 def _weights(mix: Mix) -> Floats:
     """Return the weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
     some = np.argsort(-mix.expected, kind="stable")[:CLASSES]
