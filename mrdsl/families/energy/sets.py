@@ -139,11 +139,6 @@ class SetSearch:
         job = self.job
         return job.place * float(maps.max()) + float((job.send * maps + job.fetch * reduces).max())
 
-    @property
-    def shuffles(self) -> bool:
-        """True if the shuffle takes time, so that VMs may do well to map or to reduce alone."""
-        return self.job.reduce_tasks > 0 and self.job.send > 0
-
     def limit(self, vms: Ints) -> float:
         """Return the uptime that deadline and budget leave to a set."""
         if not vms.any():

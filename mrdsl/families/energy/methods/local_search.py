@@ -1,7 +1,5 @@
 """``mrdsl-energy``: the counted LP, its rounding, repair and local search over the machines of each job.
 
-The search is over numbers of VMs per *kind*: type and role (:mod:`mrdsl.families.energy.methods.moves`).
-
 The counted LP is over VM types instead of single VMs: a bound, and a first guess at the machines. Its value is that of
 the relaxed counted model. That model is convex and treats the VMs of a type alike. So the mean of any solution over the
 orders of a type's VMs is a solution of the same value in which they are all equal.
@@ -33,21 +31,7 @@ from mrdsl.families.energy.cluster import (
     machines_of,
     only_alike,
 )
-from mrdsl.families.energy.methods.moves import (
-    Move,
-    State,
-    by_kind,
-    by_type,
-    in_roles,
-    job_in_roles,
-    pairs,
-    parted,
-    roles,
-    share_by_type,
-    singles,
-    swaps,
-    triples,
-)
+from mrdsl.families.energy.methods.moves import Move, State, singles, swaps, triples
 from mrdsl.families.energy.methods.steps import only_energy
 from mrdsl.families.energy.sets import SetSearch
 from mrdsl.families.energy.verify import measure
@@ -166,8 +150,8 @@ def _add_job(
     return on, paid, uptime
 
 
-MANY = 45
-"""Kinds of VMs, a type in a role, up to which the search has its whole effort."""
+MANY = 15
+"""VM types up to which the search has its whole effort."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +167,6 @@ class Search:
     """State that the steps share: the stock, a search per job, relaxations, starts (best first), the best state."""
 
     available: Ints
-    data: tuple[JobData, ...]
     jobs: tuple[SetSearch, ...]
     relaxed: tuple[Relaxed, ...] = ()
     starts: tuple[State, ...] = ()
@@ -208,8 +191,7 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     only_alike(jobs, draft.spec.facts, "this method")
-    kinds = in_roles(machines)
-    search = Search(machines.available, jobs, tuple(SetSearch(kinds, job_in_roles(job)) for job in jobs))
+    search = Search(machines.available, tuple(SetSearch(machines, job) for job in jobs))
     shares = [None, *(part / parts for part in range(parts, 0, -1))]
     first, *others = relaxations(machines, jobs, shares, draft.seconds_left())
     if first is None:
@@ -237,8 +219,6 @@ def round_machines(draft: Draft) -> Draft:
         _rounded(search, relaxed, rounding) for relaxed in search.relaxed for rounding in (np.ceil, np.round, np.floor)
     ]
     states.append(_everything(search))
-    if all(score(state)[0] > 0 for state in states):
-        states += [new for state in states[:3] + states[-1:] for new in _parted(search, state)]
     starts: dict[bytes, State] = {}
     for state in sorted(states, key=score):
         starts.setdefault(b"".join(placement.vms.tobytes() for placement in state), state)
@@ -250,16 +230,8 @@ def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floa
     for own, vms in zip(search.jobs, relaxed.vms, strict=True):
         taken = np.minimum(rounding(np.maximum(vms - FEASIBILITY, 0.0)).astype(np.int64), left)
         left = left - taken
-        state.append(own.place(by_kind(taken)))
+        state.append(own.place(taken))
     return tuple(state)
-
-
-def _parted(search: Search, state: State) -> Iterator[State]:
-    """Yield a state's VMs as mappers and reducers, for one job after another whose shuffle takes time."""
-    for j, (own, placement) in enumerate(zip(search.jobs, state, strict=True)):
-        if own.shuffles:
-            for vms in parted(search.data[j], by_type(placement.vms)):
-                yield (*state[:j], own.place(vms), *state[j + 1 :])
 
 
 def _everything(search: Search) -> State:
@@ -268,7 +240,7 @@ def _everything(search: Search) -> State:
     for position, own in enumerate(search.jobs):
         taken = left // (len(search.jobs) - position)
         left = left - taken
-        state.append(own.place(by_kind(taken)))
+        state.append(own.place(taken))
     return tuple(state)
 
 
@@ -283,19 +255,15 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
 
     The search first looks for a plan (repair), then for less energy. If no start has a plan, it uses twice as many
     starts. With ``wide = 2``, it also changes three VMs together at the best end point. It stops at ``limits.time``,
-    and after ``most`` sets of machines; of more than :data:`MANY` kinds of VMs after fewer, because the moves, and the
-    time for each, grow with the kinds.
+    and after ``most`` sets of machines; of more than :data:`MANY` VM types after fewer, because the moves, and the time
+    for each, grow with the types.
     """
     search: Search = draft.state
     until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
-    fewer = max(1.0, 3 * len(search.available) / MANY) ** 2
+    fewer = max(1.0, len(search.available) / MANY) ** 2
     search = replace(search, effort=Effort(until, round(most / fewer)))
     narrow: list[Moves] = [singles, swaps]
-    broad = [
-        *narrow,
-        *([roles, pairs] if any(own.shuffles for own in search.jobs) else []),
-        *([triples] if wide > 1 else []),
-    ]
+    broad = [*narrow, *([triples] if wide > 1 else [])]
     if score(search.starts[0])[0] > 0:
         starts = 2 * starts
     ends = [_descend(search, state, narrow) for state in search.starts[:starts]]
@@ -325,11 +293,11 @@ def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
 def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | None:
     """Return the best state that one of the moves leads to, if it is better."""
     best, best_score = None, score(state)
-    free = search.available - sum((by_type(placement.vms) for placement in state), np.zeros_like(search.available))
+    free = search.available - sum((placement.vms for placement in state), np.zeros_like(search.available))
     for move in moves:
         if search.spent():
             break
-        change = by_type(sum((delta for _, delta in move), np.zeros_like(state[0].vms)))
+        change = sum((delta for _, delta in move), np.zeros_like(state[0].vms))
         if np.any(change > free) or any(np.any(state[j].vms + delta < 0) for j, delta in move):
             continue
         new = list(state)
@@ -352,11 +320,5 @@ def conclude(draft: Draft) -> Draft:
     state = search.best
     if state is None or score(state)[0] > 0:
         return draft
-    plan = plan_of(
-        draft.spec,
-        [
-            share_by_type(own.share(placement), len(search.available))
-            for own, placement in zip(search.jobs, state, strict=True)
-        ],
-    )
+    plan = plan_of(draft.spec, [own.share(placement) for own, placement in zip(search.jobs, state, strict=True)])
     return replace(draft, plan=plan, value=measure(draft.spec, plan))

@@ -1,26 +1,21 @@
 """Moves of local search: the second stage of DSPS, and changes of the machines of a state in ``mrdsl-energy``.
 
-VMs of one type have three roles: both kinds of tasks, map tasks alone, reduce tasks alone. A VM that only maps receives
-no data in the shuffle and one that only reduces sends none. So specialised VMs may end the shuffle earlier, (6). A
-search over numbers of VMs per type shares a type's tasks evenly. A search over numbers per type *and role* can
-specialise. Kinds are numbered role by role: first all types for both, then for map, then for reduce tasks.
-
-Moves take, return and swap VMs, hand them over, or change roles. Every function gives moves, each the changes of some
-jobs' numbers of VMs per kind (type and role). The caller checks that the stock has enough VMs.
+Moves take, return and swap VMs, or hand them over. Every function gives moves, each the changes of some jobs' numbers
+of VMs per type. The caller checks that the stock has enough VMs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import ceil
 
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.rounding import ROUNDING, floor
-from mrdsl.families.energy.assignment import Attempt, DealtJob, Share, each_attempt, job_use
-from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
+from mrdsl.families.energy.assignment import Attempt, DealtJob, each_attempt, job_use
+from mrdsl.families.energy.cluster import Floats, Ints, Machines
 from mrdsl.families.energy.methods.steps import machine_cost, ordered
 from mrdsl.families.energy.sets import Placement
 
@@ -107,58 +102,11 @@ def _side(order: Ints, slots: Ints, time: Floats, counts: Ints) -> _Side:
     return _Side(order.tolist(), slots.tolist(), time.tolist(), counts.tolist())
 
 
-BOTH, MAPS, REDUCES = range(3)
-
-
-def in_roles(machines: Machines) -> Machines:
-    """Return the machines by kind: every type three times, all that are available in each role."""
-    return Machines(
-        names=machines.names * 3,
-        price=np.tile(machines.price, 3),
-        map_slots=np.tile(machines.map_slots, 3),
-        reduce_slots=np.tile(machines.reduce_slots, 3),
-        available=np.tile(machines.available, 3),
-    )
-
-
-def job_in_roles(job: JobData) -> JobData:
-    """Return the job over kinds: infinite times and energies of the tasks that a role does not run."""
-
-    def maps(values: Floats) -> Floats:
-        return np.concatenate([values, values, np.full(len(values), inf)])
-
-    def reduces(values: Floats) -> Floats:
-        return np.concatenate([values, np.full(len(values), inf), values])
-
-    return replace(
-        job,
-        map_time=maps(job.map_time),
-        map_energy=maps(job.map_energy),
-        reduce_time=reduces(job.reduce_time),
-        reduce_energy=reduces(job.reduce_energy),
-    )
-
-
-def by_kind(vms: Ints) -> Ints:
-    """Return numbers of VMs per type as numbers per kind, all for both kinds of tasks."""
-    return np.concatenate([vms, np.zeros(2 * len(vms), dtype=np.int64)])
-
-
-def by_type(vms: Ints) -> Ints:
-    """Return numbers of VMs per kind as numbers per type."""
-    return np.asarray(vms.reshape(3, -1).sum(axis=0), dtype=np.int64)
-
-
-def share_by_type(share: Share, types: int) -> Share:
-    """Return a share over kinds as one over types."""
-    return replace(share, types=share.types % types)
-
-
 State = tuple[Placement, ...]
 """One placement per job."""
 
 Move = tuple[tuple[int, Ints], ...]
-"""Changes of the numbers of VMs per kind, job by job."""
+"""Changes of the numbers of VMs per type, job by job."""
 
 
 def _change(state: State, *steps: tuple[int, int]) -> Ints:
@@ -180,9 +128,6 @@ def singles(available: Ints, state: State) -> Iterator[Move]:
             for step in _steps(int(available[kind])):
                 yield ((j, _change(state, (kind, -step))),)
                 yield ((j, _change(state, (kind, step))),)
-        for kind in _present(state, j):
-            if kind >= len(available):
-                yield ((j, _change(state, (kind, -1))),)
 
 
 def _steps(available: int) -> list[int]:
@@ -212,50 +157,3 @@ def triples(available: Ints, state: State) -> Iterator[Move]:
                 if one not in (first, second):
                     yield ((0, _change(state, (first, 1), (second, 1), (one, -1))),)
                     yield ((0, _change(state, (first, -1), (second, -1), (one, 1))),)
-
-
-def roles(available: Ints, state: State) -> Iterator[Move]:
-    """Yield one VM in another role, or one taken or swapped in for map or for reduce tasks alone."""
-    types = len(available)
-    for j in range(len(state)):
-        for role in (MAPS, REDUCES):
-            for kind in range(types):
-                yield ((j, _change(state, (role * types + kind, 1))),)
-        for less in _present(state, j):
-            for role in (BOTH, MAPS, REDUCES):
-                for kind in range(types):
-                    if (role or kind == less % types) and role * types + kind != less:
-                        yield ((j, _change(state, (less, -1), (role * types + kind, 1))),)
-
-
-def pairs(available: Ints, state: State) -> Iterator[Move]:
-    """Yield moves that take two VMs together, one to map and one to reduce alone."""
-    types = len(available)
-    for j in range(len(state)):
-        here = _present(state, j)
-        for first in here:
-            for second in here:
-                yield (
-                    (
-                        j,
-                        _change(
-                            state,
-                            (first, -1),
-                            (second, -1),
-                            (MAPS * types + first % types, 1),
-                            (REDUCES * types + second % types, 1),
-                        ),
-                    ),
-                )
-
-
-def parted(job: JobData, vms: Ints, most: int = 12) -> Iterator[Ints]:
-    """VMs per type as mappers and reducers alone: those that reduce best, in comparison, reduce; several numbers."""
-    able = np.isfinite(job.map_time) & np.isfinite(job.reduce_time)
-    ratio = np.where(able, job.reduce_time / np.where(able, job.map_time, 1.0), np.where(job.map_time < np.inf, 1e9, 0))
-    order = np.argsort(ratio, kind="stable")
-    every = np.repeat(order, vms[order])
-    counts = np.unique(np.linspace(1, max(len(every) - 1, 1), most).round().astype(np.int64))
-    for count in counts.tolist() if len(every) > 1 else ():
-        reducers = np.bincount(every[:count], minlength=len(vms))
-        yield np.concatenate([np.zeros_like(vms), vms - reducers, reducers]).astype(np.int64)
