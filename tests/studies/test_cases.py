@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.sweeping import cells
+from mrdsl.sweeping import executors
 from studies import capacity_promised
 from studies.cases import CaseRun, Mapper, one_by_one, shared
 from studies.running import reproduce
@@ -93,7 +93,7 @@ def test_whoever_runs_the_cases_writes_what_one_process_writes(
 ) -> None:
     """The cluster hands the outcomes on in another order."""
     cluster = Cluster()
-    monkeypatch.setattr(cells, "_connect", cluster.connect)
+    monkeypatch.setattr(executors, "_connect", cluster.connect)
     alone = reproduce("capacity-honesty", tmp_path / "alone", **HONESTY)
     assert len((tmp_path / "alone" / "scenarios.csv").read_text().splitlines()) == 6
     assert reproduce("capacity-honesty", tmp_path / "there", **where, **HONESTY) == alone
@@ -121,7 +121,7 @@ def test_what_is_saved_stands_in_the_order_of_its_cases(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("mapper", [one_by_one, TWO, DASK])
 def test_a_failed_case_is_told_by_its_name_and_keeps_no_other(mapper: Mapper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "_connect", Cluster().connect)
+    monkeypatch.setattr(executors, "_connect", Cluster().connect)
     found, failure = gone_through(mapper, (0, 2, 1, 2, 5))
     assert found == {0: 0, 2: 1, 4: 25}
     assert failure is not None
@@ -138,7 +138,7 @@ def test_a_case_that_ends_its_process_is_told_by_its_name() -> None:
 
 
 def test_a_lost_scheduler_says_that_the_study_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "_connect", Cluster(lost_after=1).connect)
+    monkeypatch.setattr(executors, "_connect", Cluster(lost_after=1).connect)
     found, failure = gone_through(DASK, (4, 5, 6))
     assert found == {2: 36}
     assert failure is not None
