@@ -77,7 +77,7 @@ def in_whole_numbers(
     settled = _settled(master)
     left_out = candidates(master, relaxation, COLUMNS)
     master.keep_together()
-    best, proves = np.inf, renting.reaches_all and not len(settled)
+    best, proves = np.inf, renting.reaches_all
     for turn in range(MOST_TURNS):
         keep = np.ones(len(program.costs), dtype=bool)
         keep[master.short] = False
@@ -85,6 +85,7 @@ def in_whole_numbers(
         enough = gap * abs(bound) / 2.0
         nodes = max(FEWEST_NODES, EFFORT // len(keep))
         settled = _settled(master) if turn else settled
+        proves &= not len(settled)
         point, least = program.in_whole_numbers(keep, enough, nodes, seconds)
         if point is None and len(settled):
             _release(master)
@@ -155,8 +156,7 @@ def candidates(master: Master, relaxation: Relaxation, most: int) -> float:
         costs = pair_costs(master, relaxation, lane, index) - relaxation.of_classes[index]
         found += [(cost, lane, index, pair) for pair, cost in enumerate(costs.tolist())]
     found.sort()
-    near = all(each == 1.0 for table in master.tables.values() for each in table.near.tolist())
     master.add_jobs((lane, index, pair) for _, lane, index, pair in found[:most])
     beyond_those = found[most][0] if len(found) > most else np.inf
     left_out = min(rest, beyond_those)
-    return max(left_out - ROUNDING, 0.0) if near else 0.0
+    return max(left_out - ROUNDING, 0.0)

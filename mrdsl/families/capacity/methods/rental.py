@@ -16,7 +16,7 @@ from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of, compares_completion
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Mix, mix_of
-from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, useful_time
+from mrdsl.families.capacity.lanes import is_exact, limited_classes, useful_time
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.packed_plans import beyond_quotas, packed_on_more
@@ -72,7 +72,7 @@ def renting_of(spec: Spec, task: Task) -> Renting:
         possible=mix.possible,
         least=jobs.least,
         whole_slots=mix.wholeness != NO,
-        reaches_all=not len(limited) or mix.sizes is not None or is_exact(mix),
+        reaches_all=jobs.have_all if mix.sizes is not None else not len(limited) or is_exact(mix),
         choices_of=jobs.choices,
     )
 
@@ -207,6 +207,11 @@ class _Jobs:
                 choices = self.choices(kind, index)
                 self.least[:, kind, index] = (choices.takes @ weights.T).min(axis=0) * choices.near
 
+    @property
+    def have_all(self) -> bool:
+        """True if jobs of containers have all pairs of slots as choices."""
+        return all(each.near == 1.0 for each in self.found.values())
+
     def choices(self, kind: int, index: int) -> Choices:
         """Return the slots of a job of a class in lanes of a kind."""
         if (kind, index) not in self.found:
@@ -284,7 +289,7 @@ def packer_of(spec: Spec, task: Task, found: list[CapacityPlan]) -> Packer:
             fitting = None
         if fitting is not None:
             found.append(fitting)
-        cuts, proven = {}, task.mix.sizes is not None or not leaves_lanes_out(spec)
+        cuts, proven = {}, task.mix.sizes is not None  # otherwise jobs have other slots, which may pack
         for (vm, spot), (lane, vms) in lacking.items():
             number = number_of[vm, spot]
             cuts[number], sure = _prices_of_slots(lane, vms, len(task.mix))
