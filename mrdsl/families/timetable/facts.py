@@ -150,9 +150,9 @@ class JobClass(SimulatedClass, PlacedClass):
         "money", "price of not running a run; default: every run is mandatory", default=None, at_least=0.0
     )
     guarantee: str | None = choice(
-        ("average", "upper"),
+        ("average", "upper", "mean"),
         "which task times are planned with: `average`, the default, takes `avg`, `upper` takes `max`; p95: 95 % of the "
-        "runs end on time, in simulation",
+        "runs end on time, in simulation; `mean`: the simulated mean time of each run is on time",
         default=None,
         percentiles=True,
     )

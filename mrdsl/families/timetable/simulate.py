@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.result import Outcome
 from mrdsl.core.units import TICK
 from mrdsl.families.timetable.arrivals import filled
 from mrdsl.families.timetable.facts import JobClass, TimetableFacts
+from mrdsl.families.timetable.night import SEARCHED
 from mrdsl.families.timetable.plan import Bill, Evidence, RunSeen, TimetablePlan, types_of_runs
 from mrdsl.families.timetable.simulated_runs import second_attempts, timetable_of
 from mrdsl.families.timetable.types import Market, market_of_plan
@@ -37,7 +39,6 @@ from mrdsl.simulation.verdicts import (
 from mrdsl.solving.worker import in_processes
 from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.declared import SIMULATION, require_options
-from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -80,13 +81,17 @@ def simulate_plan(spec: Spec, plan: TimetablePlan, settings: Settings) -> tuple[
 
 
 def judged(spec: Spec, plan: TimetablePlan, settings: Settings, confidence: float) -> dict[str, Verdict]:
-    """Return the verdict on each class with a percentile and admitted runs, from executions of the plan.
+    """Return the verdict on each class with a simulated guarantee and admitted runs, from executions of the plan.
 
     Raises MrdslError as :func:`simulate_plan` does.
     """
     facts, _, ends = _executed(spec, plan, settings)
-    classes = [_Class(plan, node, ends) for node in facts.classes if node.guarantee in PERCENTILES]
-    return {each.node.name: each.on_share(confidence) for each in classes if len(each.runs)}
+    classes = [_Class(plan, node, ends) for node in facts.classes if node.guarantee in SEARCHED]
+    return {
+        each.node.name: each.on_average(confidence) if each.node.guarantee == "mean" else each.on_share(confidence)
+        for each in classes
+        if len(each.runs)
+    }
 
 
 def repeat_runs(spec: Spec, plan: TimetablePlan, processes: int) -> TimetablePlan | None:
@@ -107,7 +112,10 @@ def repeat_runs(spec: Spec, plan: TimetablePlan, processes: int) -> TimetablePla
 
 
 def evidence(name: str, seed: int, verdict: Verdict) -> Evidence:
-    """Return the evidence of a verdict on a share."""
+    """Return the evidence of a verdict on a share, or on the mean times of all runs: all are shown on time, or none."""
+    if verdict.what == "mean":
+        shown = float(verdict.outcome is Outcome.KEPT)
+        return Evidence(name, 1.0, seed, verdict.runs, verdict.jobs, shown, shown, verdict.confidence)
     return Evidence(
         name,
         verdict.wanted,
@@ -270,23 +278,23 @@ class _Class:
         aligned = (self.times - (self.windows - limit)).tolist()
         promise = promised(limit, self.node.guarantee)
         assert promise is not None
-        verdict = self._on_average() if promise.level is None else promise.judged(aligned)
+        verdict = self.on_average() if promise.level is None else promise.judged(aligned)
         return replace(found, kept=on_time_share(aligned, limit), verdict=verdict)
 
     def on_share(self, confidence: float) -> Verdict:
         """Return the verdict on the share of all runs of the class that are on time, of its percentile."""
         limit = float(self.windows.min())
         aligned = (self.times - (self.windows - limit)).tolist()
-        return judge_share(aligned, limit, PERCENTILES[self.node.guarantee or ""] / 100.0, confidence)
+        return judge_share(aligned, limit, SEARCHED[self.node.guarantee or ""], confidence)
 
-    def _on_average(self) -> Verdict:
+    def on_average(self, confidence: float = CONFIDENCE) -> Verdict:
         """Return the verdict on the mean times of all runs.
 
         They are met if each is met: the verdict of the run that is the last to show it. They are missed if any run is,
         at a confidence that holds for all runs together.
         """
 
-        def of(run: int, confidence: float = CONFIDENCE) -> Verdict:
+        def of(run: int, confidence: float = confidence) -> Verdict:
             return judge_mean(self.times[:, [run]].tolist(), float(self.windows[run]), confidence)
 
         endless = ~np.isfinite(self.times).all(axis=0)
@@ -294,12 +302,12 @@ class _Class:
             self.worst = int(np.argmax(endless))
             return of(self.worst)
         error_of_mean, late = self._errors(), self.times.mean(axis=0) - self.windows
-        together = confidence_of_each(CONFIDENCE, len(self.runs))
+        together = confidence_of_each(confidence, len(self.runs))
         self.worst = int(np.argmax(late - _factor(len(self.times), together) * error_of_mean))
         missed = of(self.worst, together)
         if missed.outcome == "broken":
             return missed
-        self.worst = int(np.argmax(late + _factor(len(self.times), CONFIDENCE) * error_of_mean))
+        self.worst = int(np.argmax(late + _factor(len(self.times), confidence) * error_of_mean))
         last = of(self.worst)
         return of(self.worst, together) if last.outcome == "broken" else last
 

@@ -160,17 +160,17 @@ def verify(spec: Spec, plan: TimetablePlan, relax: bool = False) -> Iterable[Dia
 def _wrong_evidence(facts: TimetableFacts, plan: TimetablePlan) -> Iterator[Diagnostic]:
     """Yield percentiles without enough evidence, and planned times of tasks that are not allowed."""
     ran = {run.job for run in plan.runs if run.admitted}
-    levels = {
-        each.name: int(word[1:]) / 100.0 for each in facts.classes if (word := each.guarantee or "") in PERCENTILES
-    }
+    words = {each.name: each.guarantee or "" for each in facts.classes}
+    levels = {name: int(word[1:]) / 100.0 for name, word in words.items() if word in PERCENTILES}
+    levels |= {name: 1.0 for name, word in words.items() if word == "mean"}  # each run, by the mean of its times
     for name, by in plan.factors.items():
         if name not in levels or not 0.0 < by < inf:
             yield _wrong(f"tasks of class {name} are planned with {by:g} times their average")
     for name, level in levels.items():
         found = next((each for each in plan.shown if (each.name, each.level) == (name, level)), None)
         if name in ran and found is None:
-            yield _wrong(f"the plan has no simulation result for class {name}, which has a percentile")
-        elif found is not None and (doubt := doubt_about(found)):
+            yield _wrong(f"the plan has no simulation result for class {name}, whose guarantee requires one")
+        elif found is not None and level < 1.0 and (doubt := doubt_about(found)):
             yield _wrong(f"the simulation result in the plan for class {name} {doubt}")
         elif found is not None and found.low < level:
             yield _wrong(f"only {found.low:.4%} of the runs of class {name} are shown to be on time")

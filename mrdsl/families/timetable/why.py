@@ -12,11 +12,10 @@ from mrdsl.core.units import show
 from mrdsl.core.watching import is_late, until_late
 from mrdsl.families.timetable.bounds import Bottleneck, bottleneck, fewest_machines, fits
 from mrdsl.families.timetable.methods.rent import searched
-from mrdsl.families.timetable.night import TICK, Night
+from mrdsl.families.timetable.night import SEARCHED, TICK, Night
 from mrdsl.families.timetable.plan import TimetablePlan, types_of_runs
 from mrdsl.families.timetable.rented import most_at_once
 from mrdsl.families.timetable.types import Market, market_of_plan
-from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
 TIGHTEST = 10
@@ -54,8 +53,8 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 
 def _changes(spec: Spec, market: Market) -> Iterator[Table]:
-    """Yield what shorter boots and longer windows save, by planning again; nothing for long nights and percentiles."""
-    if len(market.runs) > MOST_RUNS or any(node.guarantee in PERCENTILES for node in spec.facts.classes):
+    """Yield what shorter boots and longer windows save, by planning again; nothing for long or simulated nights."""
+    if len(market.runs) > MOST_RUNS or any(node.guarantee in SEARCHED for node in spec.facts.classes):
         return
     base = searched(spec, market)
     if base is None or is_late():

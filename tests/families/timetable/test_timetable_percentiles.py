@@ -75,6 +75,36 @@ def test_a_plan_keeps_its_percentile_in_new_executions(rent: str, monkeypatch: p
     assert not list(verify(of, result.plan))
 
 
+@pytest.mark.parametrize("rent", ["constant", "elastic"])
+def test_a_plan_keeps_the_mean_time_of_each_run(rent: str) -> None:
+    """The mean of each run is on time in new executions; a share of 95 % on time costs at least as much."""
+    of, result = spec("mean", rent), solved("mean", rent)
+    assert result.plan is not None
+    assert result.value is not None
+    (shown,) = result.plan.shown
+    assert (shown.level, shown.share, shown.low) == (1.0, 1.0, 1.0)
+    assert shown.jobs == shown.runs >= 20
+    ran = mrdsl.simulate(result, runs=200, seed=77).plan
+    assert isinstance(ran, TimetablePlan)
+    means = [seen and seen.mean for seen in ran.of_runs]
+    assert max(mean for mean in means if mean is not None) <= 70.0
+    assert result.value <= (solved("p95", rent).value or 0.0)
+    assert not list(verify(of, result.plan))
+    (late,) = result.plan.shown
+    assert list(verify(of, replace(result.plan, shown=(replace(late, low=0.0),))))
+    assert list(verify(of, replace(result.plan, shown=())))
+
+
+@pytest.mark.parametrize(("guarantee", "code"), [("mean", "impossible-deadline"), ("p95", "promise-undecided")])
+def test_tasks_that_take_longer_than_the_deadline_on_average_have_no_plan(guarantee: str, code: str) -> None:
+    """A task of 10 s and one of 5 s take 15 s on average on any machines, and the deadline is 14 s."""
+    text = SPEC.format(guarantee=guarantee, rent="constant", distribution="exponential")
+    text = text.replace("tasks = 6", "tasks = 1").replace("tasks = 2,", "tasks = 1,")
+    result = mrdsl.solve(mrdsl.loads(text.replace("deadline = 70 s", "deadline = 14 s")))
+    assert result.plan is None
+    assert code in [each.code for each in result.diagnostics]
+
+
 def test_the_seed_settles_the_plan_and_differs_between_search_and_confirmation() -> None:
     first, again, other = (mrdsl.solve(replace(spec("p90"), seed=seed)).of(TimetablePlan).plan for seed in (3, 3, 4))
     assert first is not None
@@ -87,7 +117,7 @@ def test_the_seed_settles_the_plan_and_differs_between_search_and_confirmation()
 
 def test_fixed_times_need_no_more_than_the_average() -> None:
     exact, average = (mrdsl.solve(spec(each, distribution="fixed")) for each in ("p99", "average"))
-    assert exact.value == pytest.approx(average.value)
+    assert exact.value == mrdsl.solve(spec("mean", distribution="fixed")).value == pytest.approx(average.value)
 
 
 def test_no_plan_is_found_if_a_single_task_is_often_late(tmp_path: Path) -> None:

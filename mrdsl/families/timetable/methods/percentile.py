@@ -1,4 +1,4 @@
-"""Timetables for ``guarantee = p95``: the cheapest one found whose simulated executions have enough runs on time.
+"""Timetables for ``guarantee = p95`` and ``mean``: the cheapest one found whose executions have enough runs on time.
 
 Tasks of the classes with a percentile are planned with a multiple of their average time, so that reserved slots leave
 room for late tasks, and their runs are due early. Both are searched with executions from one seed. The plan is
@@ -16,6 +16,7 @@ from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Outcome
 from mrdsl.core.watching import is_late
 from mrdsl.families.timetable.arrivals import filled
+from mrdsl.families.timetable.night import SEARCHED
 from mrdsl.families.timetable.plan import TimetablePlan
 from mrdsl.families.timetable.rented import Rented, plan_of
 from mrdsl.families.timetable.simulate import evidence, judged
@@ -23,7 +24,6 @@ from mrdsl.families.timetable.types import Market, stretched, without_spot
 from mrdsl.simulation.observed import Verdict
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.verdicts import CONFIDENCE, confidence_of_each
-from mrdsl.spec.schema import PERCENTILES
 
 FACTORS = (1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.5, 3.0, 4.0)
 """Planned times of tasks, as multiples of their average."""
@@ -64,7 +64,7 @@ class _Search:
         self.draft, self.rented_in, self.market = draft, rented_in, market
         self.spec = draft.spec
         self.nodes = filled(draft.spec.facts).classes
-        self.levels = [PERCENTILES.get(node.guarantee or "", 0) / 100.0 for node in self.nodes]
+        self.levels = [SEARCHED.get(node.guarantee or "", 0.0) for node in self.nodes]
         together = LOOKS * sum(level > 0.0 for level in self.levels)
         self.confidence = confidence_of_each(CONFIDENCE, together)
         self.runs = self._executions()
@@ -77,7 +77,7 @@ class _Search:
         for run in self.market.runs:
             counts[run.job] += 1
         wanted = max(
-            ceil(LATE / (1.0 - level) / count) for level, count in zip(self.levels, counts, strict=True) if level
+            ceil(LATE / (1.0 - level % 1.0) / count) for level, count in zip(self.levels, counts, strict=True) if level
         )
         tasks = sum(stage.tasks for run in self.market.runs for stage in self.market.jobs[run.job].stages)
         return max(FEWEST, min(wanted, TASKS // tasks))
@@ -147,6 +147,8 @@ class _Search:
         room = [inf] * len(paths)
         for run in market.runs:
             room[run.job] = min(room[run.job], (run.due - run.ready) / paths[run.job])
+        if any(each < 1.0 and market.penalties[job] is None for job, each in enumerate(room)):
+            return None  # no machines are enough for tasks of their average time
         factors = [
             max(1.0, min(FACTORS[index], int(1000 * each) / 1000)) if level else 1.0
             for level, each in zip(self.levels, room, strict=True)
@@ -171,11 +173,12 @@ class _Search:
         return _Candidate(spot, early, index, replace(plan_of(self.spec.facts, whole, found), factors=by_class))
 
     def _none(self) -> Diagnostic:
-        node = next(node for node in self.nodes if node.guarantee in PERCENTILES)
+        node = next(node for node in self.nodes if node.guarantee in SEARCHED)
+        level = SEARCHED[node.guarantee or ""]
+        what = "each run on time on average" if level == 1.0 else f"{level:.0%} of the runs on time".replace("%", " %")
         return warning(
             "promise-undecided",
-            f"no timetable was found that executions confirm to have {PERCENTILES[node.guarantee or '']:g} % of the "
-            f"runs of class {node.name} on time",
+            f"no timetable of class {node.name} was found that executions confirm to have {what}",
             node.span_of("guarantee"),
             "write a longer deadline or a lower percentile, or plan with `guarantee = upper`",
         )

@@ -22,11 +22,11 @@ from mrdsl.families.timetable.methods.per_job import per_job
 from mrdsl.families.timetable.methods.percentile import by_simulation
 from mrdsl.families.timetable.methods.rejection import has_optional
 from mrdsl.families.timetable.methods.several_types import several
+from mrdsl.families.timetable.night import SEARCHED
 from mrdsl.families.timetable.rental_bounds import rental_bound
 from mrdsl.families.timetable.rented import Rented, joined, plan_of, types_of, within_limits
 from mrdsl.families.timetable.types import Market, market_in_parts, market_of, markets_of
 from mrdsl.solving.processes import stopped_by_interrupt
-from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Spec
 
 
@@ -45,7 +45,7 @@ def rent(draft: Draft, repairs: int = 6, sizes: int = 8) -> Draft:
 def _planned(draft: Draft, repairs: int, sizes: int) -> Draft:
     facts: TimetableFacts = draft.spec.facts
     market = market_of(facts)
-    if any(node.guarantee in PERCENTILES for node in facts.classes):
+    if any(node.guarantee in SEARCHED for node in facts.classes):
         return by_simulation(
             draft, market, lambda other: _Ways(draft, other, repairs, sizes, False).found(facts.rent).best
         )
