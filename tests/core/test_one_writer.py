@@ -85,7 +85,7 @@ def writers() -> Iterator[str]:
 
 
 def test_no_other_module_writes_files() -> None:
-    journal = "sweeping/journal.py"  # in place, through a descriptor that the writer has locked
+    journal = "sweeping/sweep.py"  # in place, through a descriptor that the writer has locked
     found = set(writers())
     assert WRITER in found
     assert found <= {WRITER, journal, *SCRATCH}
